@@ -65,16 +65,16 @@ def _is_known(cited: str, citing: pathlib.Path) -> bool:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_cited_files_exist(path: pathlib.Path):
+def test_files_cited_in_code_and_documents_exist(path: pathlib.Path):
     assert sorted({cited for cited in PATH.findall(_prose(path)) if not _is_known(cited, path)}) == []
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_document_is_cited_that_only_the_authors_have(path: pathlib.Path):
+def test_code_and_documents_cite_no_document_outside_the_repository(path: pathlib.Path):
     assert OUTSIDE.findall(_prose(path)) == []
 
 
-def test_a_citation_of_what_is_not_there_is_found(tmp_path: pathlib.Path):
+def test_citation_check_detects_missing_files_and_outside_documents(tmp_path: pathlib.Path):
     file = tmp_path / "code.py"
     file.write_text('"""As in agent/stages/heal.py and look.py (design 2.3)."""\n')
     cited = PATH.findall(_prose(file))

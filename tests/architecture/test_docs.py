@@ -40,17 +40,17 @@ COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(do
 
 
 @pytest.mark.parametrize("code", sorted(rule.code for rule in BUILTIN))
-def test_finding_has_a_section(code: str):
+def test_each_finding_has_a_complete_section_in_findings_md(code: str):
     section = _finding_sections().get(code, "")
     assert [part for part in PARTS if part not in section] == []
 
 
-def test_the_warnings_are_those_of_the_rules():
+def test_findings_md_lists_exactly_the_findings_of_severity_warning():
     told = (ROOT / "docs/findings.md").read_text().partition("but for these warnings: ")[2].partition("\n\n")[0]
     assert set(re.findall(r"`([a-z-]+)`", told)) == {r.code for r in BUILTIN if r.severity is Severity.WARNING}
 
 
-def test_no_section_is_about_a_finding_that_does_not_exist():
+def test_findings_md_describes_only_existing_finding_codes():
     assert _finding_sections().keys() <= {rule.code for rule in BUILTIN}
 
 
@@ -60,26 +60,26 @@ def _first_column(document: str, head: str) -> list[str]:
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
 
 
-def test_the_table_of_heal_has_every_repair():
+def test_operating_md_lists_every_heal_repair():
     assert sorted(_first_column("docs/operating.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
-def test_the_table_of_guard_rails_has_every_one_in_its_order():
+def test_operating_md_lists_all_guard_rails_in_order():
     assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_the_keys_of_an_obstacle_and_the_kinds_of_its_changes_are_told():
+def test_operating_md_names_all_obstacle_keys_and_change_kinds():
     row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_the_options_whose_empty_value_means_something_are_told():
+def test_configuration_md_lists_options_whose_empty_value_has_a_meaning():
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 
 
-def test_the_readme_shows_commands():
+def test_documents_show_the_main_commands():
     assert {("demo",), ("audit",), ("explain",), ("config", "check")} <= set(COMMANDS)
 
 
@@ -92,13 +92,13 @@ def test_documented_command_exists(command: tuple[str, ...]):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: pathlib.Path):
+def test_relative_links_in_documents_point_to_existing_files(document: pathlib.Path):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_named_files_exist(document: pathlib.Path):
+def test_repository_paths_named_in_documents_exist(document: pathlib.Path):
     """Every path in inline code that begins with a folder of the repository exists."""
     named = re.findall(r"`((?:agent|docs|etc|systemd|tests|tools|benchmarks|\.ci)/[\w./-]*\w/?)`", document.read_text())
     assert [name for name in named if not (ROOT / name).exists()] == []
@@ -111,7 +111,7 @@ def _differences() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("numbers", "tests"), _differences())
-def test_difference_has_a_test(numbers: str, tests: list[str]):
+def test_each_row_of_differences_md_names_an_existing_test(numbers: str, tests: list[str]):
     assert tests, f"row {numbers} names no test"
     for named in tests:
         path, *inside = named.split("::")
@@ -119,6 +119,6 @@ def test_difference_has_a_test(numbers: str, tests: list[str]):
         assert f"def {inside[-1]}(" in (ROOT / path).read_text(), f"{named} is missing"
 
 
-def test_every_row_of_differences_is_looked_at():
+def test_every_row_of_differences_md_is_parsed():
     lines = (ROOT / "docs/differences.md").read_text().splitlines()
     assert len(_differences()) == sum(line.startswith("| ") for line in lines) - len(("the head", "the line below it"))

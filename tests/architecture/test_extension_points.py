@@ -51,14 +51,14 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_package_has_entries_from_files_of_their_own(package: str):
+def test_each_builtin_entry_is_defined_in_a_separate_module(package: str):
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)
 
 
 @pytest.mark.parametrize(("package", "module"), MODULES)
-def test_module_is_listed_exactly_once(package: str, module: str):
+def test_each_extension_module_is_in_builtin_once_or_is_shared(package: str, module: str):
     if _contributions(package, module) == 0:
         assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
     else:
@@ -66,17 +66,17 @@ def test_module_is_listed_exactly_once(package: str, module: str):
 
 
 @pytest.mark.parametrize(("package", "module"), [each for each in CONTRIBUTORS if each[0] in TESTED_ONE_BY_ONE])
-def test_module_has_a_test_file_of_its_own(package: str, module: str):
+def test_each_extension_module_has_a_test_file(package: str, module: str):
     file = ROOT / "tests/unit" / package / f"test_{module}.py"
     assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
     assert "def test_" in file.read_text()
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_entry_is_named_like_its_file(package: str, name: str):
+def test_each_builtin_entry_is_named_like_its_module_file(package: str, name: str):
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
-def test_what_is_repaired_is_a_finding():
+def test_each_repair_code_is_a_finding_code():
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

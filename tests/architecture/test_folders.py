@@ -15,17 +15,17 @@ FEWEST_LINES = 4
 
 
 @pytest.mark.parametrize("folder", sorted(set(FOLDERS) - REGISTRIES))
-def test_folder_that_is_no_registry_has_few_files(folder: str):
+def test_number_of_modules_per_folder_is_limited(folder: str):
     assert len(list((AGENT / folder).glob("*.py"))) <= MOST_FILES
 
 
-def test_few_modules_are_in_no_folder():
+def test_number_of_top_level_modules_is_limited():
     loose = sorted(path.name for path in AGENT.glob("*.py") if path.name != "__init__.py")
     assert len(loose) <= MOST_LOOSE, loose
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_package_introduces_itself(folder: str):
+def test_package_docstring_has_the_minimum_length(folder: str):
     """The docstring says what the package is for, where to begin reading, and what does not belong there."""
     header = ast.get_docstring(ast.parse((AGENT / folder / "__init__.py").read_text())) or ""
     assert len(header.splitlines()) >= FEWEST_LINES

@@ -54,15 +54,15 @@ def workers(tmp_path_factory) -> dict[str, list[str]]:
     return {kind: (folder / kind).read_text().splitlines() for kind in ("marked", "module", "alone")}
 
 
-def test_a_group_stays_in_one_process(workers):
+def test_tests_of_an_xdist_group_run_in_the_same_process(workers):
     """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: the groups were silently ignored."""
     assert (len(workers["marked"]), len(set(workers["marked"]))) == (6, 1)
 
 
-def test_what_is_started_once_for_a_module_is_started_in_one_process(workers):
+def test_tests_with_a_module_fixture_run_in_the_same_process(workers):
     assert (len(workers["module"]), len(set(workers["module"]))) == (6, 1)
 
 
-def test_what_is_made_for_each_test_keeps_nothing_together(workers):
+def test_tests_with_function_fixtures_get_no_xdist_group(workers):
     # xdist groups tests by the text after the @ in their names.
     assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

@@ -102,13 +102,13 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
     return DECIDING_AGENT if _within(module, PURE_PACKAGES) else ("agent",)
 
 
-def test_there_is_pure_code_to_look_at():
+def test_pure_module_search_finds_some_but_not_all_modules():
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_imports_nothing_with_a_side_effect(module: str):
+def test_pure_module_imports_only_modules_without_side_effects(module: str):
     forbidden = []
     for line, name in imports(PURE[module]):
         if _top(name) == "agent":
@@ -123,7 +123,7 @@ def test_pure_module_imports_nothing_with_a_side_effect(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_asks_no_clock_and_no_chance(module: str):
+def test_pure_module_calls_no_clock_random_or_io_function(module: str):
     impure = []
     for node in ast.walk(parse(PURE[module])):
         if not isinstance(node, ast.Call):
@@ -136,7 +136,7 @@ def test_pure_module_asks_no_clock_and_no_chance(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_keeps_no_state(module: str):
+def test_pure_module_has_no_global_statement(module: str):
     states = [
         f"line {node.lineno}: {type(node).__name__.lower()}"
         for function in functions(parse(PURE[module]))
@@ -146,7 +146,7 @@ def test_pure_module_keeps_no_state(module: str):
     assert states == []
 
 
-def test_audit_sees_sources_through_their_protocols_alone():
+def test_audit_package_imports_sources_only_through_agent_ports():
     pipeline = [name for name in MODULES if _within(name, ("agent.audit",))]
     edges = ("agent.sources", "agent.ports")
     seen = {name for module in pipeline for _, name in imports(MODULES[module]) if _within(name, edges)}
@@ -155,7 +155,7 @@ def test_audit_sees_sources_through_their_protocols_alone():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_driver_library_is_imported_only_where_it_belongs(driver: str):
+def test_driver_library_is_imported_only_by_its_allowed_packages(driver: str):
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()
@@ -166,7 +166,7 @@ def test_driver_library_is_imported_only_where_it_belongs(driver: str):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nobody_imports_eventlet_or_nova(module: str):
+def test_agent_module_imports_neither_eventlet_nor_nova(module: str):
     assert [name for _, name in imports(MODULES[module]) if _top(name) in ("eventlet", "greenlet", "nova")] == []
 
 
@@ -179,7 +179,7 @@ def _loaded_after(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_daemon_loads_no_command_line_toolkit_and_no_driver_before_it_is_configured():
+def test_daemon_imports_load_no_cli_database_or_messaging_library():
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.choose_backend()\n"
@@ -190,13 +190,13 @@ def test_daemon_loads_no_command_line_toolkit_and_no_driver_before_it_is_configu
     assert loaded & (unwanted | {"agent.demo", "placement", "waitress"}) == set()
 
 
-def test_commands_keep_eventlet_out():
+def test_the_command_line_does_not_load_eventlet():
     loaded = _loaded_after("import agent.cmd.shell")
     assert "agent.cmd.shell" in loaded
     assert "eventlet" not in loaded
 
 
-def test_contracts_are_kept():
+def test_import_linter_reports_no_broken_contract():
     done = subprocess.run(
         [str(pathlib.Path(sys.executable).with_name("lint-imports")), "--no-cache"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,

@@ -35,7 +35,7 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_no_file_names(kind: str):
+def test_repository_files_contain_no_build_machine_details(kind: str):
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
         for name, path in FILES.items()
@@ -45,12 +45,12 @@ def test_no_file_names(kind: str):
     assert found == []
 
 
-def test_the_search_sees_the_tree():
+def test_leak_search_covers_the_repository_tree():
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_the_search_would_find(kind: str):
+def test_leak_search_detects_an_example_of_each_kind(kind: str):
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

@@ -63,7 +63,7 @@ def _installed_version() -> str:
     return done.stdout.strip()
 
 
-def test_installed_version_is_the_one_of_setup_cfg():
+def test_installed_version_matches_setup_cfg():
     declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
     installed = _installed_version()
     # pbr adds .devN for the commits since the tag. A build that could not read setup.cfg would be version 0.0.0.
@@ -71,32 +71,32 @@ def test_installed_version_is_the_one_of_setup_cfg():
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_program_says_its_version(script: str):
+def test_program_prints_its_installed_version(script: str):
     done = _run(str(_script(script)), "--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert _installed_version() in done.stdout
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_program_explains_itself(script: str):
+def test_program_help_prints_usage_and_the_config_file_option(script: str):
     done = _run(str(_script(script)), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "usage" in done.stdout.lower()
     assert "--config-file" in done.stdout
 
 
-def test_data_files_exist():
+def test_data_files_listed_in_setup_cfg_exist():
     listed = re.findall(r"^    \S+ = (\S+/\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE)
     assert len(listed) >= 3
     assert [name for name in listed if not (ROOT / name).is_file()] == []
 
 
-def test_requirements_file_is_what_was_installed():
+def test_requirements_txt_matches_the_installed_requirements():
     lines = [line.split("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
     assert {_name(line) for line in lines if line} == _requirements().keys()
 
 
-def test_every_requirement_is_imported_or_says_why_not():
+def test_every_requirement_is_imported_or_documented_as_not_imported():
     imported = {name.partition(".")[0] for path in agent_modules().values() for _, name in imports(path)}
     documented = _documented()
     unused = [
@@ -119,7 +119,7 @@ def test_every_third_party_import_is_a_requirement():
     assert strangers == set()
 
 
-def test_every_requirement_has_a_row_with_its_lower_bound():
+def test_dependencies_md_lists_every_requirement_with_its_lower_bound():
     documented = _documented()
     for name, requirement in _all_requirements().items():
         assert name in documented, f"docs/dependencies.md has no row for {name}"
@@ -127,5 +127,5 @@ def test_every_requirement_has_a_row_with_its_lower_bound():
             assert f"| {bound.group(1)} |" in f"|{documented[name]}|", f"{name}: the bound is {bound.group(1)}"
 
 
-def test_documented_requirements_exist():
+def test_dependencies_md_lists_only_declared_requirements():
     assert _documented().keys() <= _all_requirements().keys() | {"pbr", "setuptools"}

@@ -27,7 +27,7 @@ def _tests(row: list[str]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_row_is_whole_and_has_its_test(row: list[str]):
+def test_each_outcome_row_is_complete_and_names_existing_tests(row: list[str]):
     assert len(row) == 6
     assert all(row)
     assert _tests(row), "names no test"
@@ -39,16 +39,16 @@ def test_row_is_whole_and_has_its_test(row: list[str]):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_row_names_an_error_that_there_is(row: list[str]):
+def test_each_outcome_row_names_an_existing_error_class(row: list[str]):
     named = re.match(r"[A-Z]\w+", row[1])
     assert named is None or issubclass(getattr(errors, named[0]), errors.PlacementError)
 
 
-def test_no_two_rows_are_about_the_same():
+def test_outcome_rows_describe_distinct_situations():
     assert len({row[0] for row in ROWS}) == len(ROWS) > 50
 
 
-def test_every_case_that_is_tested_has_its_row():
+def test_every_tested_failure_case_has_an_outcome_row():
     text = (ROOT / FAILURES).read_text()
     cases = set(re.findall(r'^    "([\w-]+)": (?:Case|Unwritten)\(', text, re.MULTILINE))
     assert len(cases) > 20
@@ -57,4 +57,7 @@ def test_every_case_that_is_tested_has_its_row():
     assert functions == {function for row in ROWS for path, function, _key in _tests(row) if path == FAILURES}
 
 
-OF_CASES = {"test_unread", "test_unwritten"}
+OF_CASES = {
+    "test_a_failed_placement_read_is_reported_and_nothing_is_written",
+    "test_a_failed_placement_write_is_sent_once_and_reported",
+}

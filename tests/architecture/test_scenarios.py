@@ -16,13 +16,13 @@ TEXTS = [
 ]
 
 
-def test_numbers_are_in_order_and_without_gaps():
+def test_scenario_numbers_are_ordered_unique_and_without_gaps():
     assert [number for number in NUMBERS if number.isdigit()] == [str(n) for n in range(1, 164)]
     assert len(set(NUMBERS)) == len(NUMBERS) == 165
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NUMBERS)
-def test_scenario_names_the_tests_that_bear_its_number(row):
+def test_each_scenario_row_lists_exactly_the_tests_with_its_number(row):
     assert row.tests == TESTS.get(row.number, ())
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 
@@ -36,7 +36,7 @@ def test_every_cited_scenario_exists():
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
-def test_citations_are_found(tmp_path: pathlib.Path):
+def test_cited_numbers_extracts_every_scenario_number(tmp_path: pathlib.Path):
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

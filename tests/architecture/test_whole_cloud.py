@@ -17,7 +17,7 @@ def _reachable(start: str) -> set[str]:
     return known
 
 
-def test_the_bound_of_the_whole_cloud_is_used_where_the_daemon_does_not_come():
+def test_the_whole_cloud_response_limit_is_unreachable_from_the_daemon():
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

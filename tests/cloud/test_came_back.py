@@ -24,7 +24,7 @@ def elsewhere(view) -> set[str]:
     return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
 
 
-def test_the_record_of_a_consumer_that_a_finding_tells_is_read_again():
+def test_the_reader_rereads_the_record_of_a_consumer_with_a_finding():
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
@@ -33,7 +33,7 @@ def test_the_record_of_a_consumer_that_a_finding_tells_is_read_again():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, told=(CONSUMER,)))) == set()
 
 
-def test_new_consumers_are_read_before_those_that_are_told():
+def test_new_consumers_are_read_before_consumers_with_findings():
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

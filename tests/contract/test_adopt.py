@@ -90,7 +90,7 @@ def names_below(host: Host, root: str) -> set[str]:
     return {p["name"] for p in tree if p["uuid"] != root}
 
 
-def test_a_renamed_host_gets_its_provider_with_all_that_is_allocated_and_undo_puts_it_back(host):
+def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     consumer = provider(host, old, root, f"{old}_amd_sev", f"{old}:NIC")
@@ -108,7 +108,7 @@ def test_a_renamed_host_gets_its_provider_with_all_that_is_allocated_and_undo_pu
     assert host.held(root) == before
 
 
-def test_a_reinstalled_host_gets_its_uuid_back_and_the_next_audit_publishes_to_it(host):
+def test_adopt_restores_a_reinstalled_hosts_uuid_for_the_next_audit(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, node, root)
     (host.agent.folder / "compute_id").unlink()
@@ -129,7 +129,7 @@ def test_a_reinstalled_host_gets_its_uuid_back_and_the_next_audit_publishes_to_i
     assert host.own_file.read_text() == text
 
 
-def test_a_file_that_was_not_there_is_gone_again_after_undo(host):
+def test_undo_removes_the_identity_file_that_adopt_created(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     (host.agent.folder / "compute_id").unlink()
     assert host.adopted()[0] == 4
@@ -138,7 +138,7 @@ def test_a_file_that_was_not_there_is_gone_again_after_undo(host):
     assert not host.own_file.exists()
 
 
-def test_undo_of_a_file_that_gives_an_input_error_is_refused_with_its_words(host):
+def test_undo_reports_the_input_error_of_an_unreadable_identity_file(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     identity = host.agent.folder / "compute_id"
     identity.unlink()
@@ -152,7 +152,7 @@ def test_undo_of_a_file_that_gives_an_input_error_is_refused_with_its_words(host
     assert ended.code == 2
 
 
-def test_a_plan_that_is_not_the_one_that_was_shown_is_refused_and_changes_nothing(host):
+def test_adopt_refuses_a_plan_with_another_digest(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     code, told = host.told("adopt", "--plan", "0" * 64, "--yes")
@@ -161,7 +161,7 @@ def test_a_plan_that_is_not_the_one_that_was_shown_is_refused_and_changes_nothin
     assert host.told("journal")[1] == []
 
 
-def test_undo_refuses_what_somebody_changed_since(host):
+def test_undo_refuses_a_provider_renamed_since_adopt(host):
     root = host.agent.provider_uuid
     provider(host, f"old-{host.agent.name}", root)
     assert host.adopted()[0] == 4
@@ -171,7 +171,7 @@ def test_undo_refuses_what_somebody_changed_since(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_what_a_guard_rail_refuses_is_not_done_whatever_digest_is_given(host, guard):
+def test_a_guard_refusal_stops_adopt_even_with_a_valid_digest(host, guard):
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()
@@ -203,7 +203,7 @@ def planned(host: Host, script: Script) -> Iterator[tuple[Errand, AdoptPlan]]:
         yield with_parts(errand, names=ProviderNames(client)), plan
 
 
-def test_a_step_without_an_answer_ends_the_run_and_the_next_one_begins_there(host):
+def test_a_failed_step_ends_adopt_and_the_next_run_resumes_there(host):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
@@ -218,7 +218,7 @@ def test_a_step_without_an_answer_ends_the_run_and_the_next_one_begins_there(hos
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_whichever_rename_loses_its_answer_the_next_run_renames_the_rest(host, lost):
+def test_the_next_adopt_completes_renames_after_a_lost_response(host, lost):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
@@ -229,7 +229,7 @@ def test_whichever_rename_loses_its_answer_the_next_run_renames_the_rest(host, l
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
 
 
-def test_a_name_that_somebody_took_meanwhile_is_refused_in_placements_words(host):
+def test_adopt_reports_placements_refusal_of_a_name_taken_meanwhile(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (errand, plan):
@@ -240,7 +240,7 @@ def test_a_name_that_somebody_took_meanwhile_is_refused_in_placements_words(host
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_a_run_that_cannot_write_names_changes_none(host):
+def test_adopt_without_a_name_writer_renames_no_provider(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (errand, plan):
@@ -254,7 +254,7 @@ def test_a_run_that_cannot_write_names_changes_none(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_the_host_that_our_row_names_is_asked_whether_it_lives(host, seen, refused):
+def test_adopt_refuses_while_the_recorded_hosts_nova_compute_is_alive(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen
@@ -272,14 +272,14 @@ def test_the_host_that_our_row_names_is_asked_whether_it_lives(host, seen, refus
     assert [refusal["why"] for refusal in told["refusals"]] == refused
 
 
-def test_an_unreadable_state_source_refuses(host):
+def test_adopt_refuses_if_the_state_source_is_unreadable(host):
     provider(host, f"old-{host.agent.name}", host.agent.provider_uuid)
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.folder}/absent/cell.db"}})
     code, told = host.told("adopt")
     assert (code, [r["guard"] for r in told["refusals"]]) == (5, ["state"])
 
 
-def test_a_record_under_the_old_name_is_told_where_sql_only_reads(host):
+def test_adopt_notes_a_compute_node_row_with_the_old_name(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")
@@ -295,7 +295,7 @@ def test_a_record_under_the_old_name_is_told_where_sql_only_reads(host):
     assert any(f"row 5 says host {host.agent.name}, node {old}" in note for note in told["notes"])
 
 
-def test_a_host_where_all_belongs_together_has_nothing_to_adopt(host):
+def test_adopt_plans_no_step_on_a_consistent_host(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     code, told = host.told("adopt")
     assert (code, told["steps"], told["refusals"]) == (0, [], [])

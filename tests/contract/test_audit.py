@@ -56,7 +56,7 @@ def codes(ended) -> list[str]:
     return sorted(f["code"] for f in ended.document["findings"])
 
 
-def test_once_publishes_and_a_second_run_writes_nothing(placement, host):
+def test_the_first_once_run_publishes_and_the_second_writes_nothing(placement, host):
     with cell_of(host):
         assert host.agent("--once").code == 3  # two guests that this cloud does not know
         inventories = placement.inventories(host.provider_uuid)
@@ -76,7 +76,7 @@ def test_once_publishes_and_a_second_run_writes_nothing(placement, host):
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_an_allocation_deleted_the_way_nova_does_it_is_no_leak(placement, host):
+def test_an_allocation_that_nova_deleted_is_not_reported_as_a_leak(placement, host):
     """DELETE /allocations does not raise the generation, so the agent's cached allocation remains."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
@@ -98,7 +98,7 @@ def test_an_allocation_deleted_the_way_nova_does_it_is_no_leak(placement, host):
     assert seen == {"guest-running-deleted"}
 
 
-def test_a_real_leak_is_confirmed_by_the_second_audit(placement, host):
+def test_an_allocation_leak_is_confirmed_by_the_second_audit(placement, host):
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         schedule(placement, host, "i1")
@@ -114,7 +114,7 @@ def test_a_real_leak_is_confirmed_by_the_second_audit(placement, host):
 
 
 @pytest.mark.parametrize("change", ["inventory", "provider"])
-def test_a_change_from_outside_is_right_again_after_the_next_audit(placement, host, change):
+def test_the_next_audit_restores_a_foreign_change(placement, host, change):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.first_audit()
         before = placement.inventories(host.provider_uuid)
@@ -128,7 +128,7 @@ def test_a_change_from_outside_is_right_again_after_the_next_audit(placement, ho
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(host.provider_uuid)
 
 
-def test_a_quiet_audit_sends_exactly_one_request(placement, host):
+def test_an_audit_without_changes_sends_exactly_one_request(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -142,7 +142,7 @@ def test_a_quiet_audit_sends_exactly_one_request(placement, host):
     assert report["audit"]["placement"]["requests"] == 1
 
 
-def test_a_rival_that_writes_in_each_cycle_is_named_and_left_alone(placement, host):
+def test_a_repeated_foreign_write_is_reported_and_not_overwritten(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -153,7 +153,7 @@ def test_a_rival_that_writes_in_each_cycle_is_named_and_left_alone(placement, ho
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 99
 
 
-def test_a_reload_ends_the_silence_towards_a_rival(placement, host):
+def test_a_reload_allows_writes_again_after_a_rival_was_reported(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -167,7 +167,7 @@ def test_a_reload_ends_the_silence_towards_a_rival(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_provider_of_nova_compute_is_not_written(placement, host):
+def test_an_owner_writes_nova_computes_provider_only_after_takeover(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
@@ -186,7 +186,7 @@ def test_a_provider_of_nova_compute_is_not_written(placement, host):
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_observer_beside_nova_compute_is_not_refused(placement, host):
+def test_an_observer_beside_nova_compute_reports_no_rival_writer(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})
@@ -198,7 +198,7 @@ def test_an_observer_beside_nova_compute_is_not_refused(placement, host):
     assert placement.traits(host.provider_uuid) == {"OWNER_NOVA", "COMPUTE_NODE"}
 
 
-def test_another_provider_of_our_name_stops_every_write(placement, host):
+def test_a_provider_name_conflict_stops_every_write(placement, host):
     other = placement.make_provider(host.name)
     with cell_of(host, *both(host)):
         host.agent("--once")
@@ -208,7 +208,7 @@ def test_another_provider_of_our_name_stops_every_write(placement, host):
     assert placement.inventories(other) == {}
 
 
-def test_role_observer_and_no_publish_write_nothing(placement, host):
+def test_role_observer_and_option_no_publish_write_nothing(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once", "--no-publish")
         host.configure({"agent": {"role": "observer"}})

@@ -17,7 +17,7 @@ def read(runner: Runner, pool: str = "vms", deadline_s: float = 20.0, **options:
     return Ceph(pool, runner=runner, **options).read(Deadline.after(deadline_s)).ceph_pools
 
 
-def test_the_pool_is_read(tmp_path: pathlib.Path) -> None:
+def test_the_ceph_source_reads_the_size_of_a_pool(tmp_path: pathlib.Path) -> None:
     (pool,) = read(rigs.printing(tmp_path / "bin", rigs.REEF))
     assert (pool.name, pool.cluster_bytes, pool.available_bytes) == ("vms", 64424509440, 20212629504)
 
@@ -31,7 +31,9 @@ def test_the_pool_is_read(tmp_path: pathlib.Path) -> None:
     ],
     ids=["plain", "user", "user and conf"],
 )
-def test_it_is_asked_as_nova_asks(tmp_path: pathlib.Path, options: dict[str, str], arguments: str) -> None:
+def test_the_ceph_source_runs_ceph_df_with_novas_arguments(
+    tmp_path: pathlib.Path, options: dict[str, str], arguments: str
+) -> None:
     read(rigs.printing(tmp_path / "bin", rigs.NAUTILUS), **options)
     assert (tmp_path / "bin" / "calls").read_text() == f"{arguments}\n"
 
@@ -48,22 +50,22 @@ REFUSED = "echo '[errno 13] RADOS permission denied (error connecting to the clu
     ],
     ids=["refused", "silent", "crashed"],
 )
-def test_a_failure_is_told_with_ceph_s_own_words(tmp_path: pathlib.Path, body: str, said: str) -> None:
+def test_an_error_of_ceph_df_has_the_exit_status_and_stderr(tmp_path: pathlib.Path, body: str, said: str) -> None:
     with pytest.raises(SourceUnavailable, match=said):
         read(rigs.ceph(tmp_path / "bin", body))
 
 
-def test_exit_0_and_nothing_is_no_empty_cluster(tmp_path: pathlib.Path) -> None:
+def test_empty_output_of_ceph_df_raises_source_inconsistent(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceInconsistent, match="printed no JSON"):
         read(rigs.ceph(tmp_path / "bin", "exit 0"))
 
 
-def test_a_pool_that_is_missing_is_named(tmp_path: pathlib.Path) -> None:
+def test_the_error_for_a_missing_pool_names_the_pool(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceInconsistent, match="ceph: pool images is not among"):
         read(rigs.printing(tmp_path / "bin", rigs.REEF), pool="images")
 
 
-def test_monitors_that_do_not_answer_cost_the_deadline_and_leave_no_process(tmp_path: pathlib.Path) -> None:
+def test_ceph_df_is_killed_at_the_deadline_if_monitors_do_not_answer(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "bin"
     runner = rigs.ceph(
         folder, f"echo $$ > {folder}/pid\necho 'monclient(hunting): authenticate timed out' >&2\nsleep 60"
@@ -78,7 +80,7 @@ def test_monitors_that_do_not_answer_cost_the_deadline_and_leave_no_process(tmp_
     until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 60, "the killed ceph to be gone")
 
 
-def test_a_host_without_ceph_says_so(tmp_path: pathlib.Path) -> None:
+def test_a_host_without_ceph_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
     nothing = tmp_path / "bin"
     nothing.mkdir()
     with pytest.raises(SourceUnavailable, match=r"ceph is not installed \(ceph-common\)"):

@@ -136,7 +136,7 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_unknown_guests_are_taken_from_what_the_scheduler_is_offered(placement, host, door):
+def test_a_companion_allocates_the_resources_of_unknown_guests(placement, host, door):
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -149,7 +149,7 @@ def test_unknown_guests_are_taken_from_what_the_scheduler_is_offered(placement, 
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_it_grows_shrinks_and_goes_with_the_guests_and_is_silent_in_between(placement, host, door):
+def test_the_companions_allocation_follows_the_unknown_guests(placement, host, door):
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -167,7 +167,7 @@ def test_it_grows_shrinks_and_goes_with_the_guests_and_is_silent_in_between(plac
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_somebody_who_deletes_it_sees_it_again(placement, host, door):
+def test_a_deleted_companion_allocation_is_created_again(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -186,7 +186,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement, host, door):
+def test_the_companion_retries_with_less_if_instances_take_the_room(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -198,7 +198,7 @@ def test_a_scheduler_that_is_faster_takes_the_room_and_we_decide_again(placement
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_a_placement_that_sees_no_room_where_we_do_is_asked_once(placement, host, door):
+def test_the_companion_does_not_retry_an_unexplained_capacity_refusal(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -215,7 +215,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placement, host, door):
+def test_a_concurrent_agents_write_is_a_consumer_generation_conflict(placement, host, door):
     """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 
@@ -235,7 +235,7 @@ def test_a_second_agent_of_ours_that_is_faster_is_a_conflict_and_no_error(placem
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_our_consumer_deleted_where_no_generation_says_so_costs_one_conflict(placement, host):
+def test_a_deleted_companion_consumer_causes_one_conflict_and_a_new_read(placement, host):
     """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
@@ -253,7 +253,7 @@ def test_our_consumer_deleted_where_no_generation_says_so_costs_one_conflict(pla
     assert held(placement, host) == {}
 
 
-def test_a_full_host_is_told_and_nothing_is_tried(placement, host, door):
+def test_the_companion_reports_a_full_class_and_allocates_the_others(placement, host, door):
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -280,7 +280,7 @@ def test_a_full_host_is_told_and_nothing_is_tried(placement, host, door):
     ],
     ids=str,
 )
-def test_what_placement_would_refuse_is_never_sent(placement, host, door, limits, expected):
+def test_the_companion_fits_allocations_to_the_inventory_limits(placement, host, door, limits, expected):
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -290,7 +290,7 @@ def test_what_placement_would_refuse_is_never_sent(placement, host, door, limits
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_while_the_cloud_is_unread_it_keeps_what_it_holds(placement, host, door):
+def test_the_companion_keeps_its_allocation_if_the_cell_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -302,7 +302,7 @@ def test_while_the_cloud_is_unread_it_keeps_what_it_holds(placement, host, door)
     assert held(placement, host) == {}
 
 
-def test_while_libvirt_is_unread_it_keeps_what_it_holds(placement, host, door):
+def test_the_companion_keeps_its_allocation_if_libvirt_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -310,7 +310,7 @@ def test_while_libvirt_is_unread_it_keeps_what_it_holds(placement, host, door):
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_an_older_server_is_told_and_left_alone(placement, host, door):
+def test_the_companion_writes_nothing_to_a_placement_older_than_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -321,7 +321,7 @@ def test_an_older_server_is_told_and_left_alone(placement, host, door):
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_a_provider_that_is_not_there_is_not_made(placement, host, door):
+def test_the_companion_creates_no_missing_provider(placement, host, door):
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -329,7 +329,7 @@ def test_a_provider_that_is_not_there_is_not_made(placement, host, door):
     assert "nova-compute has not made" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_the_report_says_what_was_written_and_the_ledger_whose_it_is(placement, host):
+def test_the_report_and_the_ledger_list_the_companions_allocation(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -354,7 +354,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_a_takeover_never_offers_what_is_used_and_ends_with_one_count(placement, host, door):
+def test_a_takeover_reserves_inventory_before_the_allocation_is_removed(placement, host, door):
     """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
@@ -380,7 +380,7 @@ def test_a_takeover_never_offers_what_is_used_and_ends_with_one_count(placement,
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_an_owner_whose_inventory_is_not_taken_keeps_its_consumers(placement, host, door, answer):
+def test_an_owner_keeps_its_allocations_if_the_inventory_write_fails(placement, host, door, answer):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -393,7 +393,7 @@ def test_an_owner_whose_inventory_is_not_taken_keeps_its_consumers(placement, ho
     assert held(placement, host) == {}
 
 
-def test_an_owner_that_cannot_read_the_cloud_keeps_its_consumers(placement, host, door):
+def test_an_owner_keeps_its_allocations_if_the_cell_is_unreadable(placement, host, door):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -408,7 +408,7 @@ def test_an_owner_that_cannot_read_the_cloud_keeps_its_consumers(placement, host
 
 
 @pytest.mark.root
-def test_a_volume_made_by_hand_lowers_what_is_offered_until_it_is_gone(placement, host, door, tmp_path):
+def test_a_companion_allocates_a_foreign_volume_until_its_removal(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

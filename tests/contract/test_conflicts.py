@@ -89,7 +89,7 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_after_a_conflict_the_audit_decides_again_and_the_foreign_class_stands(placement, host):
+def test_s140_an_audit_keeps_a_foreign_class_after_a_generation_conflict(placement, host):
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)
@@ -102,7 +102,7 @@ def test_s140_after_a_conflict_the_audit_decides_again_and_the_foreign_class_sta
     }
 
 
-def test_s141_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_goes_on(placement, host):
+def test_s141_an_audit_reports_partial_after_four_generation_conflicts(placement, host):
     writer = ForeignWriter(placement, host.provider_uuid, times=100)
     report, clock = audited(host, writer)
     assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)
@@ -118,7 +118,7 @@ def test_s141_a_foreign_writer_that_never_rests_costs_four_rounds_and_the_audit_
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
-def test_who_lost_rounds_holds_its_next_first_try_back_and_looks_again(placement, host):
+def test_a_periodic_audit_delays_its_write_after_earlier_conflicts(placement, host):
     """A client that writes at the agent's time will do so again, so the next periodic audit writes a little later."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=(PERIODIC,))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)
@@ -147,7 +147,7 @@ def test_who_lost_rounds_holds_its_next_first_try_back_and_looks_again(placement
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_write_of_ours_that_failed_makes_nobody_a_rival(placement, host):
+def test_a_failed_write_of_the_agent_causes_no_rival_writer_finding(placement, host):
     """The agent's repair of a foreign change is answered 503.
 
     The agent sees the change in several audits but overwrites it once, so it reports no rival.
@@ -168,7 +168,7 @@ def test_a_write_of_ours_that_failed_makes_nobody_a_rival(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_s153_a_placement_that_refuses_connections_costs_audits_and_ends_nothing(placement, host):
+def test_s153_audits_are_partial_while_placement_refuses_connections(placement, host):
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:
@@ -185,7 +185,7 @@ def test_s153_a_placement_that_refuses_connections_costs_audits_and_ends_nothing
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_who_does_not_write_sees_no_rival(placement, host):
+def test_an_observer_reports_no_rival_writer_for_foreign_changes(placement, host):
     """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
@@ -201,7 +201,7 @@ def test_who_does_not_write_sees_no_rival(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_observers_invented_identity_is_never_published(placement, host):
+def test_a_temporary_uuid_of_an_observer_is_never_published(placement, host):
     """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()

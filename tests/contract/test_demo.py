@@ -51,11 +51,11 @@ def of_class(rows, name):
     return row
 
 
-def test_all_five_stories_are_shown(document):
+def test_the_document_has_all_five_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in (1, 2, 3, 4, 5)]
 
 
-def test_story_1_promised_is_16_and_the_evacuated_instance_is_named(document):
+def test_story_1_promises_16_vcpus_and_names_the_evacuated_instance(document):
     vcpus = [row for row in document["ledger"] if row["resource_class"] == "VCPU"]
     assert sum(row["promised"] or 0 for row in vcpus) == 16
     assert sum(row["recorded"] or 0 for row in vcpus) == 24
@@ -65,14 +65,14 @@ def test_story_1_promised_is_16_and_the_evacuated_instance_is_named(document):
     assert evacuated["recorded"] == 8
 
 
-def test_story_2_the_volume_made_by_hand_is_reserved(document):
+def test_story_2_inventory_reserves_the_foreign_volume(document):
     (finding,) = findings(document, "volume-foreign")
     assert finding["facts"]["size_bytes"] == 120 * 2**30
     assert [claim["size_bytes"] for claim in finding["evidence"]] == [120 * 2**30]
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_story_3_max_unit_is_the_number_of_cpus(document):
+def test_story_3_max_unit_equals_the_number_of_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
@@ -84,11 +84,11 @@ def test_story_3_max_unit_is_the_number_of_cpus(document):
     assert findings(document, "consumer-on-several-providers")
 
 
-def test_story_4_the_node_that_no_hypervisor_reports(document):
+def test_story_4_the_audit_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_story_5_the_second_host_is_negative_by_its_leaks(document):
+def test_story_5_leaks_make_the_second_hosts_free_values_negative(document):
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -101,7 +101,7 @@ def test_story_5_the_second_host_is_negative_by_its_leaks(document):
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_top_level_is_the_first_host(document):
+def test_the_documents_top_level_equals_the_first_host(document):
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
@@ -125,7 +125,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
+def test_printed_commands_work_on_a_demo_with_option_keep(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -153,7 +153,7 @@ def test_kept_it_answers_what_it_says_and_ends_as_it_says(tmp_path):
     assert_nothing_is_left(folder)
 
 
-def test_kept_the_document_holds_the_commands_too(tmp_path):
+def test_the_json_document_has_the_commands_of_a_kept_demo(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -163,7 +163,7 @@ def test_kept_the_document_holds_the_commands_too(tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_kept_but_unread_nothing_is_kept(tmp_path):
+def test_a_kept_demo_is_removed_if_stdout_is_closed(tmp_path):
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,
@@ -176,7 +176,7 @@ def test_kept_but_unread_nothing_is_kept(tmp_path):
     assert_nothing_is_left(tmp_path)
 
 
-def test_not_kept_it_says_that_keep_gives_the_command(text):
+def test_the_text_recommends_option_keep_for_each_story(text):
     hints = [line.strip() for line in text.splitlines() if "ask it yourself" in line]
     assert len(hints) == 5
     assert all("--keep" in hint and "stocktake explain" not in hint for hint in hints)
@@ -195,7 +195,7 @@ def section(text: str, begin: str, end: str) -> list[str]:
     return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
 
 
-def test_findings_are_told_apart_and_in_an_order_for_people(text):
+def test_findings_in_the_text_are_sorted_and_carry_distinct_names(text):
     second = text[text.index("=== stocktake-demo-2") :]
     rows = [line.split() for line in section(second, "Findings (", "\n\n")[2:]]
     assert [(row[0], row[1], row[-1]) for row in rows] == [
@@ -206,7 +206,7 @@ def test_findings_are_told_apart_and_in_an_order_for_people(text):
     ]
 
 
-def test_story_5_names_each_leaked_consumer_once_and_ends_with_the_verdict(text, document):
+def test_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, document):
     told = section(text, "--- Story 5", "ask it yourself")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7
@@ -215,7 +215,7 @@ def test_story_5_names_each_leaked_consumer_once_and_ends_with_the_verdict(text,
     assert bullets[-1].startswith("  * verdict on stocktake-demo-2: leak, yes: 7 consumers hold 71 VCPU")
 
 
-def test_nothing_is_wider_than_a_terminal_of_120(text):
+def test_the_text_is_at_most_120_columns_wide(text):
     assert [line for line in text.splitlines() if len(line) > 120] == []
 
 
@@ -261,7 +261,7 @@ def assert_nothing_is_left(folder: Path) -> None:
     ("moment", "number"),
     [*((moment, signal.SIGTERM) for moment in MOMENTS), *((moment, signal.SIGINT) for moment in MOMENTS[:4])],
 )
-def test_ended_at_any_moment_it_leaves_nothing_behind(tmp_path, moment, number):
+def test_a_signal_at_any_stage_leaves_no_files_or_processes(tmp_path, moment, number):
     with started(tmp_path) as process:
         assert process.stderr is not None
         seen = any(moment in line for line in process.stderr)
@@ -278,7 +278,7 @@ def test_ended_at_any_moment_it_leaves_nothing_behind(tmp_path, moment, number):
 
 
 @pytest.mark.parametrize(("number", "code"), ENDINGS, ids=str)
-def test_the_exit_code_tells_the_signal(tmp_path, number, code):
+def test_the_demos_exit_code_matches_the_received_signal(tmp_path, number, code):
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
@@ -287,7 +287,7 @@ def test_the_exit_code_tells_the_signal(tmp_path, number, code):
         assert process.wait(300) == code
 
 
-def test_whose_reader_leaves_it_leaves_nothing_behind(tmp_path):
+def test_a_demo_with_closed_stderr_leaves_no_files_or_processes(tmp_path):
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
@@ -313,7 +313,7 @@ def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
     ("command", "good_runs", "code"),
     [("vgcreate", 0, 0), ("vgcreate", 1, 0), ("lvcreate", 0, 1), ("lvcreate", 3, 1), ("lvcreate", 5, 1)],
 )
-def test_where_lvm2_fails_half_way_nothing_is_left(tmp_path, command, good_runs, code):
+def test_a_failed_lvm2_command_leaves_no_files_or_devices(tmp_path, command, good_runs, code):
     make_group(tmp_path, "probe").close()
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))
@@ -329,7 +329,7 @@ def test_where_lvm2_fails_half_way_nothing_is_left(tmp_path, command, good_runs,
 
 
 @pytest.mark.root
-def test_without_losetup_the_groups_are_recorded_and_nothing_is_left(tmp_path):
+def test_a_failed_losetup_makes_the_demo_simulate_the_volume_groups(tmp_path):
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
     assert done.returncode == 0, done.stderr
@@ -337,7 +337,7 @@ def test_without_losetup_the_groups_are_recorded_and_nothing_is_left(tmp_path):
     assert_nothing_is_left(tmp_path / "tmp")
 
 
-def test_where_placement_cannot_start_it_says_so_in_one_line(tmp_path):
+def test_a_failed_placement_start_is_reported_in_a_single_line(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "waitress.py").write_text("raise ImportError('no waitress today')\n")

@@ -155,7 +155,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
     return [(entry["result"], entry["words"]) for entry in found]
 
 
-def test_only_this_trees_part_goes_and_the_type_stays(host):
+def test_heal_removes_only_the_allocation_on_its_own_provider_tree(host):
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
         assert host.healed().code == 3  # Placement has no allocation of i1: that finding remains
@@ -167,7 +167,7 @@ def test_only_this_trees_part_goes_and_the_type_stays(host):
     }
 
 
-def test_by_hand_without_a_daemon_it_waits_between_the_audits_that_confirm(host):
+def test_heal_without_a_daemon_waits_between_confirming_audits(host):
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -180,7 +180,7 @@ def test_by_hand_without_a_daemon_it_waits_between_the_audits_that_confirm(host)
     assert took_s >= 2
 
 
-def test_nothing_is_ever_deleted_by_delete(host):
+def test_heal_removes_allocations_by_put_and_never_by_delete(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.rest.watched() as seen:
         host.healed()
@@ -190,7 +190,7 @@ def test_nothing_is_ever_deleted_by_delete(host):
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "MIGRATION"])
 @pytest.mark.parametrize("there", [None, HELD], ids=["nothing elsewhere", "a part elsewhere"])
-def test_undo_restores_the_exact_allocation(host, kind, there):
+def test_undo_restores_the_exact_allocation_and_works_only_once(host, kind, there):
     consumer = host.allocate("gone", here=HELD, there=there, kind=kind)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -212,7 +212,7 @@ def test_undo_restores_the_exact_allocation(host, kind, there):
     ]
 
 
-def test_undo_refuses_what_somebody_changed_since(host):
+def test_undo_refuses_a_consumer_that_changed_since_heal(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -224,7 +224,7 @@ def test_undo_refuses_what_somebody_changed_since(host):
     assert host.allocations(consumer)["allocations"] == {host.other: {"resources": {"VCPU": 1}}}
 
 
-def test_undo_refuses_when_the_instance_is_elsewhere_now(host):
+def test_undo_refuses_if_the_instance_moved_to_another_host_since(host):
     host.allocate("away", here=HELD, there=HELD)
     with host.cell(host.moved("away")) as engine:
         host.healed()
@@ -238,7 +238,7 @@ def test_undo_refuses_when_the_instance_is_elsewhere_now(host):
     )
 
 
-def test_undo_quotes_placement_where_the_room_is_taken_by_now(host):
+def test_undo_reports_placements_refusal_if_capacity_is_exhausted(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -251,7 +251,7 @@ def test_undo_quotes_placement_where_the_room_is_taken_by_now(host):
     assert host.allocations(uuid("gone")) == {"allocations": {}}
 
 
-def test_what_finds_no_room_is_tried_once_and_says_what_is_full(host):
+def test_heal_does_not_retry_an_allocation_that_exceeds_capacity(host):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)):
         host.rest.set_inventories(
             host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 9}}
@@ -262,7 +262,7 @@ def test_what_finds_no_room_is_tried_once_and_says_what_is_full(host):
     assert "Unable to create allocation for 'VCPU'" in healed.outcome.words
 
 
-def test_undo_of_what_is_not_there_is_bad_arguments(host):
+def test_undo_of_an_unknown_entry_exits_with_127(host):
     with host.cell():
         assert (host.run("undo", "abc").code, host.run("undo", "abc").stderr) == (
             127,
@@ -270,7 +270,7 @@ def test_undo_of_what_is_not_there_is_bad_arguments(host):
         )
 
 
-def test_a_plan_of_another_world_is_refused(host):
+def test_heal_refuses_a_stale_plan(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         digest = host.told("heal").document["digest"]
@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_plan_that_nothing_is_known_of_is_no_plan_of_another_world(host, source):
+def test_a_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -310,7 +310,7 @@ def test_a_plan_that_nothing_is_known_of_is_no_plan_of_another_world(host, sourc
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_plan_says_what_was_not_read(host, source):
+def test_a_plan_lists_unread_sources(host, source):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.agent.configure(AWAY[source])
@@ -322,7 +322,7 @@ def test_a_plan_says_what_was_not_read(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_finding_is_undecided_not_refused_if_a_source_was_not_read(host):
+def test_heal_finding_is_undecided_if_a_source_is_unread(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -333,7 +333,7 @@ def test_heal_finding_is_undecided_not_refused_if_a_source_was_not_read(host):
     assert (found.code, found.document["undecided"]) == (2, True)
 
 
-def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(host):
+def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     change = Meanwhile(lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer))
     with host.cell(host.gone("gone")):
@@ -347,7 +347,7 @@ def test_s56_a_consumer_that_changes_between_plan_and_write_is_decided_again(hos
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
 
-def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journal(host):
+def test_the_journal_has_no_entry_for_a_consumer_changed_before_the_read(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -357,7 +357,7 @@ def test_a_consumer_that_changed_before_the_first_read_is_not_even_in_the_journa
     assert entries(host) == []
 
 
-def test_a_consumer_that_went_and_came_back_since_the_plan_is_another_one(host):
+def test_heal_refuses_a_consumer_deleted_and_recreated_since_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     was = (host.generation(consumer), host.allocations(consumer))
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
@@ -370,7 +370,7 @@ def test_a_consumer_that_went_and_came_back_since_the_plan_is_another_one(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_the_changes_of_one_run_do_not_stop_each_other(host):
+def test_several_changes_of_the_same_heal_run_succeed(host):
     """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
@@ -388,7 +388,7 @@ def conflict() -> Answer:
 
 
 @pytest.mark.parametrize(("conflicts", "result", "puts"), [(3, Result.DONE, 4), (4, Result.REFUSED, 4)])
-def test_s160_conflicts_of_the_provider_are_decided_again_four_times(host, conflicts, result, puts):
+def test_s160_heal_stops_after_four_provider_generation_conflicts(host, conflicts, result, puts):
     consumer = host.allocate("gone", here=HELD)
     left = iter(range(conflicts))
 
@@ -405,7 +405,7 @@ def test_s160_conflicts_of_the_provider_are_decided_again_four_times(host, confl
     assert ("nothing was changed" in entry[1]) == (result is Result.REFUSED)
 
 
-def test_a_lost_answer_is_looked_up_and_found_done(host):
+def test_heal_detects_a_completed_write_after_a_lost_response(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
@@ -414,7 +414,7 @@ def test_a_lost_answer_is_looked_up_and_found_done(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_what_was_not_done_when_it_was_looked_up_may_be_done_later_and_can_be_put_back_then(host):
+def test_undo_reverts_a_write_that_completed_after_heal_ended(host):
     consumer = host.allocate("gone", here=HELD)
     queued: list[Any] = []
 
@@ -436,7 +436,7 @@ def test_what_was_not_done_when_it_was_looked_up_may_be_done_later_and_can_be_pu
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_a_tree_that_cannot_be_looked_at_before_a_write_is_out_of_reach_and_nobody_s_doing(host):
+def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
         away = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(always(Answer(500))))
@@ -446,7 +446,7 @@ def test_a_tree_that_cannot_be_looked_at_before_a_write_is_out_of_reach_and_nobo
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(host):
+def test_a_lost_response_with_a_failed_recheck_has_result_unknown(host):
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -464,7 +464,7 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(host):
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_a_consumer_that_somebody_wrote_after_a_lost_answer_is_unknown_and_named(host):
+def test_a_foreign_write_after_a_lost_response_has_result_unknown(host):
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []
@@ -484,7 +484,7 @@ def test_a_consumer_that_somebody_wrote_after_a_lost_answer_is_unknown_and_named
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_an_undo_without_access_to_consumers_says_so(host):
+def test_undo_without_an_allocation_writer_is_refused(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
         run_heal(errand, plan)
@@ -495,7 +495,7 @@ def test_an_undo_without_access_to_consumers_says_so(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_a_journal_that_cannot_be_written_means_no_change(host):
+def test_heal_changes_nothing_if_the_journal_is_unwritable(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
         (host.agent.folder / "state" / "journal.jsonl").mkdir()
@@ -504,7 +504,7 @@ def test_a_journal_that_cannot_be_written_means_no_change(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_the_write_lock_of_another_process_means_no_change(host):
+def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (errand, plan), errand.parts.lock.hold():
         (healed,) = run_heal(errand, plan)
@@ -513,7 +513,7 @@ def test_the_write_lock_of_another_process_means_no_change(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_crash_beside_the_write_leaves_a_journal_and_an_undo_that_tell_the_truth(host, when):
+def test_undo_handles_an_entry_left_open_by_a_crash_around_the_write(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -527,7 +527,7 @@ def test_a_crash_beside_the_write_leaves_a_journal_and_an_undo_that_tell_the_tru
     assert when == "after" or "there is nothing to put back" in undone.document["words"]
 
 
-def test_s57_an_evacuated_instance_loses_this_hosts_part_and_its_migration_row_stays(host):
+def test_s57_heal_removes_an_evacuated_instances_source_allocation(host):
     consumer = host.allocate("away", here=HELD, there=HELD)
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
@@ -540,7 +540,7 @@ def test_s57_an_evacuated_instance_loses_this_hosts_part_and_its_migration_row_s
     assert [status for status, _ in rows] == ["done"]
 
 
-def test_s58_an_evacuated_instance_that_is_deleted_since_is_no_error(host):
+def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
     )
@@ -549,7 +549,7 @@ def test_s58_an_evacuated_instance_that_is_deleted_since_is_no_error(host):
     assert (found.code, found.document["actions"]) == (3, [])  # i1 has a guest here and no row
 
 
-def test_s161_an_instance_that_holds_nothing_gets_what_its_flavor_says(host):
+def test_s161_heal_allocates_the_flavor_of_an_unallocated_instance(host):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)), host.rest.watched() as seen:
         assert host.healed().code == 4
     assert host.allocations(uuid("i1")) == {
@@ -564,12 +564,12 @@ def test_s161_an_instance_that_holds_nothing_gets_what_its_flavor_says(host):
 
 
 @pytest.mark.parametrize("change", [{"task_state": "resize_prep"}, {"vm_state": "building", "task_state": "spawning"}])
-def test_s161_not_while_it_is_built_or_moved(host, change):
+def test_s161_heal_skips_an_instance_that_is_being_built_or_resized(host, change):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER, **change)):
         assert host.told("heal").document["actions"] == []
 
 
-def test_s162_the_instances_project_and_user_and_the_same_allocations(host):
+def test_s162_heal_corrects_the_project_and_user_of_a_consumer(host):
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     consumer = host.allocate("i1", here=held, kind="INSTANCE")
     with host.cell(host.resting(project_id="their-project", user_id="their-user")):
@@ -585,7 +585,7 @@ def test_s162_the_instances_project_and_user_and_the_same_allocations(host):
     assert host.allocations(consumer)["project_id"] == PROJECT
 
 
-def test_s163_audit_says_3_and_heal_with_the_digest_4(host):
+def test_s163_audit_exits_with_3_and_heal_with_4(host):
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     host.allocate("i1", here=held)
     consumer = host.allocate("gone", here=HELD)
@@ -597,7 +597,7 @@ def test_s163_audit_says_3_and_heal_with_the_digest_4(host):
         assert host.run("heal").code == 0
 
 
-def test_a_finding_that_is_asked_for_and_refused_is_5(host):
+def test_heal_exits_with_5_if_a_guard_refuses_the_requested_finding(host):
     host.agent.configure({"heal": {"min_age": 300}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -608,7 +608,7 @@ def test_a_finding_that_is_asked_for_and_refused_is_5(host):
         assert host.run("heal", "--finding", uuid("no such")).code == 127
 
 
-def test_what_was_seen_is_remembered_from_run_to_run(host):
+def test_heal_keeps_the_first_seen_time_of_a_finding_across_runs(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.run("heal")
@@ -620,12 +620,12 @@ def test_what_was_seen_is_remembered_from_run_to_run(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_a_plan_and_yes_go_together(host, arguments):
+def test_heal_requires_options_plan_and_yes_together(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 
 
-def test_a_code_that_nothing_repairs_is_78_with_those_that_there_are(host):
+def test_config_check_rejects_a_heal_code_without_a_repair(host):
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78
@@ -634,7 +634,7 @@ def test_a_code_that_nothing_repairs_is_78_with_those_that_there_are(host):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_daemon_heals_only_where_it_was_told_to_and_only_those_codes(host, enabled):
+def test_the_daemon_heals_only_configured_codes_if_enabled(host, enabled):
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)
@@ -651,7 +651,7 @@ def test_the_daemon_heals_only_where_it_was_told_to_and_only_those_codes(host, e
     assert all("code=allocation-leaked" in line for line in lines)
 
 
-def test_an_identity_file_that_gives_an_input_error_stops_heal_and_not_the_daemon(host):
+def test_an_unreadable_identity_file_suspends_heal_in_the_daemon(host):
     """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
@@ -666,7 +666,7 @@ def test_an_identity_file_that_gives_an_input_error_stops_heal_and_not_the_daemo
         until(lambda: daemon.audit_now() and not host.allocations(gone)["allocations"], 120, "the daemon heals")
 
 
-def test_an_observer_heals_nothing(host):
+def test_heal_refuses_every_finding_in_role_observer(host):
     host.agent.configure({"agent": {"role": "observer"}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -675,7 +675,7 @@ def test_an_observer_heals_nothing(host):
     assert not (host.agent.folder / "state" / "findings.json").exists()
 
 
-def test_what_an_operator_put_back_the_daemon_leaves_alone_and_a_hand_may_take_again(host):
+def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
@@ -690,7 +690,7 @@ def test_what_an_operator_put_back_the_daemon_leaves_alone_and_a_hand_may_take_a
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_a_rival_that_stays_dead_is_not_new_to_the_next_run(host):
+def test_heal_remembers_a_dead_nova_compute_across_runs(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

@@ -117,7 +117,7 @@ def sizes_by_qemu_img(path: pathlib.Path, form: str = "qcow2") -> tuple[int, int
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_a_qcow2_image_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, make) -> None:
+def test_a_qcow2_image_has_the_sizes_that_qemu_img_reports(tmp_path: pathlib.Path, make) -> None:
     path = make(tmp_path)
     found = measured(path)
     assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path)
@@ -125,7 +125,7 @@ def test_a_qcow2_image_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, 
 
 
 @pytest.mark.parametrize("filled", [0, 5], ids=["sparse", "partly written"])
-def test_a_raw_file_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, filled: int) -> None:
+def test_a_raw_file_has_the_sizes_that_qemu_img_reports(tmp_path: pathlib.Path, filled: int) -> None:
     path = tmp_path / "disk"
     tool("qemu-img", "create", "-q", "-f", "raw", path, "10G")
     if filled:
@@ -135,7 +135,7 @@ def test_a_raw_file_has_the_sizes_that_qemu_img_says(tmp_path: pathlib.Path, fil
     assert found.virtual_bytes == 10 << 30
 
 
-def test_an_image_whose_bytes_are_in_another_file_takes_what_both_take(tmp_path: pathlib.Path) -> None:
+def test_allocated_bytes_of_an_image_include_its_data_file(tmp_path: pathlib.Path) -> None:
     # Current versions of qemu-img do not open the data file (CVE-2024-4467); the agent counts its bytes nevertheless.
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     fill(path, "qcow2", "6M")
@@ -147,13 +147,13 @@ def test_an_image_whose_bytes_are_in_another_file_takes_what_both_take(tmp_path:
     assert beside >= 6 * MIB
 
 
-def test_a_data_file_that_is_gone_is_named(tmp_path: pathlib.Path) -> None:
+def test_a_missing_data_file_is_reported_with_its_path(tmp_path: pathlib.Path) -> None:
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     (tmp_path / "bytes.raw").unlink()
     assert measured(path).problem == f"ENOENT: No such file or directory ({tmp_path}/bytes.raw)"
 
 
-def test_a_relative_data_file_is_beside_the_image(tmp_path: pathlib.Path) -> None:
+def test_a_relative_data_file_path_starts_at_the_images_folder(tmp_path: pathlib.Path) -> None:
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     tool("qemu-img", "amend", "-q", "-f", "qcow2", "-o", "data_file=bytes.raw", path)
     assert measured(path).problem is None
@@ -184,18 +184,18 @@ def raw_instead(folder: pathlib.Path) -> pathlib.Path:
     ],
     ids=["cut off", "empty", "raw"],
 )
-def test_garbage_in_the_place_of_an_image_is_named(tmp_path: pathlib.Path, make, problem: str) -> None:
+def test_an_invalid_qcow2_file_has_a_problem_and_no_sizes(tmp_path: pathlib.Path, make, problem: str) -> None:
     found = measured(make(tmp_path))
     assert (found.virtual_bytes, found.allocated_bytes, found.problem) == (None, None, problem)
 
 
-def test_a_guest_that_writes_an_image_s_header_into_its_raw_disk_changes_nothing(tmp_path: pathlib.Path) -> None:
+def test_a_qcow2_header_inside_a_raw_disk_is_ignored(tmp_path: pathlib.Path) -> None:
     path, fake = tmp_path / "disk", image(tmp_path / "fake", "1T")
     path.write_bytes(fake.read_bytes().ljust(10 * MIB, b"\0"))
     assert measured(path, "raw").virtual_bytes == 10 * MIB
 
 
-def test_a_ploop_disk_is_a_folder_of_images(tmp_path: pathlib.Path) -> None:
+def test_a_ploop_disk_counts_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
     tool("qemu-img", "create", "-q", "-f", "parallels", tmp_path / "root.hds", "64M")
     (tmp_path / "DiskDescriptor.xml").write_text("<Parallels_disk_image/>")
     found = measured(tmp_path, "ploop")
@@ -204,11 +204,11 @@ def test_a_ploop_disk_is_a_folder_of_images(tmp_path: pathlib.Path) -> None:
     assert found.allocated_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
 
 
-def test_a_ploop_disk_without_its_image_is_named(tmp_path: pathlib.Path) -> None:
+def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path) -> None:
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_the_over_commit_of_a_host_with_real_files(tmp_path: pathlib.Path) -> None:
+def test_over_commit_of_real_image_files_matches_qemu_img(tmp_path: pathlib.Path) -> None:
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

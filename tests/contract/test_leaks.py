@@ -59,7 +59,9 @@ def all_read(report: AuditReport) -> bool:
 
 
 @pytest.mark.parametrize("case", LEAKS, ids=lambda case: case.name)
-def test_a_leak_is_told_within_two_audits_by_exactly_its_findings(tmp_path: Path, placement: Rest, engine, case: Case):
+def test_a_leak_is_reported_within_two_audits_by_exactly_its_findings(
+    tmp_path: Path, placement: Rest, engine, case: Case
+):
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
         consumers = case.plant(cloud, case.name)
         reports = [cloud.audit(), cloud.audit()]
@@ -71,7 +73,7 @@ def test_a_leak_is_told_within_two_audits_by_exactly_its_findings(tmp_path: Path
 
 
 @pytest.mark.parametrize("case", LOOK_ALIKES, ids=lambda case: case.name)
-def test_a_look_alike_is_never_told(tmp_path: Path, placement: Rest, engine, case: Case):
+def test_an_allocation_that_resembles_a_leak_is_never_reported(tmp_path: Path, placement: Rest, engine, case: Case):
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
         consumers = case.plant(cloud, case.name)
         reports = [cloud.audit() for _ in range(3)]
@@ -81,7 +83,7 @@ def test_a_look_alike_is_never_told(tmp_path: Path, placement: Rest, engine, cas
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_all_forty_on_one_host(tmp_path: Path, placement: Rest, engine):
+def test_leak_detection_is_exact_with_all_forty_cases_on_the_same_host(tmp_path: Path, placement: Rest, engine):
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}
@@ -100,7 +102,7 @@ def test_all_forty_on_one_host(tmp_path: Path, placement: Rest, engine):
     assert {consumer: in_three[consumer] for consumer in strangers} == {}
 
 
-def test_a_guest_whose_instance_is_deleted_is_known_by_the_first_audit(tmp_path: Path, placement: Rest, engine):
+def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, placement: Rest, engine):
     """Its allocation was deleted with its row, so only the libvirt domain leads the agent to the database's row."""
     with leak_cloud(tmp_path, placement, engine, (Guest(name="left"),)) as cloud:
         cloud.instance("left", **DELETED)
@@ -108,9 +110,7 @@ def test_a_guest_whose_instance_is_deleted_is_known_by_the_first_audit(tmp_path:
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_sharing_provider_is_read_with_full_reads_and_while_something_is_left_there(
-    tmp_path: Path, placement: Rest, engine
-):
+def test_a_sharing_provider_is_read_in_full_reads_and_while_leaks_remain(tmp_path: Path, placement: Rest, engine):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

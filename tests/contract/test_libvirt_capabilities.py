@@ -55,7 +55,7 @@ def virsh(*arguments, uri, may_fail=False):
 class TestTestDriver:
     """The test driver has no CPU model, no CPU feature and no domain capabilities."""
 
-    def test_a_driver_without_the_call_has_none_and_misses_nothing(self):
+    def test_domain_capabilities_are_none_if_the_driver_lacks_the_call(self):
         found = capabilities_of("test:///default")
         assert (found.domain, found.missing) == (None, ())
         assert found.host_cpu == HostCpu(arch="i686")
@@ -64,7 +64,7 @@ class TestTestDriver:
             ("i686", "xen", ("test",)),
         ]
 
-    def test_a_models_features_are_asked_for_by_any_spelling_and_one_unknown_is_told(self):
+    def test_cpu_model_names_are_case_insensitive_and_unknown_ones_missing(self):
         found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
         features = dict(found.model_features)
         assert features.keys() == {"qemu32", "PENTIUM3"}
@@ -74,20 +74,20 @@ class TestTestDriver:
         assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
-    def test_the_same_from_a_file(self, tmp_path):
+    def test_cpu_mode_none_reads_the_default_model_from_a_node_file(self, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_a_version_that_is_refused_is_missing_and_the_rest_stands(self, monkeypatch):
+    def test_a_refused_version_call_leaves_the_other_capabilities(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
         assert [part.part for part in found.missing] == [Part.VERSION]
         assert found.host_cpu.arch == "i686"
 
-    def test_what_the_operator_chose_for_guests_is_what_is_asked(self, tmp_path):
+    def test_the_host_source_reads_the_configured_cpu_models(self, tmp_path):
         chosen = (
             "[libvirt]\nvirt_type = qemu\nconnection_uri = test:///default\ncpu_mode = custom\ncpu_models = qemu32\n"
         )
@@ -105,7 +105,7 @@ class TestTestDriver:
             ("<model>EPYC-Milan</model>", "<model>no-such</model>", Part.HOST_FEATURES, "no-such"),
         ],
     )
-    def test_a_part_that_makes_no_sense_is_missing_and_the_rest_stands(self, old, new, part, why):
+    def test_an_invalid_part_of_the_capabilities_is_missing_alone(self, old, new, part, why):
         text = document("capabilities", "x86_64_two_sockets")
         assert old in text
         found = asked(text.replace(old, new))
@@ -114,12 +114,12 @@ class TestTestDriver:
         assert (found.guests == ()) == (part == Part.GUESTS)
         assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
-    def test_features_are_those_of_the_model_and_the_hosts_own(self):
+    def test_host_cpu_features_join_the_models_and_the_hosts_own(self):
         found = asked(document("capabilities", "x86_64_two_sockets"))
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
 
-    def test_an_arm_host_has_what_its_document_lists(self):
+    def test_an_arm_host_has_the_features_of_its_capabilities_xml(self):
         assert asked(document("capabilities", "aarch64")).host_cpu.features == {"fp", "asimd", "aes"}
 
 
@@ -145,7 +145,7 @@ def system():
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_the_hosts_features_are_those_that_virsh_computes(self, system, tmp_path):
+    def test_host_cpu_features_equal_virsh_cpu_baseline(self, system, tmp_path):
         cpu = capabilities_of(system.uri).host_cpu
         path = tmp_path / "capabilities.xml"
         path.write_text(virsh("capabilities", uri=system.uri))
@@ -155,7 +155,7 @@ class TestSystemLibvirtd:
         assert f"<model>{cpu.model}</model>" in path.read_text()
 
     @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
-    def test_every_machine_type_offers_what_virsh_lists_for_it(self, system, virt_type):
+    def test_buses_and_video_models_equal_virsh_domcapabilities(self, system, virt_type):
         found = capabilities_of(system.uri, virt_type=virt_type)
         assert found.missing == ()
         listed = ET.fromstring(virsh("capabilities", uri=system.uri))
@@ -176,19 +176,19 @@ class TestSystemLibvirtd:
             assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
             assert text.findtext("machine") in one.machines
 
-    def test_a_host_none_of_whose_own_emulators_runs_the_domain_type_is_asked_again(self, system):
+    def test_an_unsupported_virt_type_is_missing_only_for_the_hosts_arch(self, system):
         """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"
         assert (found.domain, found.missing) == ((), (MissingPart(part=Part.MACHINE, detail=arch, why=why),))
 
-    def test_a_machine_type_that_there_is_not_leaves_the_others(self, system):
+    def test_an_unknown_machine_type_leaves_the_other_machine_types(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", machine_types=(("x86_64", "no-such"),))
         assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
         assert found.missing == ()
 
-    def test_without_the_right_to_write_they_are_missing_and_not_none(self, system):
+    def test_domain_capabilities_are_missing_over_a_read_only_socket(self, system):
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing
@@ -196,7 +196,7 @@ class TestSystemLibvirtd:
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
 
-    def test_without_a_read_write_connection_they_are_missing_and_the_reason_is_told(self, system):
+    def test_domain_capabilities_are_missing_without_a_read_write_connection(self, system):
         connection = libvirt.openReadOnly(system.uri)
         uri = "qemu+unix:///system?socket=/nowhere/sock"
         asker = Asker(connection=connection, driver="QEMU", uri=uri, choice=GuestChoice())
@@ -206,7 +206,7 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"no read-write connection, which this call needs: .*/nowhere/sock", part.why)
 
-    def test_an_emulator_that_cannot_be_started_is_missing_and_not_absent(self, system):
+    def test_an_emulator_that_fails_to_start_is_reported_as_missing(self, system):
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )
@@ -224,14 +224,14 @@ class TestSystemLibvirtd:
             in found.missing
         )
 
-    def test_cpu_mode_none_asks_for_the_emulators_own_model(self, system):
+    def test_cpu_mode_none_reads_the_features_of_the_emulators_model(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="none")
         ((model, features),) = found.model_features
         assert model == "qemu64"
         assert {"sse2", "cx16"} <= features
         assert "avx" not in features
 
-    def test_models_in_any_case_and_of_both_vendors(self, system):
+    def test_cpu_models_of_both_vendors_are_read_in_lower_case(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="custom", cpu_models=("epyc", "haswell"))
         features = dict(found.model_features)
         assert "sse4a" in features["epyc"] - features["haswell"]

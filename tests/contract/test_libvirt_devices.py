@@ -98,7 +98,7 @@ def settled(connection):
     return listing, counting
 
 
-def test_devices_of_many_kinds_are_read_and_put_together(node):
+def test_the_device_listing_reads_and_joins_devices_of_all_kinds(node):
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -106,7 +106,7 @@ def test_devices_of_many_kinds_are_read_and_put_together(node):
     assert found == expected
 
 
-def test_a_quiet_read_asks_for_those_alone_whose_figures_move_or_whose_turn_it_is(node):
+def test_each_unchanged_device_is_read_once_in_a_round_of_reads(node):
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -116,7 +116,7 @@ def test_a_quiet_read_asks_for_those_alone_whose_figures_move_or_whose_turn_it_i
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
 
-def test_a_device_that_came_is_read_and_so_is_each_physical_function(node):
+def test_a_new_device_triggers_a_read_of_each_physical_function(node):
     fewer = [
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]
@@ -131,7 +131,7 @@ def test_a_device_that_came_is_read_and_so_is_each_physical_function(node):
     assert [device.vf_number for device in found.pci if device.name == VF] == [0]
 
 
-def test_a_device_that_went_is_gone_from_what_others_say(node):
+def test_a_removed_network_device_is_cleared_from_its_vf(node):
     net = "net_enp129s0f0v0_0c_42_a1_00_00_30"
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(without(net))
@@ -139,7 +139,7 @@ def test_a_device_that_went_is_gone_from_what_others_say(node):
     assert (vf.interface, vf.parent_interface) == (None, None)
 
 
-def test_an_event_makes_its_device_be_read_again(node):
+def test_a_device_event_triggers_a_read_of_the_device(node):
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(text.replace("0x101e", "0x101f") for text in TEXTS.values())
     before = {device.name: device.product_id for device in listing.read(counting).pci}
@@ -150,7 +150,7 @@ def test_an_event_makes_its_device_be_read_again(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
-def test_what_events_named_is_read_once_the_devices_can_be_listed_again(node):
+def test_devices_of_events_are_read_after_a_failed_listing_recovers(node):
     listing, counting = settled(node(TEXTS.values()))
     working, dead = counting.connection, libvirt.open("test:///default")
     dead.close()
@@ -164,21 +164,21 @@ def test_what_events_named_is_read_once_the_devices_can_be_listed_again(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_forgotten_is_read_whole(node):
+def test_forget_makes_the_next_read_read_every_device(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()
     listing.read(counting)
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_how_many_more_mediated_devices_is_asked_each_time(node):
+def test_available_instances_of_mdev_types_are_read_every_time(node):
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(text.replace(">15<", ">14<") for text in TEXTS.values())
     (gpu,) = [parent for parent in listing.read(counting).mdev_parents if parent.name == GPU]
     assert [kind.available_instances for kind in gpu.types] == [14, 0]
 
 
-def test_a_device_that_makes_no_sense_is_odd_and_asked_again_until_it_does(node):
+def test_an_invalid_device_is_odd_until_a_later_read_succeeds(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.changed(VF)
     counting.instead[VF] = TEXTS[VF].replace("<slot>0</slot>", "")
@@ -191,7 +191,7 @@ def test_a_device_that_makes_no_sense_is_odd_and_asked_again_until_it_does(node)
     assert (len(found.pci), found.odd) == (8, ())
 
 
-def test_512_functions_cost_a_few_milliseconds_while_nothing_changes(node):
+def test_a_read_of_512_unchanged_functions_takes_under_10_ms(node):
     listing, counting = settled(node(many(512)))
     assert len(listing.read(counting).pci) == 512
     started = time.process_time()
@@ -230,13 +230,13 @@ class TestHostSource:
             for reader in readers:
                 reader.stop()
 
-    def test_devices_come_with_the_other_facts(self, source_at, tmp_path):
+    def test_the_host_source_includes_devices_in_its_facts(self, source_at, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
 
-    def test_an_event_that_is_told_to_the_source_makes_it_read_that_device(self, source_at, tmp_path, monkeypatch):
+    def test_device_changed_makes_the_next_read_read_the_device(self, source_at, tmp_path, monkeypatch):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         source = source_at(f"test://{path}")
@@ -252,11 +252,11 @@ class TestHostSource:
         source.read(Deadline.after(LONG_S))
         assert VF in asked
 
-    def test_none_at_all_is_not_unknown(self, source_at):
+    def test_an_empty_device_list_is_not_reported_as_unknown(self, source_at):
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 
-    def test_a_listing_that_is_refused_loses_the_devices_alone(self, source_at, monkeypatch):
+    def test_a_refused_device_listing_leaves_the_domains_readable(self, source_at, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "listAllDevices", lambda self, _flags: self.getDomainCapabilities())
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
@@ -265,7 +265,7 @@ class TestHostSource:
         assert [domain.name for domain in facts.domains] == ["test"]
 
     @needs_libvirtd
-    def test_a_connection_that_is_lost_while_listing_is_lost_for_all(self, source_at, monkeypatch):
+    def test_a_connection_lost_during_the_device_listing_fails_the_read(self, source_at, monkeypatch):
         with private_libvirtd() as daemon:
             source = source_at(daemon.uri)
             original = libvirt.virConnect.listAllDevices
@@ -279,7 +279,7 @@ class TestHostSource:
                 source.read(Deadline.after(LONG_S))
 
     @needs_libvirtd
-    def test_a_restart_of_libvirt_is_a_new_listing(self, source_at):
+    def test_a_libvirtd_restart_triggers_a_read_of_every_device(self, source_at):
         with private_libvirtd(node_with(TEXTS.values())) as daemon:
             source = source_at(daemon.uri)
             before = source.read(Deadline.after(LONG_S)).devices
@@ -315,7 +315,7 @@ def virsh_devices(kind):
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_pci_functions_are_those_of_virsh_and_of_the_kernel(self, system):
+    def test_pci_functions_equal_those_of_virsh_and_sysfs(self, system):
         found = DeviceListing().read(system.connection)
         assert [device.name for device in found.pci] == virsh_devices("pci")
         kernel = Path("/sys/bus/pci/devices")
@@ -329,13 +329,13 @@ class TestSystemLibvirtd:
             assert (device.kind in (PciKind.VF, PciKind.VDPA)) == virtual
         assert found.odd == ()
 
-    def test_a_network_devices_parent_has_its_name(self, system):
+    def test_a_pci_device_has_the_name_of_its_network_interface(self, system):
         found = DeviceListing().read(system.connection)
         for device in found.pci:
             nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]
             assert device.interface in (nets or [None])
 
-    def test_mediated_devices_are_those_of_virsh(self, system):
+    def test_mediated_devices_equal_those_of_virsh(self, system):
         found = DeviceListing().read(system.connection)
         assert [parent.name for parent in found.mdev_parents] == virsh_devices("mdev_types")
         assert [mdev.name for mdev in found.mdevs] == virsh_devices("mdev")

@@ -85,7 +85,7 @@ def stop_takes_s(source):
 class TestInProcess:
     """The test driver, which runs inside this process: it has no daemon, no keep-alive and no close event."""
 
-    def test_a_change_is_a_reason_and_names_its_domain(self, watch):
+    def test_a_domain_change_triggers_a_reason_and_names_the_domain(self, watch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -96,7 +96,7 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_file_that_is_missing_is_told_once_and_waited_for(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_node_file_is_logged_once_before_the_connect(self, watch, tmp_path, capfd, caplog):
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_that_comes_and_goes_is_named_and_only_one_that_counts_is_a_reason(self, watch, monkeypatch):
+    def test_only_events_of_counted_device_kinds_request_an_audit(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -125,7 +125,7 @@ class TestInProcess:
         seen(reasons, DEVICE, times=2)
         connection.close()
 
-    def test_nothing_comes_after_stop(self, watch):
+    def test_the_event_source_reports_nothing_after_stop(self, watch):
         source, reasons, _listener = watch("test:///default")
         seen(reasons, CONNECTED)
         assert stop_takes_s(source) < 1.0
@@ -136,7 +136,7 @@ class TestInProcess:
         assert reasons == before
         assert [t.name for t in threading.enumerate() if t.name.startswith("libvirt-events")] == []
 
-    def test_a_notify_that_fails_does_not_end_the_events(self, watch):
+    def test_the_event_source_continues_after_an_error_in_notify(self, watch):
         calls = []
 
         def fails_once(reason):
@@ -156,7 +156,7 @@ class TestInProcess:
 
 @needs_libvirtd
 class TestPrivateLibvirtd:
-    def test_a_killed_daemon_is_noticed_and_its_return_too(self, watch):
+    def test_the_event_source_detects_a_killed_libvirtd_and_reconnects(self, watch):
         with private_libvirtd() as daemon:
             source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -167,7 +167,7 @@ class TestPrivateLibvirtd:
             seen(reasons, CONNECTED, times=2)
             assert listener.told == ["up", "down", "up"]
 
-    def test_events_come_again_after_a_reconnect(self, watch):
+    def test_the_event_source_reports_domain_events_after_a_reconnect(self, watch):
         with private_libvirtd() as daemon:
             _source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -180,7 +180,7 @@ class TestPrivateLibvirtd:
             assert domain.UUIDString() in listener.told
             connection.close()
 
-    def test_a_daemon_that_is_down_at_the_start_is_waited_for(self, watch):
+    def test_the_event_source_connects_once_a_stopped_libvirtd_starts(self, watch):
         with private_libvirtd() as daemon:
             daemon.kill()
             source, reasons, _ = watch(daemon.uri)
@@ -189,7 +189,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_an_open_that_hangs_holds_up_neither_start_nor_stop(self, watch):
+    def test_a_hanging_libvirt_open_does_not_delay_start_or_stop(self, watch):
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()
@@ -201,7 +201,7 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
             assert reasons == []
 
-    def test_a_frozen_daemon_does_not_hold_up_stop(self, watch):
+    def test_a_frozen_libvirtd_does_not_delay_stop(self, watch):
         with private_libvirtd() as daemon:
             source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -212,7 +212,7 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
 
     @pytest.mark.slow
-    def test_a_frozen_daemon_is_found_out_by_keep_alive(self, watch):
+    def test_keep_alive_detects_a_frozen_libvirtd(self, watch):
         with private_libvirtd() as daemon:
             _source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -231,7 +231,7 @@ def threads(name):
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_a_guests_life_gives_reasons_and_the_next_read_is_right(self, watch):
+    def test_reads_after_events_match_the_guest_through_its_life_cycle(self, watch):
         reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
         with system_libvirtd() as system:
             host = LibvirtHost(HostPlace(uri=system.uri, host="unused"), reader, slow_reader)
@@ -300,7 +300,7 @@ slow_reader.stop()
 
 @needs_libvirtd
 @pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
-def test_a_process_ends_although_the_daemon_is_frozen(also):
+def test_the_process_exits_while_libvirtd_is_frozen(also):
     with private_libvirtd() as daemon:
         command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
         root = Path(__file__).parents[2]

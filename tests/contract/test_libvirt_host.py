@@ -70,7 +70,7 @@ def node_file(tmp_path):
 
 class TestTestDriver:
     @pytest.mark.parametrize("made", [lambda path: None, Path.mkdir], ids=["missing", "a folder"])
-    def test_a_file_that_cannot_be_opened_is_named_and_libvirt_prints_nothing(self, tmp_path, host_at, capfd, made):
+    def test_the_error_for_an_unreadable_node_file_names_the_file(self, tmp_path, host_at, capfd, made):
         path = tmp_path / "no node.xml"
         made(path)
         source = host_at(f"test://{quote(str(path))}")
@@ -79,7 +79,7 @@ class TestTestDriver:
                 read(source)
         assert capfd.readouterr().err == ""
 
-    def test_the_host_is_what_its_file_says(self, node_file, tmp_path, host_at):
+    def test_host_facts_match_the_node_file(self, node_file, tmp_path, host_at):
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
         assert facts.online_cpus == tuple(range(48))
@@ -87,7 +87,7 @@ class TestTestDriver:
         assert (facts.hostname, facts.driver) == ("node-a", "TEST")
         assert facts.libvirt_version >= 8_000_000
 
-    def test_what_the_kernel_says_comes_along(self, node_file, tmp_path, host_at):
+    def test_host_facts_include_kernel_parameters_tdx_uptime_and_load(self, node_file, tmp_path, host_at):
         parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
         parameters.mkdir(parents=True)
         (parameters / "sev").write_text("Y\n")
@@ -101,7 +101,7 @@ class TestTestDriver:
         assert facts.tdx_capacity == 31
         assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
 
-    def test_its_guests_are_read_with_disks_and_flavor(self, node_file, host_at):
+    def test_domains_are_read_with_disks_and_nova_flavor(self, node_file, host_at):
         facts = read(host_at(f"test://{node_file}"))
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
@@ -111,18 +111,18 @@ class TestTestDriver:
             name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_what_is_simulated_is_said_in_sentences(self, node_file, host_at):
+    def test_host_facts_list_the_simulated_parts(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
-    def test_cells_and_places_come_from_the_capabilities(self, host_at):
+    def test_numa_cells_and_cpu_topology_come_from_the_capabilities(self, host_at):
         facts = read(host_at("test:///default"))
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
         assert facts.capabilities_known
         assert facts.cells[0].siblings == tuple((n,) for n in range(8))
 
-    def test_capabilities_are_asked_for_once_and_again_when_forgotten(self, host_at):
+    def test_capabilities_are_cached_until_forget(self, host_at):
         source = host_at("test:///default")
         first = read(source).capabilities
         assert read(source).capabilities is first
@@ -131,7 +131,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_a_domain_that_makes_no_sense_is_odd_and_the_others_are_read(self, tmp_path, host_at):
+    def test_an_invalid_domain_is_reported_as_odd_beside_valid_domains(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -140,13 +140,13 @@ class TestTestDriver:
         assert (odd.uuid, odd.name) == (str(uuid.uuid5(uuid.NAMESPACE_DNS, "bad")), "bad")
         assert "disk: '?' is not a whole number" in odd.reason
 
-    def test_no_libvirt_there_names_uri_and_reason(self, host_at):
+    def test_a_failed_libvirt_connection_reports_uri_and_reason(self, host_at):
         with pytest.raises(SourceUnavailable) as raised:
             read(host_at("test:///nowhere/node.xml"))
         assert str(raised.value).startswith("libvirt: test:///nowhere/node.xml: ")
         assert "/nowhere/node.xml" in raised.value.message.split(": ", 1)[1]
 
-    def test_libvirt_prints_nothing_by_itself(self, host_at, capfd):
+    def test_libvirt_errors_are_not_printed_to_stderr(self, host_at, capfd):
         with pytest.raises(SourceUnavailable):
             read(host_at("test+unix:///default?socket=/nowhere/sock"))
         assert capfd.readouterr() == ("", "")
@@ -154,7 +154,7 @@ class TestTestDriver:
 
 @needs_libvirtd
 class TestPrivateLibvirtd:
-    def test_killed_and_restarted_between_two_reads_costs_no_read(self, host_at):
+    def test_a_read_succeeds_after_a_libvirtd_restart(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             before = read(source)
@@ -162,7 +162,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             assert read(source).domains == before.domains
 
-    def test_a_stopped_libvirtd_fails_reads_and_a_restarted_one_is_read_again(self, host_at):
+    def test_reads_fail_while_libvirtd_is_stopped(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             read(source)
@@ -173,7 +173,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             assert [domain.name for domain in read(source).domains] == ["test"]
 
-    def test_frozen_is_missed_at_the_deadline_and_read_again_once_it_answers(self, host_at):
+    def test_reads_of_a_frozen_libvirtd_fail_at_the_deadline(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             read(source)
@@ -184,7 +184,7 @@ class TestPrivateLibvirtd:
             daemon.thaw()
             assert [domain.name for domain in until(lambda: answer(source), LONG_S, "an answer").domains] == ["test"]
 
-    def test_an_open_that_hangs_is_missed_at_the_deadline_and_counted(self, host_at):
+    def test_a_hanging_libvirt_open_is_counted_as_a_missed_deadline(self, host_at):
         with private_libvirtd() as daemon:
             reader = ReaderThread("libvirt")
             source = LibvirtHost(HostPlace(uri=daemon.uri, host="a"), reader, ReaderThread("libvirt-capabilities"))
@@ -199,7 +199,7 @@ class TestPrivateLibvirtd:
             source.close()
             reader.stop()
 
-    def test_changes_are_seen_at_the_next_read_while_no_events_come(self, host_at):
+    def test_the_next_read_detects_domain_changes_without_events(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)
@@ -213,7 +213,7 @@ class TestPrivateLibvirtd:
             assert [d.name for d in read(source).domains] == ["test"]
             connection.close()
 
-    def test_with_events_only_a_part_is_asked_for_and_an_event_names_its_domain(self, host_at):
+    def test_an_event_makes_the_next_read_read_its_domain(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)
@@ -258,7 +258,7 @@ def system():
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_the_host_is_this_machine(self, system, host_at):
+    def test_host_facts_match_the_local_machine(self, system, host_at):
         facts = read(host_at(system.uri))
         assert facts.driver == "QEMU"
         assert facts.online_cpus == tuple(sorted(os.sched_getaffinity(1)))
@@ -268,7 +268,7 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_slow_capabilities_are_left_for_later_and_then_known(self, system, host_at):
+    def test_late_capabilities_trigger_an_audit_when_available(self, system, host_at):
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)
@@ -281,7 +281,7 @@ class TestSystemLibvirtd:
         assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)
         assert facts.hypervisor_version == system.connection.getVersion()
 
-    def test_a_guest_through_its_life(self, system, host_at):
+    def test_host_facts_follow_a_guest_through_its_life_cycle(self, system, host_at):
         source = host_at(system.uri)
         with system.defined(vcpus=1, max_vcpus=2, memory_mib=96, metadata=nova_metadata(1, 96, 3)) as guest:
             assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)
@@ -300,7 +300,7 @@ class TestSystemLibvirtd:
             guest.undefine()
             assert found(source, guest) is None
 
-    def test_a_frozen_qemu_holds_nothing_up(self, system, host_at):
+    def test_a_frozen_qemu_process_does_not_delay_a_read(self, system, host_at):
         source = host_at(system.uri)
         with system.started() as guest:
             pid = int(Path(f"/run/libvirt/qemu/{guest.name()}.pid").read_text())

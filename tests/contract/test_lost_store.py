@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_a_lost_mount_between_two_runs_keeps_disk_gb(placement, host, mounts):
+def test_disk_gb_is_kept_if_the_store_is_unmounted_between_runs(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_a_lost_mount_between_two_runs_keeps_disk_gb(placement, host, mounts):
     assert changed(host) == []
 
 
-def test_explain_says_that_disk_gb_is_frozen_and_why(host, mounts):
+def test_explain_reports_why_disk_gb_is_frozen(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -106,7 +106,7 @@ def test_explain_says_that_disk_gb_is_frozen_and_why(host, mounts):
     assert "DISK_GB" in host.stocktake("inventory", "--diff").stdout
 
 
-def test_a_mount_that_goes_under_a_running_daemon_keeps_disk_gb_until_it_is_back(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_while_the_store_is_unmounted(placement, host, mounts):
     with host.daemon() as daemon:
         assert of_store(daemon.first_audit()["audit"]["findings"]) == []
         mounts.unmount(instances(host))
@@ -117,7 +117,7 @@ def test_a_mount_that_goes_under_a_running_daemon_keeps_disk_gb_until_it_is_back
     assert disk_gb(placement, host) == 300
 
 
-def test_a_daemon_whose_state_dir_is_lost_too_still_knows_the_store(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_if_store_and_state_dir_are_lost(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:
@@ -128,7 +128,7 @@ def test_a_daemon_whose_state_dir_is_lost_too_still_knows_the_store(placement, h
     assert disk_gb(placement, host) == 300
 
 
-def test_state_dir_and_store_lost_over_a_reboot_are_told_by_guests_disks(placement, host, mounts):
+def test_missing_guest_disks_reveal_a_lost_store_without_a_state_dir(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +143,7 @@ def test_state_dir_and_store_lost_over_a_reboot_are_told_by_guests_disks(placeme
     assert not (state / "store.json").exists()
 
 
-def test_without_guests_placement_says_that_this_agent_ran_before(placement, host, mounts):
+def test_published_disk_gb_reveals_a_lost_store_without_guests(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -154,7 +154,7 @@ def test_without_guests_placement_says_that_this_agent_ran_before(placement, hos
     assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
 
 
-def test_a_store_that_grows_is_published(placement, host, mounts):
+def test_disk_gb_grows_with_the_store(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -163,7 +163,7 @@ def test_a_store_that_grows_is_published(placement, host, mounts):
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_a_store_that_shrinks_with_its_guests_disks_is_published(placement, host, mounts):
+def test_disk_gb_shrinks_with_a_store_that_has_all_guest_disks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -172,7 +172,7 @@ def test_a_store_that_shrinks_with_its_guests_disks_is_published(placement, host
     assert (disk_gb(placement, host), changed(host)) == (200, [])
 
 
-def test_a_store_that_shrinks_while_a_disk_is_missing_keeps_disk_gb(placement, host, mounts):
+def test_disk_gb_is_kept_if_a_shrunk_store_lacks_a_guest_disk(placement, host, mounts):
     define(host, "i1", "i2")
     write_disks(host, "i1", "i2")
     once(host)
@@ -183,7 +183,7 @@ def test_a_store_that_shrinks_while_a_disk_is_missing_keeps_disk_gb(placement, h
     assert f"missing there: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_another_file_system_at_the_same_place_keeps_disk_gb(placement, host, mounts, tmp_path):
+def test_disk_gb_is_kept_if_another_file_system_is_mounted(placement, host, mounts, tmp_path):
     """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (
@@ -200,7 +200,7 @@ def test_another_file_system_at_the_same_place_keeps_disk_gb(placement, host, mo
     assert UUIDS[1] in changed(host)[0]["actual"]
 
 
-def test_the_same_file_system_on_another_device_by_a_bind_mount_is_the_same_store(host, mounts, tmp_path):
+def test_a_store_bind_mounted_from_another_device_is_unchanged(host, mounts, tmp_path):
     mounts.unmount(instances(host))
     image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
     mounts.ext4(instances(host), image)
@@ -213,7 +213,7 @@ def test_the_same_file_system_on_another_device_by_a_bind_mount_is_the_same_stor
     assert changed(host) == []
 
 
-def test_adopt_store_confirms_it_and_undo_takes_that_back(placement, host, mounts):
+def test_adopt_store_confirms_a_new_store_and_undo_reverts_that(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -229,7 +229,7 @@ def test_adopt_store_confirms_it_and_undo_takes_that_back(placement, host, mount
     assert len(changed(host)) == 1
 
 
-def test_a_running_daemon_takes_what_adopt_confirms(placement, host, mounts):
+def test_a_running_daemon_publishes_a_store_that_adopt_confirmed(placement, host, mounts):
     with host.daemon() as daemon:
         daemon.first_audit()
         mounts.unmount(instances(host))
@@ -241,7 +241,7 @@ def test_a_running_daemon_takes_what_adopt_confirms(placement, host, mounts):
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_other_roles_report_it_and_may_confirm_it(placement, host, mounts, role):
+def test_observers_and_companions_report_and_confirm_a_changed_store(placement, host, mounts, role):
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)
@@ -256,7 +256,7 @@ def test_other_roles_report_it_and_may_confirm_it(placement, host, mounts, role)
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_a_memory_that_is_garbage_is_set_aside_and_guests_disks_decide(placement, host, mounts):
+def test_a_corrupt_store_json_is_moved_aside_and_disk_gb_kept(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -272,7 +272,7 @@ def test_a_memory_that_is_garbage_is_set_aside_and_guests_disks_decide(placement
     assert (host.folder / "state" / "store.json.bad").read_text() == "{"
 
 
-def test_a_volume_group_of_the_same_name_made_anew_keeps_disk_gb(placement, tmp_path):
+def test_disk_gb_is_kept_if_the_volume_group_is_recreated(placement, tmp_path):
     made = host_on(tmp_path, placement.server.url)
     rig = make_group(tmp_path, "lost-vg", 8 << 30)
     try:

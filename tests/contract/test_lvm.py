@@ -46,7 +46,7 @@ def second(tmp_path: pathlib.Path) -> Iterator[VolumeGroupRig]:
 
 
 @root
-def test_a_volume_made_by_hand_is_in_the_next_read(group: VolumeGroupRig) -> None:
+def test_the_next_lvm_read_includes_a_new_volume(group: VolumeGroupRig) -> None:
     group.add_volume("11111111-1111-4111-8111-111111111111_disk", 20 * MIB)
     before = read(group.runner, "vg0")
     assert (before.groups[0].size_bytes, before.groups[0].free_bytes) == (255 * EXTENT, 250 * EXTENT)
@@ -62,7 +62,9 @@ def test_a_volume_made_by_hand_is_in_the_next_read(group: VolumeGroupRig) -> Non
 
 
 @root
-def test_only_configured_groups_are_read(tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+def test_the_lvm_source_reads_only_configured_groups(
+    tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
+) -> None:
     group.add_volume("a", EXTENT)
     second.add_volume("b", EXTENT)
     both = rigs.view(tmp_path / "view", group, second)
@@ -73,19 +75,19 @@ def test_only_configured_groups_are_read(tmp_path: pathlib.Path, group: VolumeGr
 
 
 @root
-def test_a_vanished_group_is_a_fresh_answer_without_it(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+def test_a_vanished_group_is_absent_from_the_lvm_facts(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
     assert read(second.runner, "vg0") == StorageFacts()
     assert [g.name for g in read(second.runner, "vg0", "vg1").groups] == ["vg1"]
 
 
 @root
-def test_no_group_at_all_means_unknown(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_an_empty_group_list_raises_source_inconsistent(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
     with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
         read(rigs.view(tmp_path / "blind"), "vg0")
 
 
 @root
-def test_lvm_without_privileges_means_unknown() -> None:
+def test_lvm_without_root_privileges_raises_source_inconsistent() -> None:
     nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
     # Only root may enter pytest's own folders; lvm2 would fail there because it could not read its configuration.
     with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
@@ -119,7 +121,7 @@ def test_every_extent_is_counted_once_for_every_kind_of_volume(group: VolumeGrou
 
 
 @root
-def test_a_thin_pool_takes_what_its_parts_take(group: VolumeGroupRig) -> None:
+def test_extents_of_a_thin_pool_are_those_of_its_sub_volumes(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
@@ -133,7 +135,7 @@ def test_a_thin_pool_takes_what_its_parts_take(group: VolumeGroupRig) -> None:
 
 
 @root
-def test_a_lost_disk_is_told_and_its_extents_still_count(
+def test_extents_on_a_missing_physical_volume_are_counted(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
     second.add_volume("lost", 2 * EXTENT)
@@ -159,7 +161,7 @@ class Meddler:
 
 
 @root
-def test_a_change_between_the_two_reports_is_read_again(group: VolumeGroupRig) -> None:
+def test_a_change_between_vgs_and_lvs_triggers_a_second_read(group: VolumeGroupRig) -> None:
     meddler = Meddler(group)
     facts = read(meddler, "vg0")
     assert meddler.commands == ["vgs", "lvs", "vgs", "lvs"]
@@ -168,19 +170,19 @@ def test_a_change_between_the_two_reports_is_read_again(group: VolumeGroupRig) -
 
 
 @root
-def test_a_failing_vgs_tells_its_last_line(tmp_path: pathlib.Path) -> None:
+def test_the_error_of_a_failed_vgs_has_the_last_stderr_line(tmp_path: pathlib.Path) -> None:
     (tmp_path / "lvm.conf").write_text("devices {", encoding="utf-8")
     runner = SubprocessRunner(environment={"LVM_SYSTEM_DIR": str(tmp_path)})
     with pytest.raises(SourceUnavailable, match=r"vgs failed with exit status \d+: Failed to load config file"):
         read(runner, "vg0")
 
 
-def test_a_host_without_lvm2_says_so(tmp_path: pathlib.Path) -> None:
+def test_a_host_without_lvm2_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceUnavailable, match=r"^lvm: vgs is not installed \(lvm2\) or not in PATH$"):
         read(SubprocessRunner(environment={"PATH": str(tmp_path)}), "vg0")
 
 
-def test_a_vgs_that_may_not_run_says_so(tmp_path: pathlib.Path) -> None:
+def test_a_non_executable_vgs_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path, "vgs", "exit 0").chmod(0o644)
     with pytest.raises(SourceUnavailable, match=r"^lvm: vgs cannot be started: Permission denied$"):
         read(in_path(tmp_path), "vg0")
@@ -212,7 +214,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
+def test_an_unkillable_command_is_not_started_a_second_time(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A test cannot make a process hang in the kernel. A killpg that does nothing has the same effect.
@@ -239,7 +241,7 @@ def test_what_sigkill_does_not_end_is_not_run_again_beside_it(
         read(runner, "vg0")
 
 
-def test_what_is_said_of_the_second_command_does_not_hang_on_what_the_first_one_took(tmp_path: pathlib.Path) -> None:
+def test_the_timeout_error_of_lvs_does_not_vary_with_the_time_of_vgs(tmp_path: pathlib.Path) -> None:
     """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
@@ -249,7 +251,7 @@ def test_what_is_said_of_the_second_command_does_not_hang_on_what_the_first_one_
         read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
 
 
-def test_the_audits_deadline_bounds_the_read_too(tmp_path: pathlib.Path) -> None:
+def test_the_audits_deadline_limits_the_lvm_read(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
     source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
     with pytest.raises(SourceUnavailable, match=r"did not answer within [01]\.\d s"):
@@ -264,7 +266,7 @@ exec /usr/sbin/vgs "$@"
 
 
 @root
-def test_a_crashed_vgs_is_run_once_more(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_the_lvm_source_retries_a_crashed_vgs(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
     folder = tmp_path / "bin"
     rigs.script(folder, "vgs", CRASH.format(folder=folder, crashes=1))
     path = {"PATH": f"{folder}:/usr/sbin:/usr/bin:/bin"}
@@ -272,14 +274,16 @@ def test_a_crashed_vgs_is_run_once_more(tmp_path: pathlib.Path, group: VolumeGro
     assert [g.name for g in facts.groups] == ["vg0"]
 
 
-def test_a_vgs_that_always_crashes_is_unavailable(tmp_path: pathlib.Path) -> None:
+def test_two_crashes_of_vgs_raise_source_unavailable(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path / "bin", "vgs", CRASH.format(folder=tmp_path, crashes=9))
     with pytest.raises(SourceUnavailable, match=r"vgs was ended by SIGSEGV, 2 times"):
         read(in_path(tmp_path / "bin"), "vg0")
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
-def test_commands_get_english_and_no_stdin(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runner_sets_locale_c_and_provides_no_stdin(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LVM_SYSTEM_DIR", "/of/the/operator")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     show = 'echo "$LC_ALL $LVM_SUPPRESS_FD_WARNINGS $LVM_SYSTEM_DIR"; cat'
@@ -288,7 +292,7 @@ def test_commands_get_english_and_no_stdin(tmp_path: pathlib.Path, monkeypatch: 
 
 
 @root
-def test_a_closed_group_leaves_nothing(tmp_path: pathlib.Path) -> None:
+def test_close_of_a_test_group_removes_its_files_and_loop_devices(tmp_path: pathlib.Path) -> None:
     rig = rigs.make_group(tmp_path, "vg0")
     rig.add_volume("a", EXTENT)
     assert len(rigs.loop_devices_of(tmp_path)) == 1
@@ -300,7 +304,7 @@ def test_a_closed_group_leaves_nothing(tmp_path: pathlib.Path) -> None:
 
 
 @root
-def test_a_group_that_cannot_be_made_leaves_nothing(tmp_path: pathlib.Path) -> None:
+def test_a_failed_test_group_leaves_no_files_or_loop_devices(tmp_path: pathlib.Path) -> None:
     rigs.make_group(tmp_path, "probe").close()
     with pytest.raises(NoVolumeGroup, match="vgcreate"):
         VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()
@@ -309,7 +313,9 @@ def test_a_group_that_cannot_be_made_leaves_nothing(tmp_path: pathlib.Path) -> N
 
 
 @root
-def test_the_machines_own_lvm_leaves_the_group_alone(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_the_hosts_lvm_with_another_system_id_does_not_list_the_group(
+    tmp_path: pathlib.Path, group: VolumeGroupRig
+) -> None:
     ours = rigs.view(tmp_path / "host", group)
     conf = tmp_path / "host" / "lvm.conf"
     conf.write_text(conf.read_text().replace("stocktake-demo", "the-host"), encoding="utf-8")
@@ -317,7 +323,7 @@ def test_the_machines_own_lvm_leaves_the_group_alone(tmp_path: pathlib.Path, gro
 
 
 @root
-def test_a_recorded_report_says_what_lvm2_says(group: VolumeGroupRig) -> None:
+def test_a_recorded_lvm_report_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
     sizes = (("a", 20 * MIB), ("b", 9 * MIB + 1))
     for name, size_bytes in sizes:
         group.add_volume(name, size_bytes)
@@ -334,7 +340,7 @@ def nameless(facts: StorageFacts) -> StorageFacts:
 
 
 @root
-def test_the_demo_takes_a_real_group_where_it_can(tmp_path: pathlib.Path) -> None:
+def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -> None:
     rigs.make_group(tmp_path, "probe").close()
     opened = open_group(tmp_path, "vg0", 1 << 30)
     try:
@@ -344,14 +350,14 @@ def test_the_demo_takes_a_real_group_where_it_can(tmp_path: pathlib.Path) -> Non
         opened.close()
 
 
-def test_the_demo_says_why_its_group_is_recorded(tmp_path: pathlib.Path) -> None:
+def test_the_demo_reports_why_a_volume_group_is_recorded(tmp_path: pathlib.Path) -> None:
     group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
     assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.told)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_recorded_group_follows_its_changes() -> None:
+def test_a_recorded_group_adds_and_removes_volumes() -> None:
     group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
     runner = group.runner
     group.add_volume("a", 1)

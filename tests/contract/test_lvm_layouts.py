@@ -54,7 +54,7 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDisks]:
 
 
 @pytest.mark.root
-def test_every_byte_of_each_layout_has_its_owner(disks: TwoDisks) -> None:
+def test_every_byte_of_a_random_lvm_layout_has_the_right_owner(disks: TwoDisks) -> None:
     for seed in SEEDS:
         drawn = layout(seed, GROUP)
         runner = disks.lay_out(drawn)
@@ -75,7 +75,7 @@ def test_every_byte_of_each_layout_has_its_owner(disks: TwoDisks) -> None:
         assert dict(found) == {**expected, ("free", ""): int(free)}, f"seed {seed}"
 
 
-def test_each_kind_is_in_at_least_twenty_layouts() -> None:
+def test_each_volume_kind_is_in_at_least_twenty_random_layouts() -> None:
     drawn = [layout(seed, GROUP) for seed in SEEDS]
     counts = Counter(trait for one in drawn for trait in one.traits)
     counts["hidden"] = sum(bool(one.traits & HIDING) for one in drawn)

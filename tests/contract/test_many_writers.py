@@ -37,7 +37,7 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
         yield both
 
 
-def test_sixteen_writers_lose_nothing(placements, tmp_path):
+def test_sixteen_concurrent_writers_lose_no_change(placements, tmp_path):
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
         print(f"{row.what}: {row.measured}")  # pytest -s shows the rows
@@ -61,7 +61,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_a_lost_value_a_lost_class_and_a_foreign_change_are_each_seen():
+def test_the_check_detects_lost_values_lost_classes_and_foreign_changes():
     """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
@@ -72,7 +72,7 @@ def test_a_lost_value_a_lost_class_and_a_foreign_change_are_each_seen():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_each_read_proves_that_nobodys_class_vanished_or_went_back():
+def test_the_watch_detects_classes_that_vanish_or_decrease():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

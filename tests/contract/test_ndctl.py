@@ -50,7 +50,7 @@ def why(host: AgentHost) -> set[str]:
     return {held["why"] for held in host.report()["audit"]["plan"]["held_back"]}
 
 
-def test_s95_labels_become_classes_and_stay_while_a_namespace_is_missing(host, placement):
+def test_s95_pmem_classes_stay_published_while_a_namespace_is_missing(host, placement):
     lists(host, "ns_0", "ns_1", "ns_2", "ns_9")
     assert host.agent("--once").code == 0
     assert totals(placement, host) == {BIG: 1, SMALL: 2}
@@ -61,7 +61,7 @@ def test_s95_labels_become_classes_and_stay_while_a_namespace_is_missing(host, p
     assert "[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: ns_2" in why(host)
 
 
-def test_an_ndctl_that_fails_takes_nothing_away_and_is_told(host, placement):
+def test_a_failed_ndctl_is_reported_and_keeps_the_pmem_inventory(host, placement):
     lists(host, "ns_0", "ns_1", "ns_2")
     host.agent("--once")
     script(host.folder / "bin", "ndctl", "echo 'failed to initialize' >&2; exit 1")
@@ -71,7 +71,7 @@ def test_an_ndctl_that_fails_takes_nothing_away_and_is_told(host, placement):
     assert "ndctl list ended with 1: failed to initialize" in found["actual"]
 
 
-def test_without_labels_ndctl_is_not_run(host, placement):
+def test_ndctl_is_not_run_without_configured_pmem_namespaces(host, placement):
     script(host.folder / "bin", "ndctl", f"touch {host.folder}/was-run")
     host.configure({"libvirt": {"pmem_namespaces": None}})
     assert host.agent("--once").code == 0

@@ -101,7 +101,7 @@ def cards(tmp_path: Path, placement: Rest) -> Cards:
     return made
 
 
-def test_s100_cards_become_providers_and_a_second_audit_writes_nothing(cards, placement):
+def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_is_read_only(cards, placement):
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
     children = cards.children
@@ -120,7 +120,7 @@ def test_s100_cards_become_providers_and_a_second_audit_writes_nothing(cards, pl
     assert cards.children == children
 
 
-def test_s101_s102_a_type_for_each_card_and_a_cap_that_takes_one_away(cards):
+def test_s101_s102_a_gpu_above_max_instances_loses_its_provider(cards):
     cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
@@ -129,7 +129,7 @@ def test_s101_s102_a_type_for_each_card_and_a_cap_that_takes_one_away(cards):
     assert cards.totals == {GPU_07: {"VGPU": 10}}
 
 
-def test_a_class_of_its_own_takes_the_place_of_vgpu(cards):
+def test_mdev_class_replaces_vgpu_on_the_same_provider(cards):
     cards.audit()
     before = cards.children
     cards.enables(nvidia_11={**AT_06, "mdev_class": "CUSTOM_BIG"}, nvidia_12=AT_07)
@@ -138,7 +138,7 @@ def test_a_class_of_its_own_takes_the_place_of_vgpu(cards):
     assert cards.children == before
 
 
-def test_what_vanishes_or_is_switched_off_keeps_its_provider(cards):
+def test_a_vanished_or_disabled_gpu_keeps_its_provider(cards):
     cards.audit()
     cards.has(ALL[1], ALL[3])
     cards.audit()
@@ -148,7 +148,7 @@ def test_what_vanishes_or_is_switched_off_keeps_its_provider(cards):
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_a_card_that_has_nothing_left_to_give_stays_while_it_is_used(cards, placement):
+def test_an_exhausted_gpu_keeps_its_provider_while_allocated(cards, placement):
     cards.audit()
     consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
@@ -160,7 +160,7 @@ def test_a_card_that_has_nothing_left_to_give_stays_while_it_is_used(cards, plac
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_vgpu_used_on_the_root_keeps_the_children_back_until_it_is_gone(cards, placement):
+def test_s106_root_vgpu_allocations_delay_child_providers_until_released(cards, placement):
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")
@@ -177,7 +177,7 @@ def test_s106_vgpu_used_on_the_root_keeps_the_children_back_until_it_is_gone(car
     assert "VGPU" not in placement.inventories(root)
 
 
-def test_a_type_that_no_card_has_is_told(cards):
+def test_an_unsupported_mdev_type_is_reported_with_the_offered_types(cards):
     cards.enables(nvidia_99={})
     (found,) = [f for f in cards.audit()["findings"] if f["code"] == "mdev-type-unknown"]
     assert found["actual"] == "devices offer only these types: nvidia-11, nvidia-12"
@@ -217,7 +217,7 @@ SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
 ES = encrypting(sev="Y", sev_es="Y")
 
 
-def test_s103_s104_s105_each_kind_is_a_provider_and_goes_with_its_support(platform, placement):
+def test_s103_s104_s105_amd_sev_providers_follow_the_hosts_support(platform, placement):
     platform.audit(encrypting(sev="Y"))
     sev = platform.children["amd_sev"]
     assert placement.inventories(sev) == {
@@ -241,7 +241,7 @@ def test_s103_s104_s105_each_kind_is_a_provider_and_goes_with_its_support(platfo
     assert platform.children == {}
 
 
-def test_tdx_is_a_provider_while_the_host_and_the_options_have_it(platform, placement):
+def test_an_intel_tdx_provider_follows_host_and_options(platform, placement):
     platform.audit(with_tdx(31), passing_through())
     tdx = platform.children["intel_tdx"]
     assert set(platform.children) == {"intel_tdx"}
@@ -265,7 +265,7 @@ def test_tdx_is_a_provider_while_the_host_and_the_options_have_it(platform, plac
     assert platform.children == {}
 
 
-def test_while_libvirt_has_not_answered_the_children_stay(platform):
+def test_encryption_providers_are_kept_while_capabilities_are_unknown(platform):
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))
@@ -273,7 +273,7 @@ def test_while_libvirt_has_not_answered_the_children_stay(platform):
     assert platform.children == before
 
 
-def test_s107_a_context_used_on_the_root_is_told_and_leaves_when_it_is_free(platform, placement):
+def test_s107_an_encryption_context_on_the_root_moves_after_its_release(platform, placement):
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
@@ -290,7 +290,7 @@ def test_s107_a_context_used_on_the_root_is_told_and_leaves_when_it_is_free(plat
     assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
 
 
-def test_a_kind_that_goes_while_it_is_used_stays(platform, placement):
+def test_an_unsupported_encryption_provider_is_kept_while_allocated(platform, placement):
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))

@@ -182,7 +182,7 @@ def ours_of(tmp_path, nova: str):
 
 
 @pytest.mark.parametrize("name", IGNORED)
-def test_what_nova_compute_starts_with_is_a_note(judged, tmp_path, name):
+def test_a_value_that_nova_compute_ignores_causes_only_a_notice(judged, tmp_path, name):
     path, answer = judged[name]
     assert answer is None
     loaded = ours_of(tmp_path, path)
@@ -192,7 +192,7 @@ def test_what_nova_compute_starts_with_is_a_note(judged, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_nova_compute_refuses_is_exit_78(judged, tmp_path, name):
+def test_the_agent_rejects_a_nova_conf_that_nova_compute_rejects(judged, tmp_path, name):
     path, answer = judged[name]
     assert answer is not None
     try:
@@ -203,14 +203,14 @@ def test_what_nova_compute_refuses_is_exit_78(judged, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_nova_s_audits_is_exit_78(judged, tmp_path, name):
+def test_the_agent_rejects_a_nova_conf_that_breaks_novas_audits(judged, tmp_path, name):
     path, answer = judged[name]
     assert answer is None
     assert check(ours_of(tmp_path, path))
 
 
 @pytest.mark.parametrize("name", [name for name in IGNORED if "database" not in name])
-def test_in_our_own_file_it_is_refused(tmp_path, name):
+def test_a_value_ignored_in_nova_conf_is_rejected_in_stocktake_conf(tmp_path, name):
     text = IGNORED[name][0]
     nova = write(tmp_path, "nova.conf", BASE.format(folder=tmp_path))
     path = write(tmp_path, "stocktake.conf", OURS.format(nova=nova) + text)

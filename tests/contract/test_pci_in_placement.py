@@ -83,7 +83,7 @@ def pci(tmp_path: Path, placement: Rest) -> PciHost:
     return made
 
 
-def test_s116_devices_become_providers_and_a_second_audit_writes_nothing(pci, placement):
+def test_s116_pci_devices_become_providers_and_a_second_audit_is_read_only(pci, placement):
     assert pci.audit() == {}
     assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {VF_CLASS: 2}}
     children = pci.children()
@@ -102,7 +102,7 @@ def test_s116_devices_become_providers_and_a_second_audit_writes_nothing(pci, pl
     assert pci.children() == children
 
 
-def test_s122_s123_what_is_held_stays_until_it_is_free(pci, placement):
+def test_s122_s123_an_allocated_pci_device_stays_published_until_released(pci, placement):
     pci.audit()
     children = pci.children()
     consumer = placement.allocate({children["0000:82:00.0"]: {VF_CLASS: 1}})
@@ -118,7 +118,7 @@ def test_s122_s123_what_is_held_stays_until_it_is_free(pci, placement):
     assert pci.totals() == {}
 
 
-def test_s128c_an_allocated_device_that_vanished_stays(pci, placement):
+def test_s128c_a_vanished_pci_device_stays_published_while_allocated(pci, placement):
     pci.audit()
     consumer = placement.allocate({pci.children()["0000:81:0A.0"]: {T4: 1}})
     pci.has(*functions(*VFS))
@@ -127,7 +127,7 @@ def test_s128c_an_allocated_device_that_vanished_stays(pci, placement):
     assert found["pci-device-lost"] == f"{consumer} has 1 {T4} of it; libvirt does not list the device"
 
 
-def test_s128_a_contradiction_leaves_one_provider_and_publishes_the_rest(pci, placement):
+def test_s128_a_pci_spec_conflict_freezes_only_the_affected_provider(pci, placement):
     pci.hands_out({"product_id": "1563"})
     pci.audit()
     placement.allocate({pci.children()["0000:82:00.0"]: {"CUSTOM_PCI_8086_1563": 1}})
@@ -137,7 +137,7 @@ def test_s128_a_contradiction_leaves_one_provider_and_publishes_the_rest(pci, pl
     assert list(found) == ["pci-spec-conflict"]
 
 
-def test_s127_a_one_time_use_device_stays_reserved(pci, placement):
+def test_s127_a_one_time_use_device_stays_reserved_after_release(pci, placement):
     pci.hands_out({"vendor_id": "10de", "one_time_use": True})
     pci.audit()
     provider = pci.children()["0000:81:0A.0"]
@@ -149,7 +149,7 @@ def test_s127_a_one_time_use_device_stays_reserved(pci, placement):
     assert "HW_PCI_ONE_TIME_USE" in placement.traits(provider)
 
 
-def test_s124_turned_off_the_providers_stay(pci, placement):
+def test_s124_pci_providers_are_kept_if_reporting_is_disabled(pci, placement):
     pci.audit()
     before = pci.totals()
     pci.hands_out(*EVERYTHING, report=False)
@@ -158,7 +158,7 @@ def test_s124_turned_off_the_providers_stay(pci, placement):
     assert "2 such providers are left as they are" in found["pci-reporting-disabled"]
 
 
-def test_s120_what_the_file_alone_can_tell_is_refused_at_start(pci, placement):
+def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):
     pci.hands_out({"devname": "eth0"})
     ended = pci.host.agent("--once")
     assert ended.code == 78
@@ -167,7 +167,7 @@ def test_s120_what_the_file_alone_can_tell_is_refused_at_start(pci, placement):
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 
-def test_a_provider_of_nova_compute_is_found_again_by_its_name(pci, placement):
+def test_a_takeover_reuses_nova_computes_pci_provider_by_name(pci, placement):
     placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
     theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)
     placement.set_inventories(theirs, {T4: {"total": 1, "max_unit": 1, "reserved": 1}})

@@ -49,7 +49,7 @@ def audited(host: AgentHost) -> int:
     return writes
 
 
-def test_what_a_file_adds_is_there_while_the_file_is_and_goes_with_it(host, placement):
+def test_inventory_and_traits_of_provider_yaml_end_with_the_file(host, placement):
     path = host.folder / "provider_config" / "site.yaml"
     path.write_text(FILE)
     audited(host)
@@ -75,7 +75,7 @@ def test_what_a_file_adds_is_there_while_the_file_is_and_goes_with_it(host, plac
     assert audited(host) == 0
 
 
-def test_a_file_that_cannot_be_read_ends_the_start_with_file_and_line(host):
+def test_an_invalid_provider_yaml_stops_the_start_with_file_and_line(host):
     (host.folder / "provider_config" / "site.yaml").write_text(FILE.replace("'1.0'", "'2.0'"))
     ended = host.agent("--once")
     assert ended.code == 78

@@ -239,7 +239,7 @@ def sums(cards: Cards) -> list[Counter[str]]:
 
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "STOCKTAKE_UNMANAGED"])
-def test_s106_amounts_move_to_the_parents_of_the_guests_devices_in_one_request(cards, kind):
+def test_s106_heal_moves_vgpu_allocations_to_children_in_one_reshape(cards, kind):
     cards.scheduled(kind)
     before, held = sums(cards), cards.held(cards.one)
     finding = cards.finding()
@@ -273,7 +273,7 @@ def test_s106_amounts_move_to_the_parents_of_the_guests_devices_in_one_request(c
     assert held["consumer_type"] == (kind or "unknown")
 
 
-def test_the_next_audit_puts_traits_on_the_children_and_the_one_after_it_nothing(cards):
+def test_the_first_audit_after_a_reshape_adds_the_childrens_traits(cards):
     cards.scheduled()
     cards.healed()
     children = cards.children
@@ -287,7 +287,7 @@ def test_the_next_audit_puts_traits_on_the_children_and_the_one_after_it_nothing
     assert "reshape-needed" not in {f["code"] for f in cards.agent.report()["audit"]["findings"]}, ended.stderr
 
 
-def test_people_are_told_what_goes_where_by_the_installed_command(cards):
+def test_heal_prints_the_providers_and_amounts_of_a_planned_reshape(cards):
     cards.scheduled()
     finding = cards.finding()
     plan = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding)
@@ -302,7 +302,7 @@ def test_people_are_told_what_goes_where_by_the_installed_command(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_guest_whose_device_is_not_listed_keeps_all_of_them_where_they_are(cards):
+def test_a_guest_with_an_unlisted_mdev_makes_heal_refuse_the_reshape(cards):
     cards.scheduled()
     a, b, _ = cards.mdevs
     cards.devices(*BOTH, guests=((cards.one, (a, b)), (cards.two, (new_uuid(),))))
@@ -316,7 +316,7 @@ def test_a_guest_whose_device_is_not_listed_keeps_all_of_them_where_they_are(car
     assert cards.everything() == before
 
 
-def test_a_guest_with_another_number_of_devices_is_told_with_the_numbers(cards):
+def test_heal_reports_a_guest_whose_mdev_count_differs_from_its_vgpus(cards):
     cards.scheduled()
     cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
     (refusal,) = cards.plan().document["refusals"]
@@ -324,7 +324,7 @@ def test_a_guest_with_another_number_of_devices_is_told_with_the_numbers(cards):
     assert f"1 on {cards.agent.name}_{GPU_06}" in refusal["why"]
 
 
-def test_s155_what_was_written_meanwhile_refuses_all_of_it_and_the_command_decides_again(cards):
+def test_s155_a_provider_generation_conflict_refuses_the_whole_reshape(cards):
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VCPU": 1}}))))
     assert healed.outcome.result is Result.REFUSED
@@ -340,7 +340,7 @@ def test_s155_what_was_written_meanwhile_refuses_all_of_it_and_the_command_decid
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_s155_a_plan_that_stays_the_same_is_tried_again_by_itself(cards, monkeypatch):
+def test_s155_heal_retries_a_reshape_whose_plan_is_unchanged(cards, monkeypatch):
     """Nova schedules an instance here between the decision and the first try; the second try rests on a new read."""
     cards.scheduled()
     finding = cards.finding()
@@ -358,7 +358,7 @@ def test_s155_a_plan_that_stays_the_same_is_tried_again_by_itself(cards, monkeyp
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_a_consumer_that_changes_between_plan_and_request_refuses_all_of_it(cards):
+def test_a_consumer_change_after_the_plan_refuses_the_whole_reshape(cards):
     cards.scheduled()
     healed, _ = carried_out(
         cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))
@@ -380,7 +380,7 @@ def came_back(cards: Cards) -> None:
     assert was == now, "nothing of its own tells"
 
 
-def test_a_consumer_that_went_and_came_back_since_the_plan_is_not_even_in_the_journal(cards):
+def test_the_journal_has_no_reshape_of_a_consumer_recreated_since(cards):
     cards.scheduled()
     with in_process(cards) as (errand, plan):
         came_back(cards)
@@ -390,14 +390,14 @@ def test_a_consumer_that_went_and_came_back_since_the_plan_is_not_even_in_the_jo
     assert (cards.children, cards.journal()) == ({}, [])
 
 
-def test_a_consumer_that_came_back_after_the_last_look_is_refused_by_placement_itself(cards):
+def test_placement_refuses_a_reshape_of_a_consumer_recreated_meanwhile(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: came_back(cards))))
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, True)
     assert cards.offers == {"root": 24}
 
 
-def test_a_consumer_that_went_between_plan_and_request_refuses_all_of_it(cards):
+def test_a_deleted_consumer_refuses_the_whole_reshape(cards):
     """A DELETE raises no provider's generation; Placement refuses because of the consumer's generation."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
@@ -407,7 +407,7 @@ def test_a_consumer_that_went_between_plan_and_request_refuses_all_of_it(cards):
     assert cards.amounts(cards.two) == {}
 
 
-def test_s155_any_other_refusal_is_told_in_words_and_nothing_moved(cards):
+def test_s155_heal_reports_placements_error_for_a_rejected_reshape(cards):
     cards.scheduled()
     before = cards.amounts(cards.one)
     body = {"errors": [{"status": 400, "code": "placement.undefined_code", "detail": "malformed reshaper data"}]}
@@ -419,7 +419,7 @@ def test_s155_any_other_refusal_is_told_in_words_and_nothing_moved(cards):
     assert cards.amounts(cards.one) == before
 
 
-def test_an_admin_without_the_role_service_is_told_that_it_is_needed(cards):
+def test_heal_reports_that_a_reshape_needs_the_role_service(cards):
     """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
@@ -432,7 +432,7 @@ def test_an_admin_without_the_role_service_is_told_that_it_is_needed(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_what_finds_no_room_after_all_is_no_conflict(cards):
+def test_heal_refuses_a_reshape_that_exceeds_capacity(cards):
     """Placement has no error code for lack of room: heal recognises it by the request, and tries once."""
     cards.scheduled()
     with in_process(cards) as (errand, plan):
@@ -451,7 +451,7 @@ def test_what_finds_no_room_after_all_is_no_conflict(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_a_lost_answer_is_looked_up_and_found_done(cards):
+def test_heal_detects_a_completed_reshape_after_a_lost_response(cards):
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(LoseAnswer()))
     assert healed.outcome.result is Result.DONE
@@ -460,7 +460,7 @@ def test_a_lost_answer_is_looked_up_and_found_done(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done_so_far(cards):
+def test_a_reshape_that_a_proxy_answers_502_has_result_unknown(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
@@ -468,7 +468,7 @@ def test_an_answer_of_a_proxy_is_looked_up_and_found_not_done_so_far(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_what_is_carried_out_while_its_consumers_are_looked_up_is_found_done(cards):
+def test_heal_detects_a_reshape_that_completes_during_the_recheck(cards):
     """Heal reads the first consumer as before and the second as planned: it blames no other client for either."""
     cards.scheduled()
     queued: list[Any] = []
@@ -485,7 +485,7 @@ def test_what_is_carried_out_while_its_consumers_are_looked_up_is_found_done(car
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(cards):
+def test_a_lost_reshape_response_with_a_failed_recheck_is_unknown(cards):
     cards.scheduled()
     lost = []
 
@@ -500,7 +500,7 @@ def test_a_lost_answer_that_cannot_be_looked_up_is_unknown(cards):
     assert "the check afterwards failed too" in healed.outcome.words
 
 
-def test_undo_is_exact(cards):
+def test_undo_restores_providers_and_allocations_exactly(cards):
     cards.scheduled("INSTANCE")
     before = cards.everything()
     cards.healed()
@@ -521,7 +521,7 @@ def test_undo_is_exact(cards):
     assert (again.code, "put back already" in again.document["words"]) == (5, True)
 
 
-def test_undo_is_exact_after_the_daemons_audit_and_it_too_can_be_undone(cards):
+def test_undo_of_a_reshape_after_an_audit_can_be_undone_too(cards):
     cards.scheduled()
     before = cards.everything()
     cards.healed()
@@ -539,7 +539,7 @@ def test_undo_is_exact_after_the_daemons_audit_and_it_too_can_be_undone(cards):
     assert cards.everything()[2] == moved[2]
 
 
-def test_undo_refuses_while_somebody_else_holds_what_would_go(cards):
+def test_undo_refuses_while_another_consumer_has_the_childs_vgpus(cards):
     cards.scheduled()
     cards.healed()
     stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
@@ -552,7 +552,7 @@ def test_undo_refuses_while_somebody_else_holds_what_would_go(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_undo_refuses_what_stands_otherwise_by_now(cards):
+def test_undo_refuses_after_an_inventory_or_allocation_change(cards):
     cards.scheduled()
     cards.healed()
     (entry,) = cards.told("journal").document
@@ -565,7 +565,7 @@ def test_undo_refuses_what_stands_otherwise_by_now(cards):
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_without_access_to_consumers_says_so(cards):
+def test_undo_without_an_allocation_writer_is_refused(cards):
     cards.scheduled()
     with in_process(cards) as (errand, plan):
         run_heal(errand, plan)
@@ -579,7 +579,7 @@ def test_undo_without_access_to_consumers_says_so(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_a_crash_beside_the_request_leaves_a_journal_and_an_undo_that_tell_the_truth(cards, call, when):
+def test_undo_handles_an_entry_left_open_by_a_crash_around_the_reshape(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -596,7 +596,7 @@ def test_a_crash_beside_the_request_leaves_a_journal_and_an_undo_that_tell_the_t
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_s156_a_child_that_goes_is_in_the_body_with_nothing_and_removed_after_it(cards):
+def test_s156_a_reshape_empties_a_vanished_child_before_its_removal(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -622,7 +622,7 @@ def test_s156_a_child_that_goes_is_in_the_body_with_nothing_and_removed_after_it
     assert cards.children == {gone: child}
 
 
-def test_a_child_that_cannot_be_removed_offers_nothing_and_is_told(cards):
+def test_a_vanished_child_that_fails_to_be_removed_is_reported(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -636,7 +636,7 @@ def test_a_child_that_cannot_be_removed_offers_nothing_and_is_told(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_child_of_somebody_elses_name_refuses_all_of_it(cards):
+def test_a_foreign_provider_with_a_childs_name_refuses_the_reshape(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)
@@ -645,7 +645,7 @@ def test_a_child_of_somebody_elses_name_refuses_all_of_it(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_the_daemon_moves_nothing_unless_its_codes_say_so(cards):
+def test_the_daemon_reshapes_only_if_heal_codes_name_reshape_needed(cards):
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()
@@ -684,7 +684,7 @@ class SevHost:
         """Do nothing: this source caches nothing."""
 
 
-def test_s107_a_context_moves_to_the_sev_child_and_the_trait_follows_in_the_next_audit(cards):
+def test_s107_heal_moves_an_encryption_context_to_the_sev_child(cards):
     sev = "HW_CPU_X86_AMD_SEV"
     cards.rest.set_inventories(cards.root, OLD | {CONTEXT: {"total": 16, "max_unit": 1}})
     cards.rest.set_traits(cards.root, OURS, "COMPUTE_NODE", sev)
@@ -727,7 +727,7 @@ def hands_out(cards: Cards, *guests: str) -> None:
     cards.agent.configure()
 
 
-def test_s125_the_functions_that_a_guest_takes_are_added_to_what_it_holds(cards):
+def test_s125_heal_adds_a_guests_pci_functions_to_its_allocations(cards):
     """No reshape is needed: an audit can publish the device first, so heal changes one consumer only."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
@@ -751,7 +751,7 @@ def test_s125_the_functions_that_a_guest_takes_are_added_to_what_it_holds(cards)
     assert cards.held(cards.one) == before
 
 
-def test_s126_an_instance_that_holds_nothing_here_is_not_given_its_functions(cards):
+def test_s126_an_unallocated_instance_is_reported_as_allocation_missing(cards):
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

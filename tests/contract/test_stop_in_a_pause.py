@@ -100,11 +100,11 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_ends_a_wait_of_the_clock(wired):
+def test_a_stop_interrupts_a_clock_wait(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
-def test_a_stop_ends_the_pause_before_a_read_that_is_outside_of_any_reading(placement, wired):
+def test_a_stop_interrupts_the_pause_before_a_consumer_read(placement, wired):
     """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})

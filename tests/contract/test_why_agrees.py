@@ -153,7 +153,7 @@ def _fits_alone(rest: Rest, request: ResourceRequest, root_trait: str) -> bool:
     return any(request.group_policy != "isolate" or len(set(uuids)) == len(uuids) for uuids in servers)
 
 
-def test_it_agrees_with_the_real_placement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_why_agrees_with_placements_allocation_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # Two of the server's faults depend on its hash order: with a fixed seed the answers are the same each time.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     started, counts, disagreed = time.monotonic(), Counter(), []
@@ -190,7 +190,7 @@ def rest(tmp_path: Path) -> Iterator[Rest]:
         yield running_rest
 
 
-def test_what_only_sharing_providers_serve_is_kept_for_one_tree_only(rest: Rest):
+def test_placement_keeps_a_sharing_providers_candidate_for_one_tree(rest: Rest):
     """The unnumbered group has equal candidates for several trees; Placement drops all but one before its merge."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]
@@ -205,7 +205,7 @@ def test_what_only_sharing_providers_serve_is_kept_for_one_tree_only(rest: Rest)
     assert sum(tree.fits for tree in why(request, world).trees) == len(hosts)
 
 
-def test_a_child_that_shares_breaks_the_server(rest: Rest):
+def test_placement_answers_500_if_a_child_is_a_sharing_provider(rest: Rest):
     """Placement answers 500 if a tree may take from a child of another tree that is itself no candidate."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})
@@ -218,7 +218,7 @@ def test_a_child_that_shares_breaks_the_server(rest: Rest):
 
 
 @pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
-def test_without_group_policy_none_amounts_add_up_from_choice_to_choice(rest: Rest, policy: str | None, offered: int):
+def test_placement_adds_up_amounts_across_choices_without_a_group_policy(rest: Rest, policy: str | None, offered: int):
     """One group asks for two classes and another group for one of them again.
 
     Placement starts its second choice with the sum of its first choice.

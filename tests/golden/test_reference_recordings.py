@@ -42,7 +42,7 @@ def _providers(folder: pathlib.Path) -> list[dict]:
     return _json(folder / "placement.json")["providers"]
 
 
-def test_the_configurations_that_were_asked_for_are_there():
+def test_every_required_configuration_has_a_recording():
     asked = {
         "default", "ratios_and_reserved", "shared_and_dedicated", "dedicated_only", "lvm_images", "huge_pages",
         "file_backed_memory", "provider_yaml_compute_node", "provider_yaml_uuid", "virt_type_qemu",
@@ -50,7 +50,7 @@ def test_the_configurations_that_were_asked_for_are_there():
     assert asked <= {path.name for path in RECORDINGS}
 
 
-def test_nothing_lies_about_unnamed():
+def test_the_recordings_folder_has_no_unlisted_files():
     named = {path for folder in RECORDINGS for path in _inputs(folder).values()}
     own = {folder / name for folder in RECORDINGS for name in ("meta.json", "nova.conf", "placement.json")}
     own |= {folder / "compute_node.json" for folder in RECORDINGS} | {FOLDER / "README.md"}
@@ -59,7 +59,7 @@ def test_nothing_lies_about_unnamed():
 
 
 @each_recording
-def test_it_has_every_file(folder: pathlib.Path):
+def test_each_recording_lists_every_required_input(folder: pathlib.Path):
     meta = _json(folder / "meta.json")
     assert meta["configuration"] == folder.name
     assert meta["versions"]["nova"].startswith("34.")
@@ -70,7 +70,7 @@ def test_it_has_every_file(folder: pathlib.Path):
 
 
 @each_recording
-def test_its_inputs_parse(folder: pathlib.Path):
+def test_the_inputs_of_each_recording_parse(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if path.suffix == ".json":
             assert _json(path)
@@ -82,7 +82,7 @@ def test_its_inputs_parse(folder: pathlib.Path):
 
 
 @each_recording
-def test_its_tree_is_whole(folder: pathlib.Path):
+def test_the_provider_tree_of_each_recording_is_complete(folder: pathlib.Path):
     root, *children = _providers(folder)
     assert root["uuid"] == _json(folder / "placement.json")["root"]
     assert root["parent_provider_uuid"] is None
@@ -94,7 +94,7 @@ def test_its_tree_is_whole(folder: pathlib.Path):
 
 
 @each_recording
-def test_every_inventory_has_all_fields(folder: pathlib.Path):
+def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
     for provider in _providers(folder):
         assert provider.keys() == PROVIDER_KEYS
         assert provider["inventories"]
@@ -102,7 +102,7 @@ def test_every_inventory_has_all_fields(folder: pathlib.Path):
 
 
 @each_recording
-def test_memory_was_read_in_the_same_moment(folder: pathlib.Path):
+def test_recorded_memory_equals_nova_computes_and_libvirts(folder: pathlib.Path):
     """libvirt reported the same memory to the recorder as to nova-compute."""
     compute_node = _json(folder / "compute_node.json")
     record = _providers(folder)[0]["inventories"]["MEMORY_MB"]
@@ -112,7 +112,7 @@ def test_memory_was_read_in_the_same_moment(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_host_features_are_those_that_nova_saw(folder: pathlib.Path):
+def test_recorded_cpu_features_equal_those_in_novas_cpu_info(folder: pathlib.Path):
     """nova-compute writes into cpu_info the answers to the same two libvirt queries."""
     expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
     features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}
@@ -120,7 +120,7 @@ def test_the_host_features_are_those_that_nova_saw(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_domain_capabilities_say_which_question_they_answer(folder: pathlib.Path):
+def test_recorded_domain_capabilities_match_arch_and_type_of_their_name(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if name.startswith("domain_capabilities/"):
             answer = ET.fromstring(path.read_text(encoding="utf-8"))

@@ -12,11 +12,11 @@ from tests.rigs.sample_config import ROOT, generate
 SAMPLE = ROOT / "etc/stocktake/stocktake.conf.sample"
 
 
-def test_the_sample_is_current(tmp_path):
+def test_the_sample_configuration_is_up_to_date(tmp_path):
     assert SAMPLE.read_text() == generate(tmp_path)
 
 
-def test_everything_that_the_sample_shows_can_be_set(tmp_path):
+def test_every_option_in_the_sample_configuration_is_accepted(tmp_path):
     text = re.sub(r"^#(\w+ =(?! <).*)$", r"\1", SAMPLE.read_text(), flags=re.MULTILINE)
     text = text.replace("nova_conf = /etc/nova/nova.conf", "nova_conf =")
     loaded = load([write(tmp_path, "stocktake.conf", text)])
@@ -27,7 +27,7 @@ def test_everything_that_the_sample_shows_can_be_set(tmp_path):
     assert ("agent", "event_settle") in shown
 
 
-def test_no_option_is_missing_from_the_sample(tmp_path):
+def test_the_sample_configuration_lists_every_option(tmp_path):
     loaded = load([write(tmp_path, "stocktake.conf", "[agent]\nnova_conf =\n")])
     named = set(re.findall(r"^#(\w+) =", SAMPLE.read_text(), flags=re.MULTILINE))
     assert {opt.dest for _, opt in loaded.options} <= named

@@ -157,7 +157,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("nova_conf = /nonexistent/nova.conf", "no such file")),
     ],
 )  # fmt: skip
-def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, host, changes, words):
+def test_an_invalid_option_is_reported_with_its_value_and_exit_code_78(between, host, changes, words):
     host.configure(changes)
     ended = host.agent("--once")
     assert ended.code == 78
@@ -167,7 +167,7 @@ def test_a_bad_option_is_named_with_file_and_value_and_ends_with_78(between, hos
     assert not host.report_file.exists()
 
 
-def test_a_value_that_cannot_be_parsed_hides_no_other_problem(between, host):
+def test_every_configuration_problem_is_reported_in_the_same_run(between, host):
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -185,7 +185,7 @@ def test_a_value_that_cannot_be_parsed_hides_no_other_problem(between, host):
     assert between.seen == []
 
 
-def test_a_bad_provider_file_is_named_with_its_line_and_ends_with_78(between, host):
+def test_an_invalid_provider_yaml_is_reported_by_line_with_exit_code_78(between, host):
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -197,7 +197,7 @@ def test_a_bad_provider_file_is_named_with_its_line_and_ends_with_78(between, ho
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_a_configuration_that_says_nothing_ends_with_78_and_says_what_to_set(host, content):
+def test_an_empty_configuration_ends_with_78_and_names_required_options(host, content):
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
     )
@@ -210,13 +210,13 @@ def test_a_configuration_that_says_nothing_ends_with_78_and_says_what_to_set(hos
 @pytest.mark.skipif(
     any(map(os.path.exists, ("/etc/stocktake", "/etc/nova/nova.conf"))), reason="this machine has a configuration"
 )
-def test_no_configuration_at_all_ends_with_78_and_says_where_was_looked(host):
+def test_a_missing_default_configuration_ends_with_78_and_its_path(host):
     ended = host.agent_without_file("--once")
     assert ended.code == 78
     clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
 
 
-def test_a_missing_configuration_file_is_named_and_ends_with_78(host):
+def test_a_missing_config_file_argument_is_reported_with_exit_code_78(host):
     host.config_file.unlink()
     ended = host.agent("--once")
     assert ended.code == 78
@@ -224,7 +224,7 @@ def test_a_missing_configuration_file_is_named_and_ends_with_78(host):
 
 
 @pytest.mark.parametrize("text", ["[DEFAULT\nhost = a\n", "host\n", "\x00\xff"], ids=["section", "no value", "bytes"])
-def test_a_file_that_is_no_configuration_is_named_and_ends_with_78(host, text):
+def test_an_unparsable_config_file_is_reported_with_exit_code_78(host, text):
     host.config_file.write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
@@ -232,7 +232,7 @@ def test_a_file_that_is_no_configuration_is_named_and_ends_with_78(host, text):
 
 
 @pytest.mark.parametrize("text", ["not-a-uuid\n", "", "\x80"], ids=["words", "empty", "bytes"])
-def test_a_compute_id_file_that_holds_no_uuid_is_named_and_ends_with_78(between, host, text):
+def test_an_invalid_compute_id_file_is_reported_with_exit_code_78(between, host, text):
     (host.folder / "compute_id").write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
@@ -297,7 +297,7 @@ def _alter(host: AgentHost, statement: str) -> None:
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_a_failed_read_is_named_and_leaves_placement_as_it_was(placement, host, spoil):
+def test_a_failed_read_is_reported_and_changes_nothing_in_placement(placement, host, spoil):
     good = publish(placement, host)
     words = spoil(host)
     ended = host.agent("--once")
@@ -307,7 +307,7 @@ def test_a_failed_read_is_named_and_leaves_placement_as_it_was(placement, host, 
     assert published(placement, host) == good
 
 
-def test_when_nothing_can_be_read_there_is_no_document_and_75(placement, between, host):
+def test_the_agent_exits_with_75_if_every_source_is_unreadable(placement, between, host):
     good = publish(placement, host)
     no_libvirt(host)
     no_database(host)
@@ -318,7 +318,7 @@ def test_when_nothing_can_be_read_there_is_no_document_and_75(placement, between
     clear_line(ended, "source lost", "placement", "503")
 
 
-def test_an_odd_domain_is_a_finding_and_reserved_is_not_lowered(placement, host):
+def test_an_invalid_domain_is_reported_and_keeps_the_reserved_amount(placement, host):
     good = publish(placement, host)
     odd = nova_metadata(1, 64, 1).replace("<nova:vcpus>1<", "<nova:vcpus>many<")
     define(host, stranger(metadata=odd, vcpus=1))
@@ -357,7 +357,7 @@ def lvm_sees(host: AgentHost, view: str) -> None:
 
 
 @pytest.mark.root
-def test_a_vanished_volume_group_is_a_finding_and_disk_stays(placement, lvm_host):
+def test_a_vanished_volume_group_is_reported_and_keeps_disk_gb(placement, lvm_host):
     good = publish(placement, lvm_host)
     assert (good.inventories["DISK_GB"]["total"], good.inventories["DISK_GB"]["reserved"]) == (1, 1)
     lvm_sees(lvm_host, "other")
@@ -368,7 +368,7 @@ def test_a_vanished_volume_group_is_a_finding_and_disk_stays(placement, lvm_host
 
 
 @pytest.mark.root
-def test_an_empty_lvm_report_with_exit_0_is_unknown_and_disk_stays(placement, lvm_host):
+def test_an_empty_lvm_report_is_a_failed_read_and_keeps_disk_gb(placement, lvm_host):
     good = publish(placement, lvm_host)
     lvm_sees(lvm_host, "blind")
     ended = lvm_host.agent("--once")
@@ -388,7 +388,7 @@ def test_an_empty_lvm_report_with_exit_0_is_unknown_and_disk_stays(placement, lv
     ids=["garbage", "failure", "hanging"],
 )
 @pytest.mark.root
-def test_an_lvm_that_fails_is_named_and_disk_stays(placement, lvm_host, body, words):
+def test_a_failed_vgs_is_reported_and_keeps_disk_gb(placement, lvm_host, body, words):
     good = publish(placement, lvm_host)
     lvm_rigs.script(lvm_host.folder / "bin", "vgs", body)
     lvm_host.environment["PATH"] = f"{lvm_host.folder / 'bin'}:{os.environ['PATH']}"
@@ -413,7 +413,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_placement_that_answers_nonsense_is_named_with_its_url(placement, between, host, fault):
+def test_an_invalid_placement_response_is_reported_with_the_url(placement, between, host, fault):
     good = publish(placement, host)
     define(host)  # the guest is gone, so there would be something to write
     answer, words = FAULTS[fault]
@@ -429,7 +429,7 @@ def test_a_placement_that_answers_nonsense_is_named_with_its_url(placement, betw
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_write_that_is_answered_with_nonsense_is_not_taken_for_done(placement, between, host, fault):
+def test_a_write_with_an_invalid_response_is_reported_as_failed(placement, between, host, fault):
     good = publish(placement, host)
     define(host)
     answer, words = FAULTS[fault]
@@ -450,7 +450,7 @@ def test_a_write_that_is_answered_with_nonsense_is_not_taken_for_done(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 0
 
 
-def test_nobody_at_placements_address_is_named_with_the_address(placement, host):
+def test_a_refused_connection_to_placement_is_reported_with_the_address(placement, host):
     good = publish(placement, host)
     host.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = host.agent("--once")
@@ -459,7 +459,7 @@ def test_nobody_at_placements_address_is_named_with_the_address(placement, host)
     assert published(placement, host) == good
 
 
-def test_a_provider_of_our_name_with_another_uuid_is_a_finding_and_nothing_is_written(placement, between, host):
+def test_a_provider_name_conflict_is_reported_and_stops_every_write(placement, between, host):
     other = placement.make_provider(host.name)
     ended = host.agent("--once")
     assert ended.code == 3

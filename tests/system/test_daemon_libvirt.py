@@ -70,7 +70,7 @@ def printed(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
-def test_once_publishes_what_standard_tools_say_and_a_second_run_writes_nothing(placement, host, system):
+def test_the_published_inventory_matches_getconf_libvirt_and_df(placement, host, system):
     one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
     with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [
@@ -98,7 +98,7 @@ def test_once_publishes_what_standard_tools_say_and_a_second_run_writes_nothing(
     assert {line.split()[0] for line in seen} == {"GET"}
 
 
-def test_memory_is_what_virsh_nodeinfo_says(placement, host):
+def test_total_memory_mb_equals_virsh_nodeinfo(placement, host):
     host.make_cell().dispose()
     host.agent("--once")
     (line,) = [x for x in printed("virsh", "-r", "-c", "qemu:///system", "nodeinfo").splitlines() if "Memory" in x]
@@ -116,7 +116,7 @@ def daemon(host: AgentHost) -> Iterator[Daemon]:
         yield running
 
 
-def test_a_guest_started_by_virsh_is_in_the_report_by_its_event_alone(host, daemon, system, tmp_path):
+def test_a_libvirt_event_brings_a_new_guest_into_the_report(host, daemon, system, tmp_path):
     (tmp_path / "guest.xml").write_text(system.guest_xml(vcpus=2, memory_mib=80))
     virsh = ("virsh", "-c", system.uri)
     name = printed(*virsh, "create", "--paused", str(tmp_path / "guest.xml")).split("'")[1]
@@ -130,7 +130,7 @@ def test_a_guest_started_by_virsh_is_in_the_report_by_its_event_alone(host, daem
     assert daemon.process.poll() is None
 
 
-def test_hup_changes_the_interval_without_a_new_pid_and_the_new_one_works(host, daemon):
+def test_sighup_applies_a_new_interval_in_the_same_process(host, daemon):
     host.configure({"DEFAULT": {"update_resources_interval": 1, **TELLING}})
     daemon.send(signal.SIGHUP)
     until(lambda: reasons(daemon).count("interval") >= 3, PATIENCE_S, "three audits of the new interval")
@@ -146,13 +146,13 @@ def reasons(daemon: Daemon) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_ends_with_0(daemon, number):
+def test_sigterm_or_sigint_ends_the_daemon_with_exit_code_0(daemon, number):
     daemon.send(number)
     assert daemon.ended(STOP_S) == 0
     assert "Traceback" not in daemon.text()
 
 
-def test_a_stop_among_other_signals_is_heard_too(daemon):
+def test_sigterm_after_other_signals_ends_the_daemon(daemon):
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
         daemon.send(number)
     assert daemon.ended(STOP_S) == 0

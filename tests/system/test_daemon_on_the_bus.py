@@ -86,7 +86,7 @@ def logged(daemon: Daemon, event: str) -> list[dict]:
     return [record for record in daemon.records() if record["message"] == event]
 
 
-def test_a_host_without_a_broker_never_loads_the_library(host):
+def test_the_daemon_without_a_transport_url_imports_no_oslo_messaging(host):
     host.configure({"DEFAULT": {"transport_url": None}})
     command = [sys.executable, "-c", LOADED, "--config-file", str(host.config_file)]
     process = subprocess.Popen(
@@ -103,7 +103,7 @@ def test_a_host_without_a_broker_never_loads_the_library(host):
     assert [name for name in loaded if name.split(".")[0] in ("oslo_messaging", "kombu", "amqp")] == []
 
 
-def test_the_daemon_tells_what_it_has_written_and_answers(host, broker, placement):
+def test_the_daemon_publishes_its_state_and_answers_rpc_calls(host, broker, placement):
     with listener(broker.url) as watcher, host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -129,14 +129,14 @@ def _notices_of(listening, host):
     return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
 
 
-def test_an_observer_tells_too(host, broker):
+def test_an_observer_publishes_its_state_on_the_bus(host, broker):
     host.configure({"agent": {"role": "observer"}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
         assert heard(watcher)["role"] == "observer"
 
 
-def test_a_killed_broker_stops_no_audit_and_is_found_again_without_a_restart(host, broker, placement):
+def test_audits_continue_after_a_broker_kill_and_the_daemon_reconnects(host, broker, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -173,7 +173,7 @@ def _pings(opened, host) -> bool:
         return False
 
 
-def test_a_frozen_broker_delays_neither_the_audits_nor_the_stop(host, broker, placement):
+def test_a_frozen_broker_does_not_delay_audits_or_the_stop(host, broker, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -187,7 +187,7 @@ def test_a_frozen_broker_delays_neither_the_audits_nor_the_stop(host, broker, pl
             assert daemon.ended(STOP_S) == 0
 
 
-def test_a_daemon_that_starts_without_its_broker_publishes_and_comes_up_with_it(host, broker, placement):
+def test_a_daemon_started_without_its_broker_connects_later(host, broker, placement):
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -200,7 +200,7 @@ def test_a_daemon_that_starts_without_its_broker_publishes_and_comes_up_with_it(
         assert daemon.ended() == 0
 
 
-def test_a_daemon_whose_broker_is_away_stops_in_time(host, broker):
+def test_the_daemon_stops_in_time_while_the_broker_is_down(host, broker):
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -208,7 +208,7 @@ def test_a_daemon_whose_broker_is_away_stops_in_time(host, broker):
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
+def test_a_killed_daemon_leaves_only_empty_queues(host, broker):
     host.configure({"notifications": {"enabled": False, "publish_interval": 1}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
@@ -222,7 +222,7 @@ def test_a_daemon_that_was_killed_leaves_no_queue_that_grows(host, broker):
     assert left == {f"stocktake.{host.name}": 0, "stocktake": 0}
 
 
-def test_watch_once_prints_the_round_and_ends(host, broker):
+def test_watch_once_prints_a_row_for_each_host_and_exits(host, broker):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -237,7 +237,7 @@ def test_watch_once_prints_the_round_and_ends(host, broker):
     assert host.name in {document["host"] for document in documents}
 
 
-def test_watch_once_ends_with_2_where_nobody_answers(host):
+def test_watch_once_exits_with_2_if_no_agent_answers(host):
     done = host.stocktake("watch", "--once", "--timeout", "1")
     assert (done.code, done.stdout) == (2, "")
     assert "no agent has answered within 1 s" in done.stderr
@@ -251,11 +251,11 @@ def test_watch_without_a_transport_url_is_a_configuration_error(host):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
-def test_watch_refuses_a_time_that_is_none(host, wrong):
+def test_watch_rejects_an_invalid_timeout(host, wrong):
     assert host.stocktake("watch", "--once", "--timeout", wrong).code == 127
 
 
-def test_watch_says_why_the_broker_cannot_be_reached(host, broker):
+def test_watch_reports_why_the_broker_is_unreachable(host, broker):
     broker.stop_broker()
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
@@ -264,21 +264,21 @@ def test_watch_says_why_the_broker_cannot_be_reached(host, broker):
     assert "Traceback" not in done.stderr
 
 
-def test_watch_ends_though_the_broker_is_frozen(host, broker):
+def test_watch_exits_with_75_if_the_broker_is_frozen(host, broker):
     with broker.paused():
         done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
     assert "does not answer" in done.stderr
 
 
-def test_watch_with_a_wrong_password_says_so(host, broker):
+def test_watch_exits_with_75_on_a_wrong_password(host, broker):
     host.configure({"DEFAULT": {"transport_url": broker.url.replace(rabbitmq.PASSWORD, "wrong-one")}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
     assert "wrong-one" not in done.stderr
 
 
-def test_watch_in_a_pipe_appends_a_line_a_message_and_ends_with_130(host):
+def test_watch_in_a_pipe_prints_a_line_for_each_message(host):
     with host.daemon() as daemon:
         daemon.first_audit()
         process = subprocess.Popen(
@@ -294,7 +294,7 @@ def test_watch_in_a_pipe_appends_a_line_a_message_and_ends_with_130(host):
     assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
 
 
-def test_watch_on_a_terminal_is_drawn_anew(host):
+def test_watch_on_a_terminal_redraws_the_screen(host):
     with host.daemon() as daemon:
         daemon.first_audit()
         ours, theirs = pty.openpty()
@@ -320,7 +320,7 @@ def audits_for(daemon: Daemon, reason: str) -> int:
     return sum(reason in record["extra"]["reasons"] for record in logged(daemon, events.AUDIT_DONE))
 
 
-def test_a_flood_of_casts_is_an_audit_an_interval_and_an_operator_waits_for_none(host, broker):
+def test_rpc_audit_requests_are_rate_limited_and_sigusr1_is_not(host, broker):
     host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
     with host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()

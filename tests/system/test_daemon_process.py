@@ -51,7 +51,7 @@ def agent(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--bogus"], ["extra"], ["--config-file"], ["--onc"]])
-def test_bad_arguments_end_with_127(agent, arguments):
+def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
     answer = agent.run(*arguments)
     assert answer.returncode == 127
     assert "stocktake-agent: " in answer.stderr
@@ -68,7 +68,7 @@ def test_bad_arguments_end_with_127(agent, arguments):
         ("use_json = true", "colour = blue", "colour"),
     ],
 )
-def test_a_bad_configuration_ends_with_78_and_a_line_for_each_problem(agent, old, new, named, once):
+def test_an_invalid_configuration_ends_with_78_and_reports_the_problem(agent, old, new, named, once):
     agent.conf.write_text(agent.conf.read_text().replace(old, new))
     answer = agent.run("--config-file", str(agent.conf), *once)
     assert answer.returncode == 78
@@ -78,7 +78,7 @@ def test_a_bad_configuration_ends_with_78_and_a_line_for_each_problem(agent, old
     assert not (agent.folder / "run" / "report.json").exists()
 
 
-def test_a_state_directory_that_cannot_be_made_ends_with_78(agent):
+def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(agent):
     (agent.folder / "state").write_text("a file")
     answer = agent.once()
     assert answer.returncode == 78
@@ -86,7 +86,7 @@ def test_a_state_directory_that_cannot_be_made_ends_with_78(agent):
     assert "Traceback" not in answer.stderr
 
 
-def test_once_with_placement_down_is_partial_and_writes_a_report(agent):
+def test_once_without_placement_writes_a_partial_report(agent):
     answer = agent.once()
     assert answer.returncode == 2
     assert agent.report()["outcome"] == "partial"
@@ -94,7 +94,7 @@ def test_once_with_placement_down_is_partial_and_writes_a_report(agent):
     assert answer.stdout == ""
 
 
-def test_once_publishes_and_a_second_run_writes_nothing(agent, placement):
+def test_the_first_once_run_publishes_and_the_second_writes_nothing(agent, placement):
     agent.configure(url=placement.server.url)
     first = agent.once()
     assert first.returncode in (0, 3), first.stderr
@@ -109,7 +109,7 @@ def test_once_publishes_and_a_second_run_writes_nothing(agent, placement):
     placement.delete_provider(root)
 
 
-def test_no_publish_leaves_placement_as_it_is(agent, placement):
+def test_option_no_publish_sends_only_get_requests(agent, placement):
     agent.configure(url=placement.server.url)
     with placement.watched() as sent:
         assert agent.once("--no-publish").returncode in (0, 3)
@@ -117,7 +117,7 @@ def test_no_publish_leaves_placement_as_it_is(agent, placement):
     assert not (agent.folder / "state" / "compute_id").exists()
 
 
-def test_the_daemon_runs_on_without_placement_and_publishes_by_itself_when_it_is_back(agent):
+def test_the_daemon_publishes_once_placement_is_reachable_again(agent):
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(nobody_listens())
         agent.configure(url=f"http://127.0.0.1:{port}")
@@ -139,7 +139,7 @@ def nobody_listens() -> Iterator[int]:
         yield held.getsockname()[1]
 
 
-def test_what_a_killed_run_left_unfinished_is_swept_at_the_next_start(agent):
+def test_the_next_start_removes_temporary_files_of_a_killed_run(agent):
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     ours = [("state", "compute_id"), ("state", "findings.json"), ("run", "report.json")]
@@ -164,7 +164,7 @@ def fed_until_reported(agent, told) -> float:
     return max(after - before for before, after in itertools.pairwise((*fed, time.monotonic())))
 
 
-def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
+def test_a_slow_placement_does_not_delay_watchdog_messages(agent, placement):
     root = placement.make_provider(agent.host)
     (agent.folder / "compute_id").write_text(root)
     placement.set_inventories(root, {"VCPU": {"total": 64}})
@@ -184,7 +184,7 @@ def test_a_slow_placement_does_not_starve_the_watchdog(agent, placement):
     assert longest < STALL_S + 1
 
 
-def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, placement):
+def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
     """After an answer that took 0.8 s the next read waits a random time of up to 14 s.
 
     The test sends SIGTERM in a pause that has lasted more than 2 s.
@@ -207,7 +207,7 @@ def test_term_ends_the_daemon_while_it_leaves_a_crowded_placement_alone(agent, p
         assert agent.process.wait(STOP_S) == 0
 
 
-def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit(agent, placement):
+def test_an_unwritable_findings_file_keeps_findings_in_memory(agent, placement):
     # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
@@ -222,7 +222,7 @@ def test_a_history_that_cannot_be_written_costs_neither_the_memory_nor_the_audit
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement):
+def test_a_failed_write_is_retried_if_the_interval_is_off(agent, placement):
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
         agent.configure(url=between.url, interval=-1)
@@ -234,7 +234,7 @@ def test_a_write_that_failed_is_tried_again_without_an_interval(agent, placement
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_the_daemon_runs_on_without_libvirt_and_says_so(agent):
+def test_the_daemon_continues_without_libvirt_and_logs_the_loss(agent):
     agent.configure(uri="qemu+unix:///system?socket=/nonexistent/socket")
     agent.start()
     lost = agent.until_logged("source lost", 2)
@@ -245,7 +245,7 @@ def test_the_daemon_runs_on_without_libvirt_and_says_so(agent):
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_hup_changes_the_interval_in_the_same_process_and_names_what_needs_a_restart(agent):
+def test_sighup_applies_the_interval_and_logs_options_needing_a_restart(agent):
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(interval=1, uri="test:///other", extra="debug = true")
@@ -261,7 +261,7 @@ def splayed(start_splay: float) -> str:
     return f"debug = true\n[agent]\nstart_splay = {start_splay}"
 
 
-def test_start_splay_holds_events_and_the_interval_back_and_an_operator_never(agent):
+def test_start_splay_delays_interval_audits_and_not_signal_audits(agent):
     agent.configure(interval=1, extra=splayed(100_000 / start_delay_s(agent.host, 1.0)))
     agent.start()
     agent.until_logged("libvirt events connected")
@@ -281,7 +281,7 @@ def test_start_splay_holds_events_and_the_interval_back_and_an_operator_never(ag
     assert "reload" in agent.until_logged("audit done", 2)[1]["extra"]["reasons"]
 
 
-def test_with_start_splay_the_first_audit_comes_at_the_hosts_turn(agent):
+def test_start_splay_delays_the_first_audit(agent):
     delay_s = 5.0  # the interval's first audit comes within 1.5 s: long before, even on a slow machine
     agent.configure(interval=1, extra=splayed(delay_s / start_delay_s(agent.host, 1.0)))
     began = time.monotonic()
@@ -292,7 +292,7 @@ def test_with_start_splay_the_first_audit_comes_at_the_hosts_turn(agent):
     agent.until_audited_for("interval", 2)
 
 
-def test_hup_with_a_bad_file_keeps_the_old_settings(agent):
+def test_sighup_with_an_invalid_file_keeps_the_old_settings(agent):
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(extra="colour = blue")
@@ -303,7 +303,7 @@ def test_hup_with_a_bad_file_keeps_the_old_settings(agent):
     assert agent.process.wait(STOP_S) == 0
 
 
-def test_hup_with_empty_numbers_keeps_the_defaults_says_so_and_the_next_audit_runs(agent):
+def test_sighup_with_empty_options_keeps_defaults_and_logs_notices(agent):
     agent.start()
     agent.until_logged("outcome changed")
     empty = "confirm_audits =\nsource_deadline =\nsummary_interval =\n"
@@ -321,13 +321,13 @@ def test_hup_with_empty_numbers_keeps_the_defaults_says_so_and_the_next_audit_ru
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_every_option_of_oslo_log_left_empty_is_as_if_it_were_not_there(agent):
+def test_empty_oslo_log_options_are_treated_as_unset(agent):
     agent.configure(extra="\n".join(f"{opt.dest} =" for opt in logging_opts() if opt.dest != "use_json"))
     done = agent.once()
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
-def test_nothing_of_the_daemon_is_forked_and_no_file_of_eventlet_is_mapped(agent):
+def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     agent.start()
     agent.until_logged("outcome changed")
     pid = agent.process.pid
@@ -337,7 +337,7 @@ def test_nothing_of_the_daemon_is_forked_and_no_file_of_eventlet_is_mapped(agent
     assert "greenlet" not in mapped
 
 
-def test_a_stop_is_asked_once_and_stays_asked():
+def test_stop_asked_stays_true_after_sigterm():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)
@@ -347,7 +347,7 @@ def test_a_stop_is_asked_once_and_stays_asked():
     assert stop_asked(inbox)
 
 
-def test_no_secret_is_logged(agent):
+def test_the_placement_token_is_never_logged(agent):
     agent.conf.write_text(agent.conf.read_text().replace(f"token = {TOKEN}", "token = opensesame"))
     agent.conf.write_text(agent.conf.read_text().replace("use_json = true", "use_json = true\ndebug = true"))
     agent.start()

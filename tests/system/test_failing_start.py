@@ -122,7 +122,7 @@ def _fair(proxy: TcpProxy) -> None:
     ],
     ids=lambda broken: broken.__name__,
 )
-def test_a_start_into_a_broken_world_says_so_goes_on_and_recovers_by_itself(
+def test_the_daemon_starts_with_a_broken_source_and_recovers(
     placement, host, broken: Callable[[AgentHost], AbstractContextManager[Broken]]
 ):
     with broken(host) as (source, published, mend), host.daemon() as daemon:
@@ -145,7 +145,7 @@ def test_a_start_into_a_broken_world_says_so_goes_on_and_recovers_by_itself(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_term_ends_a_degraded_daemon_whatever_it_waits_for(host, broken):
+def test_sigterm_ends_the_daemon_with_any_broken_source(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer
@@ -165,7 +165,7 @@ def libvirtd(host: AgentHost) -> Iterator[PrivateLibvirtd]:
 
 
 @needs_libvirtd
-def test_a_libvirtd_that_starts_later_is_found_and_published(placement, host, libvirtd):
+def test_the_daemon_publishes_once_libvirtd_starts(placement, host, libvirtd):
     libvirtd.kill()
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -177,7 +177,7 @@ def test_a_libvirtd_that_starts_later_is_found_and_published(placement, host, li
 
 @needs_libvirtd
 @pytest.mark.parametrize("frozen", ["before the start", "after the first audit"])
-def test_term_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen):
+def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen):
     if frozen == "before the start":
         libvirtd.freeze()
     with host.daemon() as daemon:
@@ -192,7 +192,7 @@ def test_term_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen):
 
 
 @needs_libvirtd
-def test_a_libvirtd_that_is_frozen_at_the_start_is_said_to_be_and_found_when_it_thaws(placement, host, libvirtd):
+def test_a_libvirtd_frozen_at_the_start_is_reported_until_it_responds(placement, host, libvirtd):
     libvirtd.freeze()
     host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:
@@ -218,7 +218,7 @@ def _is_reading(daemon: Daemon) -> bool:
 
 
 @pytest.mark.skipif(not mariadbs.available(), reason="MariaDB is not installed (mariadb-server-core)")
-def test_a_database_server_that_comes_later_is_read_and_its_password_is_never_told(placement, host, tmp_path):
+def test_the_daemon_reads_a_late_database_and_hides_its_password(placement, host, tmp_path):
     with mariadbs.running(tmp_path / "mariadb") as server, proxied(("127.0.0.1", server.port), Weather.CLOSED) as proxy:
         url = server.create_database("nova_cell1")
         _fill(url, host)
@@ -257,7 +257,7 @@ def rows_of(host: AgentHost) -> Iterator[sqlalchemy.Connection]:
     engine.dispose()
 
 
-def test_an_unreadable_row_is_named_by_uuid_and_the_rest_goes_out_until_it_is_mended(placement, host):
+def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
     with rows_of(host) as connection:
         good = connection.execute(sqlalchemy.text("SELECT flavor FROM instance_extra")).scalar()
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor="{")
@@ -275,7 +275,7 @@ def test_an_unreadable_row_is_named_by_uuid_and_the_rest_goes_out_until_it_is_me
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_row_that_cannot_be_this_hosts_identity_ends_with_78_and_names_it(placement, host, daemon):
+def test_an_invalid_uuid_in_the_compute_node_row_ends_with_78(placement, host, daemon):
     (host.folder / "compute_id").unlink()
     with rows_of(host) as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")
@@ -287,7 +287,7 @@ def test_a_row_that_cannot_be_this_hosts_identity_ends_with_78_and_names_it(plac
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_lost_identity_ends_the_daemon_too_with_78(host, daemon):
+def test_a_lost_identity_ends_the_agent_with_78(host, daemon):
     (host.folder / "compute_id").unlink()
     with rows_of(host) as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})
@@ -299,7 +299,7 @@ def test_a_lost_identity_ends_the_daemon_too_with_78(host, daemon):
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_state_directory_that_is_a_file_ends_with_78(host, daemon):
+def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(host, daemon):
     shutil.rmtree(host.folder / "state")
     (host.folder / "state").touch()
     ended = host.agent(*daemon)

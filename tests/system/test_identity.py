@@ -63,7 +63,7 @@ def assert_root_is(placement: Rest, host: AgentHost, uuid: str) -> None:
     assert placement.inventories(uuid)["VCPU"]["total"] == 4
 
 
-def test_the_file_in_novas_state_path_is_the_identity(placement, host):
+def test_the_root_uuid_comes_from_novas_compute_id_file(placement, host):
     uuid = new_uuid()
     (host.folder / "nova-state").mkdir()
     (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")
@@ -74,7 +74,7 @@ def test_the_file_in_novas_state_path_is_the_identity(placement, host):
     assert not own_file(host).exists()
 
 
-def test_without_a_file_the_row_of_this_host_and_node_is_the_identity(placement, host):
+def test_the_root_uuid_comes_from_the_compute_node_row_without_a_file(placement, host):
     uuid = new_uuid()
     rows = [
         row_of(host, new_uuid(), 1, hypervisor_hostname="old-name"),
@@ -90,7 +90,7 @@ def test_without_a_file_the_row_of_this_host_and_node_is_the_identity(placement,
     assert "old-name" in str(orphans)
 
 
-def test_files_that_differ_end_with_78_and_name_both(placement, host):
+def test_conflicting_compute_id_files_are_reported_with_exit_code_78(placement, host):
     one, two = new_uuid(), new_uuid()
     (host.folder / "compute_id").write_text(one)
     own_file(host).write_text(two)
@@ -104,7 +104,7 @@ def test_files_that_differ_end_with_78_and_name_both(placement, host):
 
 
 @pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
-def test_a_service_without_our_row_ends_with_78(placement, host, others):
+def test_a_service_without_a_matching_compute_node_row_ends_with_78(placement, host, others):
     rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
     fill(host, SERVICE, *rows)
     with placement.watched() as seen:
@@ -119,7 +119,7 @@ def test_a_service_without_our_row_ends_with_78(placement, host, others):
 
 
 @pytest.mark.parametrize("state", ["sql", "none"])
-def test_a_new_host_has_its_identity_on_disk_before_the_first_request(placement, host, state):
+def test_a_new_uuid_is_stored_before_the_first_placement_request(placement, host, state):
     connection = f"sqlite:///{host.cell_path}" if state == "sql" else None
     with gateway(placement.server.url) as between:
         host.placement_url = between.url
@@ -134,7 +134,7 @@ def test_a_new_host_has_its_identity_on_disk_before_the_first_request(placement,
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_who_does_not_write_creates_no_identity(placement, host, dry):
+def test_an_observer_or_dry_run_stores_no_new_uuid(placement, host, dry):
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})
@@ -149,7 +149,7 @@ def test_who_does_not_write_creates_no_identity(placement, host, dry):
     assert dry == "observer" or not (host.folder / "state").exists()
 
 
-def test_while_the_state_source_is_down_nothing_is_written_and_the_next_audit_recovers(placement, host):
+def test_the_agent_sends_nothing_while_its_identity_is_unreadable(placement, host):
     uuid = new_uuid()
     fill(host, row_of(host, uuid))
     away = host.cell_path.rename(host.cell_path.with_suffix(".away"))
@@ -167,7 +167,7 @@ def test_while_the_state_source_is_down_nothing_is_written_and_the_next_audit_re
     assert not own_file(host).exists()
 
 
-def test_while_libvirt_is_down_no_identity_is_made(placement, host):
+def test_no_uuid_is_created_while_libvirt_is_down(placement, host):
     host.configure({"libvirt": {"connection_uri": f"test://{host.folder}/absent.xml"}})
     with placement.watched() as seen:
         assert host.agent("--once").code == 2
@@ -176,7 +176,7 @@ def test_while_libvirt_is_down_no_identity_is_made(placement, host):
 
 
 @pytest.mark.parametrize("known", ["file", "no file"])
-def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_gets_nothing_written(placement, host, known):
+def test_the_agent_writes_nothing_if_novas_guests_lack_database_rows(placement, host, known):
     """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))

@@ -109,7 +109,7 @@ def daemon(tmp_path):
     daemon.close()
 
 
-def test_it_starts_audits_and_then_tells_ready(daemon):
+def test_the_daemon_sends_ready_after_the_first_audit(daemon):
     daemon.start()
     daemon.until_told("READY=1")
     assert daemon.lines[3:6] == ["events started", "audit start-up label=None depth=economical", "report clean"]
@@ -119,7 +119,7 @@ def test_it_starts_audits_and_then_tells_ready(daemon):
     daemon.until_line("audit signal: USR1 label=None depth=economical")
 
 
-def test_ready_waits_for_the_first_audit(daemon):
+def test_ready_is_not_sent_before_the_first_audit_ends(daemon):
     goal = daemon.options.with_name("goal")
     daemon.start("audit start-up", until=str(goal))
     daemon.until_told("WATCHDOG=1")
@@ -129,13 +129,13 @@ def test_ready_waits_for_the_first_audit(daemon):
     daemon.until_told("READY=1")
 
 
-def test_ready_does_not_wait_for_ever(daemon):
+def test_ready_is_sent_at_a_timeout_if_the_first_audit_is_slow(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
 
 
-def test_term_while_idle_ends_with_0_in_order(daemon):
+def test_sigterm_while_idle_stops_the_daemon_in_order(daemon):
     daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -143,41 +143,41 @@ def test_term_while_idle_ends_with_0_in_order(daemon):
     assert "STOPPING=1\nSTATUS=stopping" in daemon.told
 
 
-def test_int_while_idle_ends_with_0(daemon):
+def test_sigint_while_idle_ends_the_daemon_with_exit_code_0(daemon):
     daemon.start()
     daemon.send(signal.SIGINT)
     assert daemon.ended() == 0
 
 
-def test_term_during_an_audit_ends_it_at_its_next_safe_point(daemon):
+def test_sigterm_cancels_an_audit_at_its_next_check(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
-def test_term_during_an_audit_without_a_safe_point_waits_for_its_end(daemon):
+def test_sigterm_waits_for_the_end_of_an_uncancellable_audit(daemon):
     daemon.start("audit start-up", audit_s=1.0, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "report clean" in daemon.lines
 
 
-def test_term_during_a_pause_ends_it_and_the_audit(daemon):
+def test_sigterm_during_a_pause_cancels_the_audit(daemon):
     daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
-def test_a_stop_over_its_time_ends_with_1(daemon):
+def test_a_stop_beyond_its_timeout_exits_with_1(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 1
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_a_second_term_changes_nothing_and_an_int_ends_the_wait(daemon):
+def test_sigint_ends_a_pending_stop_and_a_second_sigterm_does_not(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")
@@ -188,7 +188,7 @@ def test_a_second_term_changes_nothing_and_an_int_ends_the_wait(daemon):
     assert daemon.ended() == 1
 
 
-def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
+def test_sighup_reloads_the_settings_and_clears_caches(daemon):
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.set(label="new", interval_s=0.05)
@@ -207,7 +207,7 @@ def test_hup_reloads_in_place_and_forgets_what_was_cached(daemon):
     assert abs(time.monotonic_ns() / 1000 - usec) < 60e6
 
 
-def test_hup_during_an_audit_lets_it_end_with_the_settings_it_began_with(daemon):
+def test_sighup_during_an_audit_applies_after_the_audit(daemon):
     daemon.start("audit start-up", audit_s=0.7, label="old")
     daemon.set(label="new")
     daemon.send(signal.SIGHUP)
@@ -219,7 +219,7 @@ def test_hup_during_an_audit_lets_it_end_with_the_settings_it_began_with(daemon)
     ]  # fmt: skip
 
 
-def test_hup_with_a_bad_file_keeps_the_old_settings(daemon):
+def test_sighup_with_an_invalid_file_keeps_the_old_settings(daemon):
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.options.write_text("{ not json")
@@ -232,7 +232,7 @@ def test_hup_with_a_bad_file_keeps_the_old_settings(daemon):
     assert "Traceback" not in daemon.log()
 
 
-def test_usr2_writes_threads_and_last_report_to_the_log(daemon):
+def test_sigusr2_logs_a_thread_dump_and_a_state_dump(daemon):
     daemon.start()
     daemon.send(signal.SIGUSR2)
     until(lambda: "thread dump" in daemon.log(), PATIENCE_S, "the dump")
@@ -241,7 +241,7 @@ def test_usr2_writes_threads_and_last_report_to_the_log(daemon):
     assert daemon.ended() == 0
 
 
-def test_a_bug_in_an_audit_is_reported_and_the_next_audit_runs(daemon):
+def test_an_exception_in_an_audit_is_logged_and_the_next_audit_runs(daemon):
     daemon.start("report crashed", error="crash")
     daemon.set()
     daemon.send(signal.SIGHUP)
@@ -252,31 +252,31 @@ def test_a_bug_in_an_audit_is_reported_and_the_next_audit_runs(daemon):
     assert daemon.ended() == 0
 
 
-def test_a_lost_identity_ends_the_process_with_78(daemon):
+def test_a_configuration_error_in_an_audit_exits_with_78(daemon):
     daemon.start(None, error="config")
     assert daemon.ended() == 78
     assert "report unreadable" in daemon.lines
 
 
-def test_the_death_of_the_worker_ends_the_process_with_1(daemon):
+def test_an_ended_worker_thread_makes_the_daemon_exit_with_1(daemon):
     daemon.start(None, error="exit")
     assert daemon.ended() == 1
     assert "worker ended" in daemon.log()
 
 
-def test_a_start_that_fails_ends_with_1(daemon):
+def test_a_failed_start_exits_with_1(daemon):
     daemon.start(None, start_error=True)
     assert daemon.ended() == 1
     assert "agent start failed" in daemon.log()
 
 
-def test_a_term_before_the_start_is_not_lost(daemon):
+def test_sigterm_before_the_start_ends_the_daemon_with_0(daemon):
     daemon.start(None, term_before_start=True)
     assert daemon.ended() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
-def test_a_signal_during_the_imports_does_not_kill(daemon, number):
+def test_sighup_and_sigusr_during_start_do_not_end_the_daemon(daemon, number):
     daemon.start("handlers installed")
     daemon.send(number)
     daemon.until_line("report clean")
@@ -284,13 +284,13 @@ def test_a_signal_during_the_imports_does_not_kill(daemon, number):
     assert daemon.ended() == 0
 
 
-def test_systemd_variables_do_not_reach_children(daemon):
+def test_systemd_variables_are_not_inherited_by_child_processes(daemon):
     daemon.start()
     assert f"pid {daemon.process.pid} notify=True" in daemon.lines
     assert "children False" in daemon.lines
 
 
-def test_the_watchdog_is_fed_while_libvirt_answers_and_not_after_three_misses(daemon):
+def test_watchdog_messages_stop_after_three_missed_libvirt_deadlines(daemon):
     daemon.start()
     daemon.until_told("WATCHDOG=1", count=3)
     daemon.set(misses=2)

@@ -66,7 +66,7 @@ LOSSES = pytest.mark.parametrize("lose", [read_only, fill])
 
 
 @LOSSES
-def test_without_an_identity_it_ends_with_75_and_starts_once_the_machine_is_well(agent, state, lose):
+def test_the_agent_exits_with_75_if_state_dir_rejects_a_new_uuid(agent, state, lose):
     lose(state)
     for arguments in ((), ("--once",)):
         ended = agent.run("--config-file", str(agent.conf), *arguments)
@@ -96,7 +96,7 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 
 @LOSSES
-def test_with_an_identity_from_elsewhere_it_publishes_and_says_that_it_remembers_nothing(host, state, placement, lose):
+def test_the_daemon_publishes_with_an_unwritable_state_dir_and_adds_a_note(host, state, placement, lose):
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -110,7 +110,7 @@ def test_with_an_identity_from_elsewhere_it_publishes_and_says_that_it_remembers
     assert f"note: {note}" in host.stocktake("status").stdout
 
 
-def test_with_an_identity_from_elsewhere_and_no_folder_at_all_it_publishes(host, placement):
+def test_the_daemon_publishes_without_a_state_dir(host, placement):
     """The state directory cannot be made: in /proc even root gets ENOENT, as it would if a parent's mount were lost."""
     host.configure({"agent": {"state_dir": "/proc/state/stocktake"}})
     with host.daemon() as daemon:
@@ -124,7 +124,7 @@ def reserved(placement: Rest, host: AgentHost) -> int:
     return int(placement.inventories(host.provider_uuid)["MEMORY_MB"]["reserved"])
 
 
-def test_lost_under_a_running_daemon_it_goes_on_publishing_and_says_so(host, state, placement):
+def test_the_daemon_publishes_after_state_dir_turns_read_only(host, state, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
         read_only(state)
@@ -139,7 +139,7 @@ def test_lost_under_a_running_daemon_it_goes_on_publishing_and_says_so(host, sta
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_file_in_its_place_is_the_operator_s_to_mend(agent):
+def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(agent):
     (agent.folder / "state").write_text("")
     for arguments in ((), ("--once",)):
         assert agent.run("--config-file", str(agent.conf), *arguments).returncode == 78

@@ -40,7 +40,7 @@ def service() -> configparser.SectionProxy:
 
 
 @NEEDS_ANALYZE
-def test_systemd_understands_every_line(unit):
+def test_systemd_analyze_accepts_every_line_of_the_unit(unit):
     answer = analyze("verify", "--recursive-errors=no", str(unit))
     # systemd only prints that it ignores a value it does not understand: any line about the unit is a failure.
     assert [line for line in (answer.stdout + answer.stderr).splitlines() if UNIT.name in line] == []
@@ -48,38 +48,38 @@ def test_systemd_understands_every_line(unit):
 
 
 @NEEDS_ANALYZE
-def test_a_line_that_systemd_does_not_understand_would_be_seen(unit):
+def test_systemd_analyze_reports_an_invalid_line_of_the_unit(unit):
     unit.write_text(unit.read_text().replace("WatchdogSec=60", "WatchdogSec=often"))
     answer = analyze("verify", "--recursive-errors=no", str(unit))
     assert f"{UNIT.name}:" in answer.stdout + answer.stderr
 
 
 @NEEDS_ANALYZE
-def test_the_sandbox_is_tight(unit):
+def test_systemd_analyze_security_rates_the_unit_at_most_30(unit):
     answer = analyze("security", "--offline=true", "--threshold=30", str(unit))
     assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
 
 
-def test_times_fit_each_other(service):
+def test_unit_timeouts_exceed_those_of_the_agent(service):
     (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
     assert int(service["TimeoutStopSec"]) > graceful
     assert int(service["TimeoutStartSec"]) > READY_AFTER_S
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_libvirt_is_not_required_and_a_bad_configuration_is_not_retried(service):
+def test_the_unit_requires_no_libvirt_and_does_not_restart_on_exit_78(service):
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text
     assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "78")
 
 
-def test_what_may_pass_is_tried_again_without_end(service):
+def test_the_unit_restarts_on_failure_without_a_start_limit(service):
     assert (service["Restart"], service["RestartSec"]) == ("on-failure", "5")
     assert "\nStartLimitIntervalSec=0\n" in UNIT.read_text().partition("[Service]")[0]
 
 
-def test_what_runs_wild_is_ended_before_a_guest_and_leaves_no_secret(service):
+def test_the_unit_limits_memory_and_tasks_and_disables_core_dumps(service):
     mib = {"M": 1, "G": 1024}
     memory = int(service["MemoryMax"][:-1]) * mib[service["MemoryMax"][-1]]
     # More than the agent and its largest command need, less than a hypervisor reserves for itself.
@@ -91,11 +91,11 @@ def test_what_runs_wild_is_ended_before_a_guest_and_leaves_no_secret(service):
 
 
 @pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
-def test_nothing_hides_block_devices_from_lvm(service, option):
+def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_the_readme_s_commands_make_the_unit_start_the_environment_they_install(tmp_path):
+def test_the_readme_install_commands_make_the_unit_start_the_venv(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

@@ -17,7 +17,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_exit_code_is_that_of_the_table(outcome):
+def test_each_audit_outcome_has_its_exit_code(outcome):
     report = AuditReport(
         audit_id="a",
         host="h",

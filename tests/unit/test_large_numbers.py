@@ -131,7 +131,7 @@ CASES = [(field, number) for field in FIELDS for number in LARGE if (field, numb
 
 
 @pytest.mark.parametrize(("field", "number"), CASES)
-def test_the_error_names_the_field_with_the_large_number(field, number):
+def test_the_error_names_the_field_with_an_invalid_number(field, number):
     case = FIELDS[field]
     case.parse(case.text.replace("NUMBER", "1"))
     with pytest.raises(case.kind, match=case.says):
@@ -139,7 +139,7 @@ def test_the_error_names_the_field_with_the_large_number(field, number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_row_of_the_report_with_such_a_number_is_left_out_and_named(number):
+def test_a_report_row_with_an_oversized_number_is_dropped_and_named(number):
     text = json.dumps({**DOCUMENT, "inventory": [USED, *DOCUMENT["inventory"]]}).replace('"NUMBER"', number)
     found = shown(text)
     assert len(found.inventory) == len(DOCUMENT["inventory"])
@@ -147,7 +147,7 @@ def test_a_row_of_the_report_with_such_a_number_is_left_out_and_named(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 30, "9" * 400, "9" * 5000])
-def test_a_flavor_that_asks_for_more_than_there_can_be_names_the_spec(number):
+def test_the_error_names_an_extra_spec_with_an_oversized_amount(number):
     data = {"id": 1, "name": "f", "vcpus": 1, "memory_mb": 1, "root_gb": 1, "ephemeral_gb": 1, "swap": 0}
     data["extra_specs"] = {"resources1:VCPU": number}
     primitive = {"nova_object.name": "Flavor", "nova_object.version": "1.2", "nova_object.data": data}
@@ -156,13 +156,13 @@ def test_a_flavor_that_asks_for_more_than_there_can_be_names_the_spec(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_register_of_hosts_with_such_a_time_names_nobody(tmp_path, number):
+def test_a_compute_nodes_file_with_an_invalid_time_lists_no_hosts(tmp_path, number):
     (tmp_path / "compute_nodes").write_text(f'{{"a": {number}}}')
     assert registered_hosts(str(tmp_path), 1e9) == ()
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_line_of_the_journal_says_where_it_stands(number):
+def test_an_oversized_journal_number_is_reported_by_line_and_field(number):
     change = {"schema_version": 1, "line": "change", "id": "e1", "at": "x", "kind": "allocations", "why": "w"}
     line = json.dumps({**change, "before": {"amounts": [1, "NUMBER"]}, "after": None})
     read = told(line.replace('"NUMBER"', number).encode() + b"\n")
@@ -170,7 +170,7 @@ def test_a_line_of_the_journal_says_where_it_stands(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_message_of_another_host_is_none(number):
+def test_a_host_message_with_an_oversized_number_is_rejected(number):
     message = host_state(REPORT, Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1"))
     for name in ("interval_s", "guests"):
         with pytest.raises(SourceInconsistent, match=name):
@@ -180,7 +180,7 @@ def test_a_message_of_another_host_is_none(number):
         host_seen({**message, "resources": rows}, 1000.0)
 
 
-def test_what_fits_64_bits_is_a_number_and_no_more():
+def test_number_helpers_reject_values_out_of_range():
     assert [whole(value) for value in (MOST, -MOST, 0, MOST + 1, 1.0, True, "1", None)] == [
         MOST, -MOST, 0, None, None, None, None, None
     ]  # fmt: skip

@@ -95,7 +95,7 @@ def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: Placement
 
 
 @given(trees())
-def test_law_1_a_plan_makes_what_was_wanted_of_any_tree(drawn):
+def test_law_1_a_plan_turns_any_tree_into_the_wanted_tree(drawn):
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     for provider in wanted.providers:
@@ -107,7 +107,7 @@ def test_law_1_a_plan_makes_what_was_wanted_of_any_tree(drawn):
 
 
 @given(worlds())
-def test_law_1_a_decision_changes_only_what_it_owns(world):
+def test_law_1_a_decision_changes_only_owned_providers_and_classes(world):
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     root = wanted_root(decision)
@@ -128,7 +128,7 @@ def children_and_root(decision: Decision) -> tuple[DesiredProvider, ...]:
 
 
 @given(worlds())
-def test_law_1_what_is_to_go_goes_unless_somebody_uses_it(world):
+def test_law_1_an_obsolete_provider_is_deleted_unless_in_use(world):
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None:
@@ -142,7 +142,7 @@ def test_law_1_what_is_to_go_goes_unless_somebody_uses_it(world):
 
 
 @given(worlds())
-def test_law_1_children_are_ours_by_name_parent_and_trait(world):
+def test_law_1_a_wanted_child_has_the_agents_name_parent_and_trait(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:
@@ -153,7 +153,7 @@ def test_law_1_children_are_ours_by_name_parent_and_trait(world):
 
 
 @given(worlds())
-def test_law_1_nothing_is_offered_on_root_and_child_at_once(world):
+def test_law_1_no_class_is_published_on_root_and_child_at_once(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -169,14 +169,14 @@ def test_law_1_nothing_is_offered_on_root_and_child_at_once(world):
 
 
 @given(trees())
-def test_law_2_a_tree_as_wanted_needs_no_write(drawn):
+def test_law_2_an_up_to_date_tree_needs_no_write(drawn):
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     assert diff(wanted, then).writes == ()
 
 
 @given(worlds(), lost_sources)
-def test_law_2_a_second_audit_of_the_same_world_writes_nothing(world, lost):
+def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
     first = decision_of(world, *lost - {PLACEMENT})
     again = dataclasses.replace(
         world,
@@ -195,7 +195,7 @@ def test_law_2_a_second_audit_of_the_same_world_writes_nothing(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_what_was_not_read_is_not_written(world, lost):
+def test_law_3_a_class_with_an_unread_source_is_not_written(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost)
     if PLACEMENT in lost:
         assert decision.plan.writes == ()
@@ -209,7 +209,7 @@ def test_law_3_what_was_not_read_is_not_written(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_reading_touches_no_child_that_rests_on_it(world, lost):
+def test_law_3_a_failed_read_does_not_change_dependent_children(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -223,7 +223,7 @@ def test_law_3_a_failed_reading_touches_no_child_that_rests_on_it(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_no_child_shrinks_or_goes_because_of_a_failed_reading(world, lost):
+def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child(world, lost):
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -235,7 +235,7 @@ def test_law_3_no_child_shrinks_or_goes_because_of_a_failed_reading(world, lost)
 
 
 @given(worlds(), lost_sources)
-def test_law_3_nothing_shrinks_because_of_a_failed_reading(world, lost):
+def test_law_3_a_failed_read_does_not_shrink_a_root_inventory(world, lost):
     # Only the state source shows that a nova-compute is alive: without that source the inventory is published.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
@@ -261,7 +261,7 @@ def _of_root(look: PlacementView, resource_class: str):
 
 
 @given(worlds(), lost_sources)
-def test_law_4_totals_are_whole_and_reserves_fit_into_them(world, lost):
+def test_law_4_totals_are_integers_and_reserved_is_at_most_total(world, lost):
     decision = decision_of(world, *lost)
     root = wanted_root(decision)
     puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]
@@ -281,7 +281,7 @@ def test_law_4_totals_are_whole_and_reserves_fit_into_them(world, lost):
 
 
 @given(trees())
-def test_law_5_parents_first_each_together_deletes_last_children_first(drawn):
+def test_law_5_writes_are_ordered_parents_first_and_deletes_last(drawn):
     wanted, before = drawn
     plan = diff(wanted, before)
     apply(plan, before)  # asserts parents on creation, children on deletion
@@ -324,13 +324,13 @@ def output(decision: Decision) -> tuple[object, ...]:
 
 
 @given(worlds(), st.integers(0, 2**32))
-def test_law_6_the_order_of_facts_changes_nothing(world, seed):
+def test_law_6_a_decision_is_independent_of_the_order_of_facts(world, seed):
     other = dataclasses.replace(world, facts=shuffled(world.facts, seed))
     assert output(decision_of(other)) == output(decision_of(world))
 
 
 @given(worlds())
-def test_law_6_the_order_of_plug_ins_changes_nothing(world):
+def test_law_6_a_decision_is_independent_of_the_order_of_plug_ins(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
@@ -345,7 +345,7 @@ def test_law_6_the_order_of_plug_ins_changes_nothing(world):
 
 
 @given(worlds(), lost_sources)
-def test_law_7_totals_are_sums_of_claims_with_sources(world, lost):
+def test_law_7_a_ledger_total_is_the_sum_of_its_claims(world, lost):
     decision = decision_of(world, *lost)
     kept = decision.books
     for ledger, of_row in ((kept.promised, "promised"), (kept.held, "held"), (kept.recorded, "recorded")):
@@ -364,7 +364,7 @@ def test_law_7_totals_are_sums_of_claims_with_sources(world, lost):
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_merge_is_associative_and_commutative(world, cuts):
+def test_law_7_ledger_merge_is_associative_and_commutative(world, cuts):
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]
@@ -382,7 +382,7 @@ def test_law_7_merge_is_associative_and_commutative(world, cuts):
 
 
 @given(states())
-def test_law_9_no_situation_counts_one_flavor_twice(state):
+def test_law_9_a_flavor_of_an_instance_is_counted_at_most_once(state):
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}
@@ -400,7 +400,7 @@ def _is_extra(ones: list) -> int:
 
 
 @given(states(), st.sampled_from(sorted(FINISHED_MIGRATION_STATUSES)))
-def test_law_9_ending_any_migration_returns_to_the_plain_row(state, status):
+def test_law_9_occupancy_ignores_finished_migrations(state, status):
     ended = dataclasses.replace(
         state, migrations=tuple(dataclasses.replace(m, status=status) for m in state.migrations)
     )
@@ -413,7 +413,7 @@ def test_law_9_ending_any_migration_returns_to_the_plain_row(state, status):
 
 
 @given(states())
-def test_law_9_a_migration_only_ever_adds_or_renames(state):
+def test_law_9_a_migration_does_not_change_instance_occupancies(state):
     """An instance that counts here counts with its own flavor, whatever migrates."""
 
     def plain(found):
@@ -425,7 +425,7 @@ def test_law_9_a_migration_only_ever_adds_or_renames(state):
 
 
 @given(worlds(), st.integers(0, 3))
-def test_a_rival_stops_every_write(world, strikes):
+def test_a_rival_writer_prevents_every_write(world, strikes):
     """Whatever else is wanted, the agent does not write a root that another writer writes."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)

@@ -54,7 +54,7 @@ def changed(change: Change, severity: Severity) -> FindingChange:
     return FindingChange(change=change, seen=SeenFinding(finding=finding, confirmed=True, first_seen_at=NOW))
 
 
-def test_notifications_reach_a_real_listener_each_with_its_priority_and_in_order(broker, host):
+def test_notifications_arrive_with_their_priority_and_event_type(broker, host):
     with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
         told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
         found = [listening.found.get(timeout=60) for _ in range(3)]
@@ -67,7 +67,7 @@ def test_notifications_reach_a_real_listener_each_with_its_priority_and_in_order
     assert {payload["audit_id"] for _, _, _, payload in found} == {REPORT.audit_id}
 
 
-def test_two_watchers_hear_the_same_state(broker, host):
+def test_two_watchers_receive_the_same_host_state(broker, host):
     with listener(broker.url) as one, listener(broker.url) as other, agent(broker.url, host) as told:
         told.audited(REPORT)
         states = heard(one), heard(other)
@@ -75,7 +75,7 @@ def test_two_watchers_hear_the_same_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_a_change_is_told_at_once_and_an_equal_audit_is_not(broker, host):
+def test_a_changed_audit_is_sent_at_once_and_an_equal_audit_is_skipped(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -84,7 +84,7 @@ def test_a_change_is_told_at_once_and_an_equal_audit_is_not(broker, host):
         assert heard(watcher)["audit_id"] == "other"
 
 
-def test_a_watcher_that_asks_need_not_wait_for_the_interval(broker, host):
+def test_a_watcher_request_triggers_a_state_message_before_the_interval(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
@@ -96,7 +96,7 @@ def test_a_watcher_that_asks_need_not_wait_for_the_interval(broker, host):
             assert heard(late)["host"] == REPORT.host
 
 
-def test_watchers_come_and_go_the_next_one_hears_and_what_nobody_hears_is_no_error(broker):
+def test_fleet_send_reaches_each_new_watcher_and_works_without_listeners(broker):
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -108,7 +108,7 @@ def test_watchers_come_and_go_the_next_one_hears_and_what_nobody_hears_is_no_err
             fleet.send({"number": "unheard"})
 
 
-def test_the_endpoint_answers(broker, host):
+def test_the_rpc_endpoint_answers_each_method(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         assert answered(client, "ping") == {"host": host, "agent_version": "1.2.3"}
@@ -124,7 +124,7 @@ def test_the_endpoint_answers(broker, host):
         assert told.reasons == ["rpc: audit_now"]
 
 
-def test_a_host_that_publishes_nothing_says_so(broker, host):
+def test_publish_now_is_rejected_without_a_message_interval(broker, host):
     with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         assert answered(caller(opened, host), "publish_now") == {"accepted": False}
@@ -143,7 +143,7 @@ def test_a_host_that_publishes_nothing_says_so(broker, host):
         ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
     ],
 )
-def test_a_bad_call_is_an_error_with_a_name_and_the_agent_answers_on(
+def test_a_bad_rpc_call_raises_a_named_error_and_triggers_no_audit(
     broker, host, caplog, target, method, arguments, named
 ):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
@@ -155,7 +155,7 @@ def test_a_bad_call_is_an_error_with_a_name_and_the_agent_answers_on(
         assert told.reasons == []
 
 
-def test_no_queue_grows_that_nobody_reads(broker, host):
+def test_messages_do_not_accumulate_in_unread_queues(broker, host):
     with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         answered(client, "ping")
@@ -176,7 +176,7 @@ def left(broker) -> tuple[dict[str, int], list[str]]:
     return waiting, [name for name in found if name.startswith("stocktake_fleet_fanout")]
 
 
-def test_a_killed_broker_is_told_once_and_everything_is_found_again_without_a_restart(broker, host, caplog):
+def test_the_agent_logs_a_broker_loss_once_and_reconnects_by_itself(broker, host, caplog):
     caplog.set_level("INFO", logger="agent")
     with (
         listener(broker.url) as watcher,
@@ -201,7 +201,7 @@ def test_a_killed_broker_is_told_once_and_everything_is_found_again_without_a_re
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
 
 
-def test_a_frozen_broker_delays_neither_who_tells_nor_the_stop(broker, host):
+def test_a_frozen_broker_blocks_neither_the_sender_nor_its_stop(broker, host):
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")
@@ -218,7 +218,7 @@ def test_a_frozen_broker_delays_neither_who_tells_nor_the_stop(broker, host):
     assert stopped_s < HANGS_S / 2
 
 
-def test_what_a_frozen_broker_held_up_goes_out_when_it_moves_again(broker, host):
+def test_a_delayed_message_is_sent_after_a_frozen_broker_resumes(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -228,7 +228,7 @@ def test_what_a_frozen_broker_held_up_goes_out_when_it_moves_again(broker, host)
         until(lambda: heard(watcher)["audit_id"] == "held up", 240, "the state that was held up")
 
 
-def test_an_agent_that_starts_before_its_broker_comes_up_with_it(broker, host):
+def test_an_agent_started_before_its_broker_connects_later(broker, host):
     broker.stop_broker()
     try:
         with agent(broker.url, host, interval_s=1.0) as told:
@@ -243,6 +243,6 @@ def test_an_agent_that_starts_before_its_broker_comes_up_with_it(broker, host):
 
 
 @pytest.mark.parametrize("url", ["rabbit", "nonsense://somewhere/", "rabbit://h:port/"])
-def test_a_url_that_cannot_be_read_is_a_configuration_error(url):
+def test_an_invalid_transport_url_raises_a_config_error(url):
     with pytest.raises(ConfigError, match="transport_url"):
         checked_bus(BusOptions(url=url))

@@ -71,21 +71,21 @@ def test_each_command_has_help(name):
         ((), "usage: stocktake"),
     ],
 )
-def test_bad_arguments_end_with_127(arguments, said):
+def test_bad_arguments_exit_127_with_a_message(arguments, said):
     ended = stocktake(*arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_version_is_the_installed_one():
+def test_version_option_prints_a_version_other_than_0_0_0():
     ended = stocktake("--version")
     assert ended.code == 0
     assert ended.stdout.startswith("stocktake ")
     assert not ended.stdout.startswith("stocktake 0.0.0")
 
 
-def test_completion_knows_commands_and_options():
+def test_complete_prints_valid_bash_with_commands_and_options():
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
     assert "cmds_config='check show'" in ended.stdout
@@ -94,7 +94,7 @@ def test_completion_knows_commands_and_options():
     assert (syntax.returncode, syntax.stderr) == (0, "")
 
 
-def test_config_check_of_a_right_file(config):
+def test_config_check_accepts_a_valid_file(config):
     path = config()
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
@@ -105,7 +105,7 @@ def test_config_check_of_a_right_file(config):
     }  # fmt: skip
 
 
-def test_what_config_check_only_notices_is_a_note_and_no_refusal(config):
+def test_config_check_prints_device_spec_notices_and_exits_0(config):
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
@@ -151,7 +151,7 @@ NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
         ),
     ],
 )
-def test_config_check_refuses_what_no_client_of_placement_can_be_built_with(config, text, said):
+def test_config_check_rejects_unusable_placement_options_with_exit_78(config, text, said):
     path = config(text)
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said.format(file=path)}\n")
@@ -168,9 +168,7 @@ def test_config_check_refuses_what_no_client_of_placement_can_be_built_with(conf
     ],
 )
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",)])
-def test_an_auth_url_that_is_no_url_is_named_with_the_file_that_it_stands_in(
-    config, tmp_path, command, auth_url, shown
-):
+def test_an_invalid_auth_url_is_reported_with_its_configuration_file(config, tmp_path, command, auth_url, shown):
     """auth_url stands in the group [keystone] of nova.conf; two other files set [keystone] or [placement] options."""
     theirs = tmp_path / "nova.conf"
     theirs.write_text("[keystone]\n" + KEYSTONE.format(auth_url=auth_url))
@@ -183,14 +181,14 @@ def test_an_auth_url_that_is_no_url_is_named_with_the_file_that_it_stands_in(
     assert ended.stderr == f"stocktake: {theirs}: [keystone] auth_url = {shown}: {NO_URL}\n"
 
 
-def test_a_problem_names_the_file_that_sets_the_option_and_not_the_last_one_with_its_group(config, tmp_path):
+def test_a_configuration_error_names_the_file_that_sets_the_option(config, tmp_path):
     ours, later = config(RIGHT.replace("http://127.0.0.1:1", "http//p")), tmp_path / "later.conf"
     later.write_text("[placement]\nregion_name = RegionOne\n")
     ended = stocktake("--config-file", ours, "--config-file", later, "config", "check")
     assert ended.stderr == f"stocktake: {ours}: [placement] endpoint_override = http//p: {NO_URL}\n"
 
 
-def test_a_password_that_is_missing_is_said_with_the_file_that_asks_for_it(config):
+def test_a_missing_password_is_reported_with_its_auth_type_and_file(config):
     group = RIGHT.partition("[placement]")[0]
     text = KEYSTONE.format(auth_url="http://k:5000/v3").replace("password = hunter2\n", "")
     path = config(f"{group}[placement]\n{text}")
@@ -199,7 +197,7 @@ def test_a_password_that_is_missing_is_said_with_the_file_that_asks_for_it(confi
     assert (ended.code, ended.stderr) == (78, f"stocktake: [placement] password is not set: {needs}\n")
 
 
-def test_config_show_tells_no_password_that_stands_in_a_url(config):
+def test_config_show_masks_passwords_inside_urls(config):
     group = RIGHT.partition("[placement]")[0].replace(
         "[state]\nsource = none", "[state]\nsource = sql\nconnection = mysql+pymysql://joe:hunter2@db/nova_cell1"
     )
@@ -225,7 +223,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_a_wrong_option_ends_with_78_and_names_file_and_option(config, command):
+def test_a_wrong_option_exits_78_and_names_the_file_and_option(config, command):
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -234,20 +232,20 @@ def test_a_wrong_option_ends_with_78_and_names_file_and_option(config, command):
     assert malformed.startswith(f"stocktake: {path}: [lvm] deadline = soon: ")
 
 
-def test_config_check_gives_its_problems_as_json_too(config):
+def test_config_check_json_lists_the_problems(config):
     ended = stocktake("--config-file", config(WRONG), "config", "check", "-f", "json")
     assert ended.code == 78
     assert ended.document["ok"] is False
     assert len(ended.document["problems"]) == 2
 
 
-def test_a_named_file_must_exist(tmp_path):
+def test_a_missing_config_file_exits_78(tmp_path):
     ended = stocktake("--config-file", tmp_path / "none.conf", "audit")
     assert (ended.code, ended.stdout) == (78, "")
     assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
 
 
-def test_several_files_later_ones_win_and_options_may_follow_the_command(config, tmp_path):
+def test_the_last_config_file_wins_and_options_may_follow_the_command(config, tmp_path):
     second = tmp_path / "second.conf"
     second.write_text("[agent]\nrole = observer\n")
     ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
@@ -258,7 +256,7 @@ def test_several_files_later_ones_win_and_options_may_follow_the_command(config,
     assert "s3cret" not in ended.stdout + ended.stderr
 
 
-def test_a_folder_of_files_is_read(config, tmp_path):
+def test_config_dir_option_reads_the_files_of_a_folder(config, tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     (folder / "role.conf").write_text("[agent]\nrole = observer\n")
@@ -266,7 +264,7 @@ def test_a_folder_of_files_is_read(config, tmp_path):
     assert f"agent role observer {folder}/role.conf" in ended.stdout.splitlines()
 
 
-def test_no_configuration_at_all_says_what_to_set(tmp_path):
+def test_an_empty_configuration_exits_78_and_names_the_required_options(tmp_path):
     empty = tmp_path / "empty.conf"
     empty.write_text("[agent]\nnova_conf =\n")
     ended = stocktake("--config-file", empty, "audit")
@@ -275,7 +273,7 @@ def test_no_configuration_at_all_says_what_to_set(tmp_path):
     assert "[state] source is not set" in ended.stderr
 
 
-def test_status_without_a_daemon_is_temporary(config, tmp_path):
+def test_status_exits_75_while_the_report_file_is_missing(config, tmp_path):
     ended = stocktake("--config-file", config(), "status")
     assert (ended.code, ended.stdout) == (75, "")
     assert ended.stderr == (
@@ -284,7 +282,7 @@ def test_status_without_a_daemon_is_temporary(config, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema_version": 99}', '{"schema_version": 1, "audit": {}}'])
-def test_status_of_an_unreadable_report_is_temporary(config, tmp_path, text):
+def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
     path = config()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "report.json").write_text(text)
@@ -293,7 +291,7 @@ def test_status_of_an_unreadable_report_is_temporary(config, tmp_path, text):
     assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
 
 
-def test_a_reader_that_goes_away_is_no_error(config):
+def test_a_closed_output_pipe_exits_141_without_an_error_message(config):
     command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
     reading, writing = os.pipe()
     os.close(reading)
@@ -303,7 +301,7 @@ def test_a_reader_that_goes_away_is_no_error(config):
     assert (process.returncode, complaints) == (141, "")
 
 
-def test_help_loads_nothing_heavy():
+def test_help_loads_no_heavy_library():
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
@@ -315,17 +313,17 @@ def test_help_loads_nothing_heavy():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_nearest_command():
+def test_nearest_returns_a_similar_command_or_none():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 
 
-def test_every_command_of_the_registry_loads():
+def test_every_registered_command_loads_and_names_are_sorted():
     assert json.dumps([entry.load().__name__ for entry in COMMANDS])
     assert [entry.name for entry in COMMANDS] == sorted(entry.name for entry in COMMANDS)
 
 
-def test_no_command_loads_oslo_service_so_none_has_to_choose_its_backend():
+def test_command_modules_do_not_load_oslo_service():
     modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
     program = (
         f"import agent.cmd.shell, agent.cmd.audited, agent.demo.world, agent.sources.nova.sql, {modules}\n"
@@ -338,7 +336,7 @@ def test_no_command_loads_oslo_service_so_none_has_to_choose_its_backend():
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])
-def test_config_show_for_people_is_narrow_and_for_programs_whole(config, monkeypatch, columns):
+def test_config_show_wraps_long_values_without_truncation(config, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     table = stocktake("--config-file", config(), "config", "show").stdout
     rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document

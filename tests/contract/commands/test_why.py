@@ -41,7 +41,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_more_than_max_unit_is_refused_whatever_the_ratio(host, rest):
+def test_a_request_above_max_unit_is_refused_despite_the_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -51,14 +51,14 @@ def test_more_than_max_unit_is_refused_whatever_the_ratio(host, rest):
     assert host.agent.provider_uuid not in offered(rest, f"resources=VCPU:{CPUS + 1}")
 
 
-def test_what_fits_ends_with_0(host, rest):
+def test_why_exits_0_for_a_request_that_fits(host, rest):
     ended = host.run("why", "--resource", f"VCPU={CPUS}")
     assert (ended.code, ended.stderr) == (0, "")
     assert f"{host.agent.name}: fits" in ended.stdout
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_people_get_the_request_the_first_constraint_and_the_change(host):
+def test_why_text_shows_request_first_constraint_and_smallest_change(host):
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -69,7 +69,7 @@ def test_people_get_the_request_the_first_constraint_and_the_change(host):
     assert "  also: capacity: " in ended.stdout or "  also: max-unit: " in ended.stdout
 
 
-def test_what_is_used_counts_as_recorded_now(host, rest):
+def test_why_subtracts_the_currently_recorded_allocations(host, rest):
     """The host has (16 - 1) x 4 = 60 VCPU, of which 20 are recorded: two more consumers of 16 leave 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
@@ -81,7 +81,7 @@ def test_what_is_used_counts_as_recorded_now(host, rest):
             rest.release(consumer)
 
 
-def test_the_findings_that_hold_what_is_short_are_named_with_their_amounts(host, rest):
+def test_why_names_findings_that_use_the_scarce_class_with_amounts(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -108,7 +108,7 @@ def test_the_findings_that_hold_what_is_short_are_named_with_their_amounts(host,
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 
 
-def test_a_query_of_the_schedulers_with_groups(host):
+def test_why_evaluates_a_scheduler_query_with_request_groups(host):
     query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
     code, document = document_of(host, "--query", query)
     assert (code, first(document)["constraint"]) == (3, "group-policy")
@@ -116,7 +116,7 @@ def test_a_query_of_the_schedulers_with_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_the_flavor_of_an_instance(host):
+def test_flavor_of_requests_the_resources_of_an_instance(host):
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -141,13 +141,13 @@ def test_the_flavor_of_an_instance(host):
         ((), "nothing is asked for"),
     ],
 )  # fmt: skip
-def test_bad_input_ends_with_127_and_says_what_was_meant(host, arguments, said):
+def test_why_exits_127_with_a_message_for_bad_input(host, arguments, said):
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
 
 
-def test_a_provider_that_is_nearly_in_tree_is_named(host, rest):
+def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     uuid = rest.make_provider("the-near-one")
     nearly = uuid[:-1] + ("0" if uuid[-1] != "0" else "1")
     ended = host.run("why", "--resource", "VCPU=1", "--in-tree", nearly)
@@ -155,7 +155,7 @@ def test_a_provider_that_is_nearly_in_tree_is_named(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
 
 
-def test_the_aggregate_of_another_host_is_known_and_refuses_here(host, rest):
+def test_member_of_with_the_aggregate_of_another_host_refuses_this_host(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -163,7 +163,7 @@ def test_the_aggregate_of_another_host_is_known_and_refuses_here(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_an_aggregate_without_providers_is_told_with_the_usual_cause(tmp_path, rest):
+def test_an_aggregate_without_providers_exits_127_with_the_usual_cause(tmp_path, rest):
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -176,7 +176,7 @@ def test_an_aggregate_without_providers_is_told_with_the_usual_cause(tmp_path, r
     assert ("changes nothing" in slip, "out of the request changes nothing" in other) == (False, True)
 
 
-def test_disk_of_a_provider_that_shares(tmp_path, rest):
+def test_why_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
     """The host has none of the class itself; a sharing provider in its aggregate has it."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
@@ -191,14 +191,14 @@ def test_disk_of_a_provider_that_shares(tmp_path, rest):
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_a_host_without_numa_refuses_cells_that_are_asked_for_and_no_others(host):
+def test_a_host_without_numa_refuses_only_requests_for_numa_cells(host):
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_a_host_that_refuses_is_not_counted_among_those_of_the_cloud_that_fit(host, rest):
+def test_everywhere_does_not_count_a_host_that_refuses_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -212,14 +212,14 @@ def test_a_host_that_refuses_is_not_counted_among_those_of_the_cloud_that_fit(ho
     assert f"  1 refused by numa-cell: {host.agent.name}: " in said
 
 
-def test_of_a_host_that_refuses_and_is_all_there_is_nothing_fits_anywhere(host):
+def test_everywhere_exits_3_if_the_only_matching_host_refuses(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_without_a_database_a_host_needs_its_compute_id_file(tmp_path, rest):
+def test_why_without_a_database_needs_a_compute_id_file(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -237,14 +237,14 @@ def test_without_a_database_a_host_needs_its_compute_id_file(tmp_path, rest):
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_a_flavor_needs_the_state_source(tmp_path, rest):
+def test_flavor_of_exits_75_if_the_state_source_is_unavailable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, ended.stdout, "the flavor is not known" in ended.stderr) == (75, "", True)
 
 
-def test_what_of_a_flavor_is_not_asked_is_a_note(tmp_path, rest):
+def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
     own = small_host(tmp_path, rest)
     specs = (("resources:VGPU", "x"), ("resources1:VCPU", "2"), ("trait1:HW_CPU_X86_VMX", "required"))
     odd = own.agent.instance("odd", flavor=dataclasses.replace(SMALL, extra_specs=specs), flavor_id=3)
@@ -260,7 +260,7 @@ def test_what_of_a_flavor_is_not_asked_is_a_note(tmp_path, rest):
     assert "  note: extra spec resources:VGPU=x is not understood" in own.run("why", "--flavor-of", odd.uuid).stdout
 
 
-def test_without_placement_there_is_no_document(tmp_path, rest):
+def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
     ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
@@ -269,21 +269,21 @@ def test_without_placement_there_is_no_document(tmp_path, rest):
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_without_placement_a_name_that_no_library_knows_is_still_refused(tmp_path, rest):
+def test_an_unknown_class_name_exits_127_even_without_placement(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_without_a_cloud_there_are_no_flavors(tmp_path, rest):
+def test_flavor_of_exits_127_with_state_source_none(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, "source = none has no flavors" in ended.stderr) == (127, True)
 
 
-def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
+def test_why_exits_2_with_a_partial_answer_if_the_state_source_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -294,7 +294,7 @@ def test_a_state_source_that_is_down_makes_it_partial(tmp_path, rest):
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_everywhere_agrees_with_the_candidates_and_names_the_others(host, rest):
+def test_everywhere_matches_allocation_candidates_and_names_refusals(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -312,7 +312,7 @@ def test_everywhere_agrees_with_the_candidates_and_names_the_others(host, rest):
     assert f"{host.agent.name}: does not fit" in said
 
 
-def test_this_host_is_asked_of_with_no_more_requests_than_an_audit_and_two_for_names(host, rest):
+def test_why_sends_two_more_requests_than_an_audit_for_name_lists(host, rest):
     with rest.watched() as seen:
         host.run("audit")
     with rest.watched() as asked:
@@ -334,7 +334,7 @@ def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, 
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_cells_that_nobody_could_read_are_not_known_and_refuse_nothing(tmp_path, rest):
+def test_unread_numa_cells_are_unknown_and_refuse_no_request(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})
@@ -343,7 +343,7 @@ def test_cells_that_nobody_could_read_are_not_known_and_refuse_nothing(tmp_path,
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_disabled_host_is_offered_to_a_request_by_hand_with_a_note_and_refused_as_nova_asks(tmp_path, rest):
+def test_a_disabled_host_fits_unless_the_query_forbids_its_trait(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

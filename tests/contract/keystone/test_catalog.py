@@ -48,14 +48,14 @@ def doors(cloud):
         ("public", "public"),
     ],
 )
-def test_the_first_of_valid_interfaces_is_taken(cloud, account, doors, client_with, valid_interfaces, taken):
+def test_the_client_uses_the_first_of_valid_interfaces(cloud, account, doors, client_with, valid_interfaces, taken):
     region, opened = doors
     options = {"region_name": region} | ({"valid_interfaces": valid_interfaces} if valid_interfaces else {})
     assert listed(client_with(**account.options(cloud.auth_url, **options))) == ()
     assert [name for name, door in opened.items() if door.seen] == [taken]
 
 
-def test_the_next_of_valid_interfaces_where_the_first_is_missing(cloud, account, client_with):
+def test_the_client_uses_the_next_interface_if_the_first_is_missing(cloud, account, client_with):
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "public", cloud.placement.url, region)
     assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()
@@ -66,7 +66,7 @@ def test_the_next_of_valid_interfaces_where_the_first_is_missing(cloud, account,
         listed(only_internal)
 
 
-def test_the_region_decides(cloud, account, doors, client_with):
+def test_the_client_uses_the_endpoint_of_the_configured_region(cloud, account, doors, client_with):
     region, opened = doors
     assert listed(client_with(**account.options(cloud.auth_url))) == ()
     assert not any(door.seen for door in opened.values())
@@ -74,7 +74,7 @@ def test_the_region_decides(cloud, account, doors, client_with):
     assert opened["internal"].seen
 
 
-def test_a_region_that_is_not_in_the_catalog_is_named_beside_those_that_are(cloud, account, client_with):
+def test_a_missing_region_is_reported_with_the_available_regions(cloud, account, client_with):
     kind = f"placement-{new_uuid()}"
     service, regions = cloud.identity.make_service(kind), sorted(cloud.identity.make_region() for _ in range(2))
     for region in regions:
@@ -87,19 +87,19 @@ def test_a_region_that_is_not_in_the_catalog_is_named_beside_those_that_are(clou
     assert "region_name" in said
 
 
-def test_s152_a_service_type_that_is_not_in_the_catalog(cloud, account, client_with):
+def test_s152_a_missing_service_type_raises_placement_unavailable(cloud, account, client_with):
     with pytest.raises(PlacementUnavailable, match=r"service type no-such-thing.*and no other of that type"):
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 
-def test_endpoint_override_takes_the_token_of_keystone_and_not_its_catalog(cloud, account, client_with):
+def test_endpoint_override_replaces_the_catalog_but_uses_keystone_tokens(cloud, account, client_with):
     with gateway(cloud.placement.url) as door:
         overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
         assert listed(client_with(**overridden)) == ()
         assert door.seen
 
 
-def test_a_service_that_comes_into_the_catalog_is_found_by_the_next_audit(cloud, account, client_with):
+def test_a_service_added_to_the_catalog_is_found_by_the_next_request(cloud, account, client_with):
     region = cloud.identity.make_region()
     client = client_with(**account.options(cloud.auth_url, region_name=region))
     with pytest.raises(PlacementUnavailable, match="endpoint_override"):
@@ -108,7 +108,7 @@ def test_a_service_that_comes_into_the_catalog_is_found_by_the_next_audit(cloud,
     assert listed(client) == ()
 
 
-def test_s152_an_endpoint_that_moves_is_found_by_the_next_audit(cloud, account, client_with):
+def test_s152_a_moved_endpoint_is_found_after_a_single_failed_request(cloud, account, client_with):
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)
@@ -121,9 +121,7 @@ def test_s152_an_endpoint_that_moves_is_found_by_the_next_audit(cloud, account, 
     assert listed(client) == ()
 
 
-def test_a_placement_that_stays_dead_does_not_cost_keystone_a_token_each_audit(
-    cloud, account, client_with, monkeypatch
-):
+def test_repeated_placement_failures_request_only_a_single_token(cloud, account, client_with, monkeypatch):
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)

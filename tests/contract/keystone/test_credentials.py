@@ -52,23 +52,23 @@ def works(client) -> bool:
 # Credentials that Keystone accepts.
 
 
-def test_a_password_with_project_and_domains(cloud, account, client_with):
+def test_the_client_authenticates_by_password_project_and_domains(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     assert listed(client) == ()
     assert made(client)
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3", "/v3/"])
-def test_auth_url_with_and_without_a_version(cloud, account, client_with, suffix):
+def test_the_client_accepts_auth_url_with_and_without_a_version(cloud, account, client_with, suffix):
     assert listed(client_with(**account.options(cloud.keystone.url + suffix))) == ()
 
 
-def test_ids_in_the_place_of_names(cloud, account, client_with):
+def test_the_client_accepts_user_and_project_ids_instead_of_names(cloud, account, client_with):
     by_id = {"user_id": account.user, "project_id": account.project, "username": None, "user_domain_name": None}
     assert listed(client_with(**account.options(cloud.auth_url, **by_id, **NO_PROJECT))) == ()
 
 
-def test_the_group_that_auth_section_names(cloud, account, tmp_path, client_with):
+def test_the_client_reads_credentials_from_the_auth_section_group(cloud, account, tmp_path, client_with):
     from agent.placement.http.access import client_from_conf
     from tests.rigs.placement import conf_of
 
@@ -81,7 +81,7 @@ def test_the_group_that_auth_section_names(cloud, account, tmp_path, client_with
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_an_application_credential_and_its_end(cloud, account, client_with):
+def test_a_deleted_application_credential_is_denied_with_a_hint(cloud, account, client_with):
     credential = cloud.identity.make_credential(account)
     client = client_with(**as_credential(cloud, credential))
     assert made(client)
@@ -92,7 +92,7 @@ def test_an_application_credential_and_its_end(cloud, account, client_with):
     assert credential["secret"] not in said
 
 
-def test_an_application_credential_that_may_only_look_says_so_when_it_is_to_write(cloud, account, client_with):
+def test_a_read_only_application_credential_is_denied_on_write(cloud, account, client_with):
     rules = [{"service": "placement", "method": "GET", "path": "/**"}]
     client = client_with(**as_credential(cloud, cloud.identity.make_credential(account, rules)))
     assert listed(client) == ()
@@ -101,7 +101,7 @@ def test_an_application_credential_that_may_only_look_says_so_when_it_is_to_writ
     assert raised.value.status == 401
 
 
-def test_a_token_that_somebody_else_got(cloud, account, client_with):
+def test_the_client_accepts_an_existing_token_with_v3token(cloud, account, client_with):
     token = cloud.identity.token_of(account)
     scope = {"token": token, "project_id": account.project, "region_name": REGION}
     client = client_with(auth_type="v3token", auth_url=cloud.auth_url, **scope)
@@ -112,7 +112,7 @@ def test_a_token_that_somebody_else_got(cloud, account, client_with):
 # Credentials that are refused.
 
 
-def test_a_wrong_password(cloud, account, client_with):
+def test_a_wrong_password_is_denied_and_absent_from_the_error(cloud, account, client_with):
     error = denied(client_with(**account.options(cloud.auth_url, password="wrong-6e1f")))
     assert error.status == 401
     assert error.request_id.startswith("req-")
@@ -121,7 +121,7 @@ def test_a_wrong_password(cloud, account, client_with):
     assert "wrong-6e1f" not in str(error)
 
 
-def test_a_user_that_is_disabled_while_we_work(cloud, own_account, client_with):
+def test_a_disabled_user_is_denied_until_the_user_is_enabled_again(cloud, own_account, client_with):
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, enabled=False)
@@ -131,9 +131,7 @@ def test_a_user_that_is_disabled_while_we_work(cloud, own_account, client_with):
     until(lambda: works(client), 60, "tokens are given again")
 
 
-def test_a_password_that_is_changed_while_we_work_is_asked_for_again_at_the_next_request(
-    cloud, own_account, client_with
-):
+def test_a_changed_password_is_denied_until_the_password_is_restored(cloud, own_account, client_with):
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, password="another-3b7")
@@ -142,33 +140,33 @@ def test_a_password_that_is_changed_while_we_work_is_asked_for_again_at_the_next
     until(lambda: works(client), 60, "tokens are given again; those of the second of the change count as old ones")
 
 
-def test_a_project_on_which_the_user_has_no_role(cloud, account, client_with):
+def test_a_project_without_a_role_of_the_user_is_denied(cloud, account, client_with):
     other = cloud.identity.make_account()
     error = denied(client_with(**account.options(cloud.auth_url, project_name=other.project_name)))
     assert error.status == 401
     assert "its project" in str(error)
 
 
-def test_a_role_that_placement_does_not_ask_for(cloud, client_with):
+def test_a_role_outside_the_placement_policy_is_denied_with_403(cloud, client_with):
     error = denied(client_with(**cloud.identity.make_account("member").options(cloud.auth_url)))
     assert error.status == 403
     assert "Placement's policy asks for a role" in str(error)
     assert "placement:resource_providers:list" in str(error)
 
 
-def test_a_token_for_no_project_has_no_catalog(cloud, account, client_with):
+def test_an_unscoped_token_with_an_empty_catalog_is_unavailable(cloud, account, client_with):
     with pytest.raises(PlacementUnavailable, match=r"catalog is empty.*project_name"):
         listed(client_with(**account.options(cloud.auth_url, **NO_PROJECT)))
 
 
-def test_a_user_without_a_domain(cloud, account, client_with):
+def test_a_user_without_a_domain_is_denied(cloud, account, client_with):
     error = denied(client_with(**account.options(cloud.auth_url, user_domain_name=None)))
     assert error.status in {400, 401}
     assert "domain" in str(error)
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
-def test_an_auth_url_that_is_not_keystone_s(cloud, account, client_with, suffix):
+def test_an_auth_url_of_placement_is_reported_as_an_error(cloud, account, client_with, suffix):
     # Placement answers 401 at /v3, where Keystone lists its versions: keystoneauth alone would deadlock on itself.
     with pytest.raises((PlacementDenied, PlacementUnavailable), match=r"auth_url|credentials of") as raised:
         listed(client_with(**account.options(f"{cloud.placement.url}{suffix}")))
@@ -184,7 +182,9 @@ def test_an_auth_url_that_is_not_keystone_s(cloud, account, client_with, suffix)
         ("v3applicationcredential", "application_credential_secret", "auth secret"),
     ],
 )
-def test_what_is_missing_is_said_at_the_start(cloud, account, client_with, auth_type, missing, said):
+def test_a_missing_credential_option_raises_a_config_error_at_start(
+    cloud, account, client_with, auth_type, missing, said
+):
     credential = {"id": "0" * 32, "secret": "s3"}
     options = account.options(cloud.auth_url) if auth_type == "password" else as_credential(cloud, credential)
     with pytest.raises(ConfigError, match=rf"\[placement\].*{said}"):
@@ -194,7 +194,7 @@ def test_what_is_missing_is_said_at_the_start(cloud, account, client_with, auth_
 # What the agent logs.
 
 
-def test_no_secret_and_no_token_gets_into_the_log_at_debug(cloud, account, client_with, caplog):
+def test_debug_logs_contain_neither_passwords_nor_tokens(cloud, account, client_with, caplog):
     credential = cloud.identity.make_credential(account)
     caplog.set_level(logging.DEBUG)
     caplog.clear()

@@ -52,7 +52,7 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
-def test_one_audit_and_the_command_with_nova_s_credentials_and_no_secret_told(cloud, host, account):
+def test_programs_audit_with_nova_credentials_and_log_no_secret(cloud, host, account):
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")
     assert once.code == 0, once.stderr
@@ -67,7 +67,7 @@ def test_one_audit_and_the_command_with_nova_s_credentials_and_no_secret_told(cl
     assert "gAAAAA" not in told
 
 
-def test_a_wrong_password_is_told_with_the_file_that_it_stands_in(cloud, host, account):
+def test_config_show_names_the_file_of_a_rejected_password(cloud, host, account):
     nova_conf(host, account.options(cloud.auth_url, password="wrong-6e1f"))
     ended = host.stocktake("audit", "-f", "json")
     assert ended.code == 2
@@ -81,7 +81,7 @@ def test_a_wrong_password_is_told_with_the_file_that_it_stands_in(cloud, host, a
     assert "wrong-6e1f" not in shown
 
 
-def test_s154_keystone_is_down_at_start_and_the_first_audit_after_its_return_publishes(cloud, host, account):
+def test_s154_a_daemon_started_without_keystone_publishes_on_its_return(cloud, host, account):
     cloud.keystone.stop()
     try:
         with host.daemon() as daemon:
@@ -99,7 +99,7 @@ def test_s154_keystone_is_down_at_start_and_the_first_audit_after_its_return_pub
             cloud.keystone.start()
 
 
-def test_a_daemon_of_ten_audits_has_asked_keystone_for_one_token(cloud, host):
+def test_a_daemon_requests_a_single_token_for_ten_audits(cloud, host):
     before = len(token_requests(cloud))
     with host.daemon() as daemon:
         daemon.first_audit()

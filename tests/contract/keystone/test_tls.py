@@ -41,7 +41,7 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_the_right_cafile_is_all_that_is_needed(cloud, account, authority, secure, secure_keystone, client_with):
+def test_the_right_cafile_is_sufficient_for_tls(cloud, account, authority, secure, secure_keystone, client_with):
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "internal", secure.url, region)
     options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
@@ -51,7 +51,9 @@ def test_the_right_cafile_is_all_that_is_needed(cloud, account, authority, secur
     assert ("POST", "/v3/auth/tokens") in [(asked.method, asked.path) for asked in secure_keystone.seen]
 
 
-def test_a_cafile_that_goes_while_we_work_is_weather(cloud, account, authority, secure, client_with, tmp_path):
+def test_a_removed_cafile_makes_placement_unavailable_until_restored(
+    cloud, account, authority, secure, client_with, tmp_path
+):
     cafile = tmp_path / "ca.pem"
     cafile.write_bytes(authority.path.read_bytes())
     client = client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, cafile=cafile, **QUICK))
@@ -62,38 +64,38 @@ def test_a_cafile_that_goes_while_we_work_is_weather(cloud, account, authority, 
     assert listed(client) == ()
 
 
-def test_placement_without_cafile_names_the_option(cloud, account, secure, client_with):
+def test_placement_tls_error_without_cafile_names_the_cafile_option(cloud, account, secure, client_with):
     said = refused(client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, **QUICK)))
     assert "set [placement] cafile" in said
     assert secure.url in said
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
-def test_keystone_without_cafile_names_the_option(account, secure_keystone, client_with, suffix):
+def test_keystone_tls_error_without_cafile_names_the_cafile_option(account, secure_keystone, client_with, suffix):
     said = refused(client_with(**account.options(secure_keystone.url + suffix, **QUICK)))
     assert "set [placement] cafile" in said
     assert secure_keystone.url in said
 
 
-def test_the_cafile_of_somebody_else(cloud, account, secure, client_with, tmp_path):
+def test_a_cafile_of_another_authority_is_rejected(cloud, account, secure, client_with, tmp_path):
     other = Authority(tmp_path / "other")
     options = account.options(cloud.auth_url, endpoint_override=secure.url, cafile=other.path, **QUICK)
     assert "set [placement] cafile" in refused(client_with(**options))
 
 
-def test_a_certificate_for_another_name(cloud, account, authority, client_with):
+def test_a_certificate_for_another_host_name_is_rejected(cloud, account, authority, client_with):
     with tls_before(cloud.placement.url, authority.certificate("elsewhere", "DNS:placement.example.org")) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
         assert "the certificate is for another name than the URL's" in refused(client_with(**options))
 
 
-def test_a_certificate_that_has_expired(cloud, account, authority, client_with):
+def test_an_expired_certificate_is_rejected(cloud, account, authority, client_with):
     with tls_before(cloud.placement.url, authority.certificate("old", days=-1)) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
         assert "has expired, or this host's clock is ahead" in refused(client_with(**options))
 
 
-def test_a_client_certificate(cloud, account, authority, client_with):
+def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, authority, client_with):
     ours = authority.certificate("agent")
     with tls_before(cloud.placement.url, authority.certificate("mutual"), clients_of=authority) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
@@ -104,7 +106,7 @@ def test_a_client_certificate(cloud, account, authority, client_with):
         assert listed(client_with(**options, certfile=both)) == ()
 
 
-def test_insecure_asks_for_no_certificate_and_is_quiet(cloud, account, secure, client_with, recwarn):
+def test_insecure_skips_certificate_checks_without_a_warning(cloud, account, secure, client_with, recwarn):
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
     # Ignore ResourceWarnings: the garbage collector may report objects of other tests.
@@ -112,7 +114,7 @@ def test_insecure_asks_for_no_certificate_and_is_quiet(cloud, account, secure, c
     assert [str(warning.message) for warning in told] == []
 
 
-def test_http_where_https_is_served_and_the_other_way_round(cloud, account, authority, secure, client_with):
+def test_a_mismatch_of_http_and_https_is_reported(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: must the URL begin with http://" in refused(client_with(**options))
@@ -147,7 +149,7 @@ def wrong_files(authority, folder):
         "keyfile alone",
     ],
 )
-def test_files_that_cannot_work_end_the_start_by_option_and_path(authority, account, client_with, tmp_path, case):
+def test_an_unusable_tls_file_raises_a_config_error_naming_the_option(authority, account, client_with, tmp_path, case):
     options, said = wrong_files(authority, tmp_path)[case]
     with pytest.raises(ConfigError) as raised:
         client_with(**account.options("https://keystone:5000/v3", **options))

@@ -64,7 +64,7 @@ def create(client, uuid, name):
 # Answers of a real server.
 
 
-def test_a_stale_generation_is_a_conflict(rest, client):
+def test_a_stale_inventory_generation_raises_generation_conflict(rest, client):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict) as raised:
@@ -75,7 +75,7 @@ def test_a_stale_generation_is_a_conflict(rest, client):
 
 
 @pytest.mark.parametrize(("part", "key"), [("traits", "traits"), ("aggregates", "aggregates")])
-def test_stale_traits_and_aggregates_are_conflicts_too(rest, client, part, key):
+def test_stale_traits_and_aggregates_raise_generation_conflict(rest, client, part, key):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict):
@@ -84,7 +84,7 @@ def test_stale_traits_and_aggregates_are_conflicts_too(rest, client, part, key):
         )
 
 
-def test_a_class_that_is_used_cannot_be_removed(rest, client):
+def test_removing_a_class_in_use_raises_inventory_in_use(rest, client):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}, "DISK_GB": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -92,13 +92,13 @@ def test_a_class_that_is_used_cannot_be_removed(rest, client):
         put_inventories(client, uuid, rest.generation(uuid), DISK_GB=4)
 
 
-def test_a_name_that_is_taken(rest, client):
+def test_creating_a_provider_with_a_taken_name_raises_duplicate_name(rest, client):
     uuid = rest.make_provider()
     with pytest.raises(DuplicateName, match=f"host-{uuid}"):
         create(client, new_uuid(), f"host-{uuid}")
 
 
-def test_a_provider_with_allocations_is_in_use(rest, client):
+def test_deleting_a_provider_with_allocations_raises_provider_in_use(rest, client):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -106,39 +106,39 @@ def test_a_provider_with_allocations_is_in_use(rest, client):
         client.delete(f"/resource_providers/{uuid}", MINIMUM)
 
 
-def test_a_provider_with_children_is_in_use(rest, client):
+def test_deleting_a_provider_with_children_raises_provider_in_use(rest, client):
     uuid = rest.make_provider()
     rest.make_provider(parent=uuid)
     with pytest.raises(ProviderInUse):
         client.delete(f"/resource_providers/{uuid}", MINIMUM)
 
 
-def test_what_is_malformed_is_rejected_with_the_servers_words(rest, client):
+def test_a_malformed_request_is_rejected_with_the_server_message(rest, client):
     uuid = rest.make_provider()
     with pytest.raises(PlacementRejected, match=r"0 is less than the minimum of 1.*HTTP 400.*req-"):
         put_inventories(client, uuid, 0, VCPU=0)
 
 
-def test_what_is_not_there_is_rejected_with_404(client):
+def test_a_missing_provider_is_rejected_with_404(client):
     with pytest.raises(PlacementRejected) as raised:
         client.get(f"/resource_providers/{new_uuid()}/inventories", MINIMUM, wire.parse_inventories)
     assert raised.value.status == 404
 
 
-def test_a_microversion_that_the_server_lacks_is_rejected(client):
+def test_an_unsupported_microversion_is_rejected_with_406(client):
     with pytest.raises(PlacementRejected) as raised:
         client.get(LISTING, wire.Microversion(1, 999), wire.parse_providers)
     assert raised.value.status == 406
 
 
-def test_plugin_none_sends_a_token_that_noauth2_refuses(rest, tmp_path):
+def test_auth_type_none_is_denied_with_403_by_noauth2(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, auth_type="none", endpoint_override=rest.server.url)
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
     assert raised.value.status == 403
 
 
-def test_http_basic_without_a_token_is_denied_and_no_password_is_quoted(rest, tmp_path):
+def test_a_denied_http_basic_login_does_not_quote_the_password(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, auth_type="http_basic", username="joe", password="hunter2-secret")
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
@@ -146,7 +146,7 @@ def test_http_basic_without_a_token_is_denied_and_no_password_is_quoted(rest, tm
     assert "hunter2" not in str(raised.value)
 
 
-def test_admin_token_works_with_endpoint_override_as_well(rest, tmp_path):
+def test_admin_token_works_with_endpoint_override(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -154,7 +154,7 @@ def test_admin_token_works_with_endpoint_override_as_well(rest, tmp_path):
 # Requests: their number, and their headers.
 
 
-def test_the_server_is_asked_for_its_versions_once(rest, tmp_path):
+def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url)
     with rest.watched() as seen, client.global_request_id():
         listed(client)
@@ -164,7 +164,7 @@ def test_the_server_is_asked_for_its_versions_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_every_request_of_a_block_carries_its_id(rest, client):
+def test_every_request_in_a_global_request_id_block_carries_its_id(rest, client):
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -174,7 +174,7 @@ def test_every_request_of_a_block_carries_its_id(rest, client):
     assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
 
 
-def test_a_block_without_an_id_gets_a_new_one(rest, client):
+def test_each_block_without_an_explicit_id_gets_a_new_request_id(rest, client):
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:
@@ -184,7 +184,7 @@ def test_a_block_without_an_id_gets_a_new_one(rest, client):
     assert [line.split()[4] for line in rest.log()[-2:]] == ids
 
 
-def test_a_server_older_than_needed_is_refused_in_words(rest, tmp_path):
+def test_a_server_below_microversion_1_30_is_rejected(rest, tmp_path):
     root = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     transport = ScriptedAdapter(always(Answer(200, root)))
     client = client_of(tmp_path, rest.server.url, transport)
@@ -214,7 +214,7 @@ def test_a_server_older_than_needed_is_refused_in_words(rest, tmp_path):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else "",
 )
-def test_a_bad_answer_is_one_of_our_errors(rest, tmp_path, fault, kind, says):
+def test_a_bad_response_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
     after_root = on_match(1, lambda _request: False, fault)
     transport = ScriptedAdapter(after_root)
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
@@ -226,7 +226,7 @@ def test_a_bad_answer_is_one_of_our_errors(rest, tmp_path, fault, kind, says):
     assert "admin" not in str(raised.value)
 
 
-def test_a_get_is_tried_three_times(rest, tmp_path):
+def test_a_failing_get_is_sent_three_times(rest, tmp_path):
     for fault in (Refuse(), Answer(503)):
         transport = ScriptedAdapter(always(fault))
         client = client_of(tmp_path, rest.server.url, transport, **QUICK)
@@ -236,7 +236,7 @@ def test_a_get_is_tried_three_times(rest, tmp_path):
 
 
 @pytest.mark.parametrize("fault", [Refuse(), Answer(503), LoseAnswer()])
-def test_a_write_is_sent_once_whatever_becomes_of_it(rest, tmp_path, fault):
+def test_a_failing_write_is_sent_only_once(rest, tmp_path, fault):
     transport = ScriptedAdapter(on_write(1, fault))
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
     uuid = rest.make_provider()
@@ -246,13 +246,13 @@ def test_a_write_is_sent_once_whatever_becomes_of_it(rest, tmp_path, fault):
     assert bool(rest.inventories(uuid)) is isinstance(fault, LoseAnswer)
 
 
-def test_nobody_listens(tmp_path):
+def test_a_refused_connection_raises_placement_unavailable(tmp_path):
     client = client_of(tmp_path, f"http://127.0.0.1:{free_port()}", **QUICK)
     with pytest.raises(PlacementUnavailable, match="refused"):
         listed(client)
 
 
-def test_a_half_open_connection_ends_with_the_time_out(rest, tmp_path):
+def test_a_half_open_connection_ends_with_the_timeout(rest, tmp_path):
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=60, connect_retries=0)
@@ -268,7 +268,7 @@ def test_a_half_open_connection_ends_with_the_time_out(rest, tmp_path):
 
 
 @pytest.mark.parametrize("weather", [Weather.RESET_AFTER_SEND, Weather.CLOSED])
-def test_a_connection_that_breaks_is_unavailable(rest, tmp_path, weather):
+def test_a_broken_connection_raises_placement_unavailable(rest, tmp_path, weather):
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port), weather) as proxy:
         client = client_of(tmp_path, proxy.url, connect_retries=0)
@@ -278,7 +278,7 @@ def test_a_connection_that_breaks_is_unavailable(rest, tmp_path, weather):
         assert listed(client) == ()
 
 
-def test_an_answer_shorter_than_it_says_is_unavailable(tmp_path):
+def test_a_truncated_response_raises_placement_unavailable(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():
@@ -297,7 +297,7 @@ def test_an_answer_shorter_than_it_says_is_unavailable(tmp_path):
         thread.join(10)
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(rest, tmp_path):
+def test_a_connection_closed_by_the_server_is_reopened(rest, tmp_path):
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         client = client_of(tmp_path, proxy.url, connect_retry_delay=0.01)
@@ -309,7 +309,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(rest, tmp
         assert put_inventories(client, uuid, 0, VCPU=8).generation == 1
 
 
-def test_keystone_that_is_away_is_unavailable_and_names_no_password(tmp_path):
+def test_an_unreachable_keystone_is_unavailable_and_leaks_no_password(tmp_path):
     conf = conf_of(
         tmp_path,
         auth_type="password",
@@ -326,7 +326,7 @@ def test_keystone_that_is_away_is_unavailable_and_names_no_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_path_that_is_not_placement_s_root_names_the_option(rest, tmp_path):
+def test_a_wrong_endpoint_path_error_names_the_option(rest, tmp_path):
     client = client_of(tmp_path, f"{rest.server.url}/nowhere")
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)
@@ -338,7 +338,7 @@ def test_a_path_that_is_not_placement_s_root_names_the_option(rest, tmp_path):
 # Configuration.
 
 
-def test_auth_type_unset_says_what_to_set(tmp_path):
+def test_an_unset_auth_type_raises_a_config_error(tmp_path):
     with pytest.raises(ConfigError, match=r"\[placement\] auth_type is not set"):
         client_from_conf(conf_of(tmp_path))
 
@@ -366,13 +366,13 @@ def test_auth_type_unset_says_what_to_set(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_a_wrong_option_is_named(tmp_path, options, says):
+def test_a_wrong_placement_option_is_named_in_a_config_error(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
 
 
-def test_on_the_way_to_a_token_nobody_blames_the_catalog():
+def test_a_token_request_error_does_not_mention_the_catalog():
     auth = generic.Password("keystone.example.org:5000/v3", username="nova", password="hunter2-secret")
     adapter = CatalogAdapter(TokenSession(auth=auth), service_type="placement", raise_exc=False)
     with pytest.raises(kx.DiscoveryFailure) as raised:
@@ -382,7 +382,7 @@ def test_on_the_way_to_a_token_nobody_blames_the_catalog():
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
-def test_auth_section_may_name_another_group(rest, tmp_path):
+def test_auth_section_reads_options_from_another_group(rest, tmp_path):
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")
@@ -390,7 +390,7 @@ def test_auth_section_may_name_another_group(rest, tmp_path):
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_the_options_have_the_defaults_that_nova_documents_and_a_time_out(tmp_path):
+def test_placement_options_have_nova_defaults_and_a_timeout(tmp_path):
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

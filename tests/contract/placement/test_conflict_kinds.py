@@ -32,7 +32,7 @@ def held_by(consumer: str, root: str, amount: int, generation: int | None) -> Pu
     )
 
 
-def test_a_stale_consumer_is_not_a_stale_provider(rest, client, root):
+def test_a_stale_consumer_generation_raises_consumer_conflict(rest, client, root):
     consumer = rest.allocate({root: {"VCPU": 1}})
     allocations = AllocationClient(client)
     known = allocations.consumer(consumer).generation
@@ -43,13 +43,13 @@ def test_a_stale_consumer_is_not_a_stale_provider(rest, client, root):
     assert allocations.consumer(consumer).allocations[0].amount == 2
 
 
-def test_a_consumer_that_is_there_by_now_is_a_consumers_conflict(rest, client, root):
+def test_creating_an_existing_consumer_raises_consumer_conflict(rest, client, root):
     consumer = rest.allocate({root: {"VCPU": 1}})
     with pytest.raises(ConsumerConflict):
         AllocationClient(client).put(held_by(consumer, root, 1, None))
 
 
-def test_a_stale_provider_is_no_consumers_conflict(rest, client, root):
+def test_a_stale_provider_generation_raises_generation_conflict(rest, client, root):
     plan = Plan(
         writes=(PutInventories(provider_uuid=root, inventories=(Inventory(resource_class="VCPU", total=5),)),),
         generations=((root, rest.generation(root) - 1),),
@@ -60,13 +60,13 @@ def test_a_stale_provider_is_no_consumers_conflict(rest, client, root):
     assert rest.inventories(root)["VCPU"]["total"] == 4
 
 
-def test_no_room_is_neither(client, root):
+def test_an_allocation_above_capacity_is_a_no_room_conflict(client, root):
     with pytest.raises(PlacementError) as full:
         AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
     assert full.value.conflict is ConflictKind.NO_ROOM
 
 
-def test_what_is_refused_says_of_which_kind_it_is(rest, client, root):
+def test_each_refused_write_has_its_own_conflict_kind(rest, client, root):
     """A class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
     rest.allocate({root: {"VCPU": 1}})
     memory = (Inventory(resource_class="MEMORY_MB", total=64),)

@@ -322,7 +322,7 @@ def put_right(rest, one: OneHost, gate: Gateway) -> None:
 
 
 @pytest.mark.parametrize("key", UNREAD)
-def test_unread(rest, gate, one, key):
+def test_a_failed_placement_read_is_reported_and_nothing_is_written(rest, gate, one, key):
     """If Placement cannot be read, the audit goes on with the other sources, writes nothing and reports the reason."""
     case = UNREAD[key]
     case.install(gate)
@@ -382,7 +382,7 @@ UNWRITTEN = {
 
 
 @pytest.mark.parametrize("key", UNWRITTEN)
-def test_unwritten(rest, gate, one, key):
+def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key):
     """The agent sends an unacknowledged write only once; the next audit reads Placement before it decides again."""
     case = UNWRITTEN[key]
     case.install(gate)
@@ -405,7 +405,7 @@ def test_unwritten(rest, gate, one, key):
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_more_in_a_tree_than_one_host_can_have(rest, gate, one, monkeypatch):
+def test_a_tree_with_too_many_entries_is_reported_as_unread(rest, gate, one, monkeypatch):
     """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
@@ -421,7 +421,7 @@ def test_more_in_a_tree_than_one_host_can_have(rest, gate, one, monkeypatch):
     put_right(rest, one, gate)
 
 
-def test_413(rest, gate, one):
+def test_a_413_response_is_reported_as_a_write_refused_finding(rest, gate, one):
     """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
@@ -433,7 +433,7 @@ def test_413(rest, gate, one):
     put_right(rest, one, gate)
 
 
-def test_an_older_server(rest, gate, one):
+def test_a_server_downgrade_is_reported_with_its_microversion(rest, gate, one):
     """The server was replaced by an older server: after a 406 the client asks for the versions and reports them."""
     old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
@@ -443,7 +443,7 @@ def test_an_older_server(rest, gate, one):
     put_right(rest, one, gate)
 
 
-def test_a_redirect_loop(gate, one):
+def test_a_redirect_loop_ends_after_four_requests_with_an_error(gate, one):
     gate.before = lambda asked: page(302, Location=f"{gate.url}{asked.path}")
     result = one.audit()
     assert "put Placement's own URL into [placement] endpoint_override" in source(result).error
@@ -460,7 +460,7 @@ def test_a_redirect_on_the_same_host_is_followed_with_its_method(rest, gate, tmp
     assert vcpus(rest, host) == 4
 
 
-def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
+def test_a_redirect_to_another_host_is_not_followed(rest, gate, one):
     with gateway(rest.server.url) as other:
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         gate.before = lambda asked: page(302, Location=f"{elsewhere}{asked.path}")
@@ -471,7 +471,7 @@ def test_a_redirect_to_another_host_gets_no_token(rest, gate, one):
 
 
 @pytest.mark.parametrize("location", ["http://[placement/", "https://placement.example/\xe9"])
-def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, location):
+def test_a_redirect_to_an_invalid_url_is_reported_as_an_error(rest, gate, one, location):
     gate.before = lambda _asked: page(302, Location=location)
     assert "the target of a redirect is not a URL" in source(one.audit()).error
     put_right(rest, one, gate)
@@ -479,7 +479,7 @@ def test_a_redirect_to_what_is_no_url_is_no_bug_of_ours(rest, gate, one, locatio
     gc.collect()
 
 
-def test_slow_headers(rest, tmp_path):
+def test_slow_response_headers_end_with_the_client_timeout(rest, tmp_path):
     """requests restarts its time-out with each byte; the client's own time-out never restarts, even in the headers."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
@@ -497,7 +497,7 @@ def test_slow_headers(rest, tmp_path):
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_a_write_that_an_outage_held_back_is_no_strike_against_a_rival(rest, gate, one):
+def test_an_inventory_unwritten_in_an_outage_reports_no_rival_writer(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
@@ -509,7 +509,7 @@ def test_a_write_that_an_outage_held_back_is_no_strike_against_a_rival(rest, gat
         assert vcpus(rest, one) == cpus
 
 
-def test_nobody_listens(gate, one):
+def test_a_refused_connection_makes_the_audit_partial(gate, one):
     end(gate)
     result = one.audit()
     assert "Connection refused" in source(result).error
@@ -517,7 +517,7 @@ def test_nobody_listens(gate, one):
     assert (result.report.outcome, result.not_before) == (Outcome.PARTIAL, None)
 
 
-def test_a_name_that_nobody_knows(tmp_path):
+def test_an_unresolvable_host_name_makes_the_audit_partial(tmp_path):
     host = OneHost(client_of(tmp_path, "http://placement.invalid:8778", **QUICK), new_uuid())
     result = host.audit()
     assert "placement.invalid" in source(result).error
@@ -525,7 +525,7 @@ def test_a_name_that_nobody_knows(tmp_path):
     assert result.report.outcome is Outcome.PARTIAL
 
 
-def test_tls_that_is_none(gate, tmp_path):
+def test_https_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
     host = OneHost(client_of(tmp_path, gate.url.replace("http:", "https:"), **QUICK), new_uuid())
     result = host.audit()
     assert "SSL" in source(result).error
@@ -536,7 +536,7 @@ def test_tls_that_is_none(gate, tmp_path):
 # Retry-After.
 
 
-def test_a_get_waits_as_long_as_it_is_told_and_then_is_answered(gate, one):
+def test_a_get_waits_for_retry_after_and_then_succeeds(gate, one):
     refusals = [page(503, Retry_After="1")]
     gate.before = lambda asked: refusals.pop() if refusals and not asked.is_write else None
     began = time.monotonic()
@@ -546,7 +546,7 @@ def test_a_get_waits_as_long_as_it_is_told_and_then_is_answered(gate, one):
     assert result.not_before is None
 
 
-def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch):
+def test_the_retry_after_waits_of_an_audit_have_a_total_limit(gate, one, monkeypatch):
     """The wait of each single request is acceptable; the budget limits the sum of the waits of one audit."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
@@ -563,7 +563,7 @@ def test_one_audit_waits_for_so_long_in_all_and_no_longer(gate, one, monkeypatch
     assert len(gate.seen) == 3, "the first was repeated, the second was not"
 
 
-def test_many_events_in_a_hold_send_nothing_and_after_it_the_first_audit_does_all(rest, gate, one):
+def test_audits_during_a_retry_after_hold_send_no_request(rest, gate, one):
     gate.before = lambda asked: page(503, Retry_After="500") if not asked.is_write else None
     one.client._adapter.status_code_retries = 0
     first = one.audit()
@@ -617,7 +617,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_events_in_an_outage_do_not_multiply_requests_and_its_end_is_seen_soon(rest, gate, one):
+def test_events_in_an_outage_cause_few_requests_and_a_quick_recovery(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
@@ -635,7 +635,7 @@ def test_events_in_an_outage_do_not_multiply_requests_and_its_end_is_seen_soon(r
     assert len(reports) < 20
 
 
-def test_no_audit_of_a_worker_asks_before_retry_after_and_the_first_one_after_it_is_its_own(rest, gate, one):
+def test_a_worker_sends_no_request_before_retry_after_has_passed(rest, gate, one):
     asked_at: list[float] = []
 
     def before(asked: Asked) -> Answer | None:
@@ -656,7 +656,7 @@ def test_no_audit_of_a_worker_asks_before_retry_after_and_the_first_one_after_it
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
-def test_no_credential_of_an_error_page_gets_into_a_message(rest, gate, tmp_path, status):
+def test_an_error_page_leaks_no_credentials_into_messages(rest, gate, tmp_path, status):
     """Proxies print the request that they could not serve, headers and all."""
     token = "admin:s3cr3t-t0ken/+=&x"
 
@@ -756,9 +756,7 @@ def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
 
 
 @pytest.mark.parametrize("of_writes", [False, True], ids=["before a read", "before a write"])
-def test_a_token_that_expires_in_an_audit_is_replaced_once_and_nothing_is_done_twice(
-    rest, gate, identity, known, of_writes
-):
+def test_an_expired_token_is_replaced_once_and_the_write_applied_once(rest, gate, identity, known, of_writes):
     _door, keystone = identity
     generation = rest.generation(known.root)
     expired(gate, keystone, of_writes=of_writes)
@@ -769,7 +767,7 @@ def test_a_token_that_expires_in_an_audit_is_replaced_once_and_nothing_is_done_t
     assert known.audit().report.outcome is Outcome.CLEAN
 
 
-def test_a_new_token_that_is_refused_as_well(gate, identity, known):
+def test_a_rejected_new_token_is_reported_as_denied_without_a_retry(gate, identity, known):
     _door, keystone = identity
     gate.before = lambda _asked: page(401)
     result = known.audit()
@@ -777,7 +775,7 @@ def test_a_new_token_that_is_refused_as_well(gate, identity, known):
     assert (len(gate.seen), keystone.tokens) == (2, 2)
 
 
-def test_keystone_is_down_when_the_token_ends(rest, gate, identity, known):
+def test_a_keystone_outage_at_token_expiry_makes_the_audit_partial(rest, gate, identity, known):
     door, keystone = identity
     expired(gate, keystone, of_writes=True)
     end(door)
@@ -809,7 +807,7 @@ def test_keystone_is_down_when_the_token_ends(rest, gate, identity, known):
         "keystone-too-large",
     ],
 )
-def test_keystone_gives_no_token(gate, identity, known, trouble, kind, says):
+def test_a_failed_token_request_makes_the_audit_partial(gate, identity, known, trouble, kind, says):
     door, keystone = identity
     keystone.trouble = trouble
     expired(gate, keystone, of_writes=False)
@@ -828,7 +826,7 @@ def test_keystone_gives_no_token(gate, identity, known, trouble, kind, says):
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"], ids=["host", "port"])
-def test_keystone_sends_us_to_another_host_or_port(gate, identity, known, name):
+def test_a_keystone_redirect_to_another_host_or_port_is_not_followed(gate, identity, known, name):
     """The client does not follow: a token request carries the password, which is for the configured Keystone alone."""
     door, keystone = identity
     with gateway() as other:
@@ -844,7 +842,7 @@ def test_keystone_sends_us_to_another_host_or_port(gate, identity, known, name):
     assert (result.report.outcome, gate.writes) == (Outcome.PARTIAL, [])
 
 
-def test_keystone_sends_us_on_on_its_own_host(rest, gate, identity, known):
+def test_a_keystone_redirect_on_the_same_host_is_followed(rest, gate, identity, known):
     door, keystone = identity
     expired(gate, keystone, of_writes=False)
     door.before = lambda asked: (
@@ -858,7 +856,7 @@ def test_keystone_sends_us_on_on_its_own_host(rest, gate, identity, known):
     assert vcpus(rest, known) == 8
 
 
-def test_keystone_sends_us_in_circles(gate, identity, known):
+def test_a_keystone_redirect_loop_ends_after_four_requests(gate, identity, known):
     door, keystone = identity
     keystone.trouble = page(302, Location=f"{door.url}/v3/auth/tokens")
     expired(gate, keystone, of_writes=False)
@@ -880,7 +878,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_keystone_s_versions_are_told_by_another_host(identity, tmp_path):
+def test_a_token_request_ignores_a_redirect_of_the_version_request(identity, tmp_path):
     """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:
@@ -893,7 +891,7 @@ def test_keystone_s_versions_are_told_by_another_host(identity, tmp_path):
         assert [asked.method for asked in public.seen] == ["GET"]
 
 
-def test_keystone_s_version_document_names_another_host(identity, tmp_path):
+def test_a_token_request_ignores_the_host_in_the_version_document(identity, tmp_path):
     """Usually the document names the public URL; the password goes to the host that was asked for the document."""
     door, keystone = identity
     with gateway() as public:
@@ -904,7 +902,7 @@ def test_keystone_s_version_document_names_another_host(identity, tmp_path):
         assert public.seen == []
 
 
-def test_a_catalog_without_placement(identity, gate, tmp_path):
+def test_a_catalog_without_placement_is_unavailable_and_read_again(identity, gate, tmp_path):
     door, keystone = identity
     keystone.placement_url = ""
     options = {"auth_type": "v3password", "auth_url": f"{door.url}/v3", "username": "u", "user_domain_name": "Default"}
@@ -916,7 +914,7 @@ def test_a_catalog_without_placement(identity, gate, tmp_path):
     assert client.maximum() >= (1, 30), "the catalog is asked for anew"
 
 
-def test_half_open(rest, tmp_path):
+def test_a_half_open_connection_ends_with_the_client_timeout(rest, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # Closing the socket resets a client that would wait for ever; a reset is not a time-out, so the test fails.
         end_of_patience = threading.Timer(60, silent.close)

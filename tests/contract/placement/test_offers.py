@@ -99,7 +99,7 @@ def silent(line):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_everywhere_agrees_with_the_real_candidates(rest, client, cloud, query):
+def test_everywhere_matches_the_real_allocation_candidates(rest, client, cloud, query):
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.whole_world(client, request, silent)
@@ -111,7 +111,7 @@ def test_everywhere_agrees_with_the_real_candidates(rest, client, cloud, query):
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_one_tree_read_in_full_has_the_answer_that_the_bulk_gives(client, cloud, number):
+def test_whole_world_returns_the_true_values_of_each_provider(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.whole_world(client, request, silent).world
@@ -127,7 +127,7 @@ def test_one_tree_read_in_full_has_the_answer_that_the_bulk_gives(client, cloud,
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, cloud):
+def test_whole_world_sends_a_bounded_number_of_requests(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -150,7 +150,7 @@ def test_requests_are_one_a_provider_that_has_the_class_and_a_few(rest, client, 
     )
 
 
-def test_of_a_class_that_nobody_has_only_those_are_read_of_whom_nothing_is_known(rest, client, cloud):
+def test_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud):
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -163,7 +163,7 @@ def test_of_a_class_that_nobody_has_only_those_are_read_of_whom_nothing_is_known
     ]
 
 
-def test_what_is_beyond_the_limit_is_named_and_no_answer(client, cloud):
+def test_trees_beyond_the_read_limit_are_listed_as_unread(client, cloud):
     request = request_of(Words(resources=("VCPU=1",)))
     found = offers.whole_world(client, request, silent, most_reads=4)
     assert not found.world.is_whole
@@ -173,7 +173,7 @@ def test_what_is_beyond_the_limit_is_named_and_no_answer(client, cloud):
     assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
 
 
-def test_a_provider_that_goes_while_the_cloud_is_read_is_no_failure(rest, client):
+def test_a_provider_deleted_during_the_read_is_left_out(rest, client):
     """The progress line comes after the list and before the reads: the test deletes the provider at that line."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
@@ -190,13 +190,13 @@ def test_a_provider_that_goes_while_the_cloud_is_read_is_no_failure(rest, client
     assert found.unread == ()
 
 
-def test_a_server_that_is_not_there_is_an_error_and_no_empty_cloud(tmp_path):
+def test_an_unreachable_server_raises_instead_of_an_empty_cloud(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.whole_world(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_a_host_alone_answers_as_in_the_whole_cloud(client, cloud):
+def test_a_single_host_read_has_the_same_answer_as_a_whole_cloud_read(client, cloud):
     """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
 
     The view is read together with the sharing providers.
@@ -216,7 +216,7 @@ def tree_of(request, world, root):
     return found
 
 
-def test_an_aggregate_of_a_child_shares_with_the_whole_tree(rest, client):
+def test_a_sharing_provider_serves_a_tree_through_a_child_aggregate(rest, client):
     """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})

@@ -51,7 +51,7 @@ def address(rest):
     return host, int(port.rstrip("/"))
 
 
-def test_headers(address, tmp_path):
+def test_slow_response_headers_fail_within_the_deadline(address, tmp_path):
     with proxied(address) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=TIMEOUT_S)
         proxy.weather, proxy.delay_s = Weather.TRICKLE, BYTE_EVERY_S
@@ -60,7 +60,7 @@ def test_headers(address, tmp_path):
         assert listed(client) == ()
 
 
-def test_a_body(rest, tmp_path):
+def test_a_slow_response_body_fails_within_the_deadline(rest, tmp_path):
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda _asked, answer: dataclasses.replace(answer, byte_every_s=BYTE_EVERY_S)
@@ -69,7 +69,7 @@ def test_a_body(rest, tmp_path):
         assert listed(client) == ()
 
 
-def test_the_handshake_of_tls(rest, tmp_path):
+def test_a_slow_tls_handshake_fails_within_the_deadline(rest, tmp_path):
     authority = Authority(tmp_path / "ca")
     with tls_before(rest.server.url, authority.certificate("placement")) as door:
         port = int(door.url.rpartition(":")[2])
@@ -81,7 +81,7 @@ def test_the_handshake_of_tls(rest, tmp_path):
             assert listed(client) == ()
 
 
-def test_answers_in_good_time_that_together_are_too_late(rest, tmp_path):
+def test_a_chain_of_slow_redirects_fails_within_the_deadline(rest, tmp_path):
     """Each HTTP request ends within its time-outs, but its answer is a redirect to a further request."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
@@ -95,7 +95,7 @@ def test_answers_in_good_time_that_together_are_too_late(rest, tmp_path):
         assert late(client) >= BOUND_S - SLACK_S
 
 
-def test_an_answer_to_a_write(rest, tmp_path):
+def test_a_write_with_a_slow_answer_is_sent_once_within_the_deadline(rest, tmp_path):
     """Placement carried out the write; the agent does not send it again, and the next audit finds it done."""
     with gateway(rest.server.url) as gate:
         one = OneHost(client_of(tmp_path, gate.url, timeout=TIMEOUT_S), new_uuid())

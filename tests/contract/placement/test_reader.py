@@ -39,7 +39,7 @@ def scripted(rest, tmp_path, **options):
     return TreeReader(client), transport
 
 
-def test_a_first_view_reads_everything(rest, reader, root):
+def test_the_first_view_reads_the_whole_tree_and_its_consumers(rest, reader, root):
     rest.set_traits(root, "HW_CPU_X86_AVX", "CUSTOM_FAST")
     aggregate = new_uuid()
     rest.set_aggregates(root, aggregate)
@@ -64,7 +64,7 @@ def test_a_first_view_reads_everything(rest, reader, root):
     assert [(c.consumer_uuid, c.project_id, c.user_id) for c in view.consumers] == [(consumer, PROJECT, USER)]
 
 
-def test_a_quiet_host_costs_one_request_however_many_consumers(rest, reader, root):
+def test_a_view_of_an_unchanged_host_takes_a_single_request(rest, reader, root):
     for _ in range(3):
         rest.allocate({root: {"VCPU": 1}})
     first = reader.view(looking_at(root))
@@ -80,7 +80,7 @@ def test_a_quiet_host_costs_one_request_however_many_consumers(rest, reader, roo
     )
 
 
-def test_only_the_provider_that_moved_is_read_again(rest, reader, root):
+def test_only_a_provider_with_a_new_generation_is_read_again(rest, reader, root):
     child = rest.make_provider(parent=root)
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -97,7 +97,7 @@ def custom_class(rest, name):
     return rest.request("PUT", f"/resource_classes/{name}").ok
 
 
-def test_a_deleted_instance_does_not_move_the_generation_and_the_view_says_what_it_knows(rest, reader, root):
+def test_a_removed_allocation_is_detected_only_by_a_fresh_read(rest, reader, root):
     consumer = rest.allocate({root: {"VCPU": 2}})
     reader.view(looking_at(root))
     before = rest.generation(root)
@@ -115,7 +115,7 @@ def test_a_deleted_instance_does_not_move_the_generation_and_the_view_says_what_
     assert (fresh.allocations, fresh.consumers) == ((), ())
 
 
-def test_an_added_allocation_moves_the_generation_and_is_seen(rest, reader, root):
+def test_an_added_allocation_is_in_the_next_view(rest, reader, root):
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -125,7 +125,7 @@ def test_an_added_allocation_moves_the_generation_and_is_seen(rest, reader, root
     )
 
 
-def test_fresh_allocations_are_read_of_every_provider_that_had_some(rest, reader, root):
+def test_fresh_allocations_are_read_for_each_provider_with_allocations(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_provider_without_allocations_is_not_asked_for_them(rest, reader, root):
+def test_a_fresh_read_skips_providers_without_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -158,7 +158,7 @@ def test_a_provider_without_allocations_is_not_asked_for_them(rest, reader, root
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_first_allocation_of_a_child_is_seen(rest, reader, root, fresh):
+def test_the_first_allocation_of_a_child_is_detected(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
@@ -172,20 +172,20 @@ def test_the_first_allocation_of_a_child_is_seen(rest, reader, root, fresh):
     assert other in {p.uuid for p in view.providers}
 
 
-def test_a_tree_without_allocations_is_fresh_at_one_request(rest, reader, root):
+def test_a_tree_without_allocations_is_fresh_after_a_single_request(rest, reader, root):
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
 
 
-def test_parents_come_first_and_others_providers_are_part_of_the_tree(rest, reader, root):
+def test_a_view_lists_parents_before_children(rest, reader, root):
     child = rest.make_provider(name=f"a-{root}", parent=root)
     grandchild = rest.make_provider(name=f"A-{root}", parent=child)
     view = reader.view(looking_at(root))
     assert [(p.uuid, p.parent_uuid) for p in view.providers] == [(root, None), (child, root), (grandchild, child)]
 
 
-def test_a_rename_is_seen_although_no_generation_moves(rest, reader, root):
+def test_a_rename_is_detected_without_a_new_generation(rest, reader, root):
     reader.view(looking_at(root))
     rest.done("PUT", f"/resource_providers/{root}", {"name": f"new-{root}"})
     view = reader.view(looking_at(root))
@@ -193,7 +193,7 @@ def test_a_rename_is_seen_although_no_generation_moves(rest, reader, root):
     assert view.requests == 1
 
 
-def test_hosts_below_one_provider_are_no_part_of_each_other(rest, reader):
+def test_a_view_excludes_sibling_hosts_below_a_common_provider(rest, reader):
     """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
@@ -211,7 +211,7 @@ def test_hosts_below_one_provider_are_no_part_of_each_other(rest, reader):
     assert not [line for line in seen if neighbour in line or f"/{rack}/" in line]
 
 
-def test_a_zombies_other_half_is_in_its_record(rest, reader, root):
+def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, root):
     elsewhere = rest.make_provider()
     rest.set_inventories(elsewhere, {"VCPU": {"total": 8}})
     consumer = rest.allocate({root: {"VCPU": 1}, elsewhere: {"VCPU": 4}})
@@ -220,7 +220,7 @@ def test_a_zombies_other_half_is_in_its_record(rest, reader, root):
     assert record.consumer_uuid == consumer
 
 
-def test_consumer_reads_are_capped_suspects_first_and_go_on_in_the_next_views(rest, reader, root):
+def test_consumer_reads_are_limited_and_suspects_are_read_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -234,7 +234,7 @@ def test_consumer_reads_are_capped_suspects_first_and_go_on_in_the_next_views(re
     assert reader.view(looking_at(root, consumer_reads=2)).requests == 1
 
 
-def test_a_consumer_that_changed_is_read_again_and_no_other(rest, reader, root):
+def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     changed, same = (rest.allocate({root: {"VCPU": 1}}) for _ in range(2))
     reader.view(looking_at(root))
     rest.allocate({root: {"VCPU": 2}}, consumer=changed)
@@ -245,7 +245,7 @@ def test_a_consumer_that_changed_is_read_again_and_no_other(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_a_root_that_is_missing_is_an_empty_view_and_says_who_has_its_name(rest, reader):
+def test_a_missing_root_is_an_empty_view_with_the_holder_of_its_name(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -255,20 +255,20 @@ def test_a_root_that_is_missing_is_an_empty_view_and_says_who_has_its_name(rest,
     assert view.name_holder.uuid == other
 
 
-def test_without_a_name_nobody_is_looked_for(rest, reader):
+def test_the_reader_skips_the_name_search_without_a_root_name(rest, reader):
     uuid = new_uuid()
     view = reader.view(looking_at(uuid, root_name=""))
     assert (view.requests, view.name_holder) == (1, None)
 
 
-def test_a_name_is_quoted_in_the_request(rest, reader):
+def test_a_provider_name_is_url_quoted_in_the_request(rest, reader):
     uuid = new_uuid()
     name = f"odd &name=#{uuid} ü"
     other = rest.make_provider(name=name)
     assert reader.view(looking_at(uuid, root_name=name)).name_holder.uuid == other
 
 
-def test_a_root_that_was_deleted_and_made_again_is_not_taken_for_the_old_one(rest, reader, root):
+def test_a_recreated_root_does_not_show_cached_inventories(rest, reader, root):
     reader.view(looking_at(root))
     rest.delete_provider(root)
     assert reader.view(looking_at(root, root_name="")).root is None
@@ -276,7 +276,7 @@ def test_a_root_that_was_deleted_and_made_again_is_not_taken_for_the_old_one(res
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_forget_reads_everything_again(rest, reader, root):
+def test_forget_makes_the_next_view_read_everything(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:
@@ -285,7 +285,7 @@ def test_forget_reads_everything_again(rest, reader, root):
     assert view.allocations_fresh
 
 
-def test_a_provider_that_moves_while_it_is_read_is_read_to_one_generation(rest, tmp_path, root):
+def test_a_provider_changed_during_the_read_is_read_again_consistently(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, "/aggregates", Meanwhile(lambda: rest.set_traits(root, "HW_CPU_X86_AVX")))
     with rest.watched() as seen:
@@ -296,9 +296,7 @@ def test_a_provider_that_moves_while_it_is_read_is_read_to_one_generation(rest, 
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_provider_that_never_stands_still_is_shown_at_its_oldest_generation_and_read_again_next_time(
-    rest, tmp_path, root
-):
+def test_a_constantly_changing_provider_keeps_its_oldest_generation(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -312,7 +310,7 @@ def test_a_provider_that_never_stands_still_is_shown_at_its_oldest_generation_an
     assert settled.root.inventory("VCPU").total == 9
 
 
-def test_an_allocation_that_comes_while_fresh_ones_are_read_is_no_mixture(rest, tmp_path, root):
+def test_a_trait_change_during_a_fresh_allocation_read_is_in_the_view(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -323,7 +321,7 @@ def test_an_allocation_that_comes_while_fresh_ones_are_read_is_no_mixture(rest, 
     assert view.allocations_fresh
 
 
-def test_a_provider_that_vanishes_while_it_is_read_starts_the_view_anew(rest, tmp_path, root):
+def test_a_provider_deleted_during_the_read_restarts_the_view(rest, tmp_path, root):
     child = rest.make_provider(parent=root)
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, f"/{child}/traits", Meanwhile(lambda: rest.delete_provider(child)))
@@ -331,7 +329,7 @@ def test_a_provider_that_vanishes_while_it_is_read_starts_the_view_anew(rest, tm
     assert [p.uuid for p in view.providers] == [root]
 
 
-def test_providers_that_go_on_vanishing_are_a_conflict(rest, tmp_path, root):
+def test_constantly_vanishing_providers_raise_generation_conflict(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
     transport.script = lambda request: gone if "/traits" in str(request.url) else None
@@ -339,7 +337,7 @@ def test_providers_that_go_on_vanishing_are_a_conflict(rest, tmp_path, root):
         reader.view(looking_at(root))
 
 
-def test_a_view_that_fails_leaves_the_cache_as_it_was(rest, tmp_path, root):
+def test_a_failed_view_leaves_the_cache_unchanged(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path, connect_retry_delay=0.01, status_code_retry_delay=0.01)
     first = reader.view(looking_at(root))
     rest.set_traits(root, "HW_CPU_X86_AVX")
@@ -360,14 +358,14 @@ def test_a_view_that_fails_leaves_the_cache_as_it_was(rest, tmp_path, root):
         b"null",
     ],
 )
-def test_a_list_that_cannot_be_true_is_unavailable_and_never_an_empty_tree(rest, tmp_path, root, body):
+def test_a_malformed_provider_list_raises_placement_unavailable(rest, tmp_path, root, body):
     reader, transport = scripted(rest, tmp_path)
     transport.script = always(Answer(200, body))
     with pytest.raises(PlacementUnavailable, match="not understood"):
         reader.view(looking_at(root))
 
 
-def test_all_requests_of_a_view_carry_one_id(rest, reader, root):
+def test_all_requests_of_a_view_have_the_same_request_id(rest, reader, root):
     before = len(rest.log())
     reader.view(looking_at(root))
     ids = {line.split()[4] for line in rest.log()[before:]}

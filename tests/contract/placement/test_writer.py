@@ -55,7 +55,7 @@ def inventories(uuid, *values):
     return PutInventories(provider_uuid=uuid, inventories=values)
 
 
-def test_a_tree_is_made_from_nothing_as_planned(rest, client, writer):
+def test_the_writer_creates_a_whole_tree_as_planned(rest, client, writer):
     root, child, aggregate = new_uuid(), new_uuid(), new_uuid()
     plan = Plan(
         writes=(
@@ -80,7 +80,7 @@ def test_a_tree_is_made_from_nothing_as_planned(rest, client, writer):
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_observed_generation_is_where_the_chain_begins(rest, writer):
+def test_the_writer_chains_generations_from_the_observed_generation(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -94,7 +94,7 @@ def test_the_observed_generation_is_where_the_chain_begins(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s146_custom_names_are_ensured_once_per_process(rest, client):
+def test_s146_custom_classes_and_traits_are_created_once(rest, client):
     suffix = new_uuid().replace("-", "").upper()
     trait, widget = f"CUSTOM_T{suffix}", Inventory(resource_class=f"CUSTOM_C{suffix}", total=1)
     writer = TreeWriter(client)
@@ -108,7 +108,7 @@ def test_s146_custom_names_are_ensured_once_per_process(rest, client):
     ]
 
 
-def test_a_custom_trait_that_somebody_deleted_is_made_again_in_the_next_round(rest, client):
+def test_a_deleted_custom_trait_is_created_again_in_the_next_round(rest, client):
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)
@@ -126,7 +126,7 @@ def traits(uuid, *names):
     return PutTraits(provider_uuid=uuid, traits=names)
 
 
-def test_s147_standard_traits_that_this_placement_lacks_are_left_out_and_told(rest, writer):
+def test_s147_unsupported_standard_traits_are_omitted_and_reported(rest, writer):
     """An older Placement refuses the whole set of traits because of one unknown name."""
     root, child = new_uuid(), new_uuid()
     # Enough traits that the server's list of them does not fit into an error message.
@@ -159,7 +159,7 @@ def test_s147_standard_traits_that_this_placement_lacks_are_left_out_and_told(re
     ]
 
 
-def test_what_is_learned_of_traits_is_told_although_the_plan_ends(rest, writer):
+def test_unknown_traits_are_reported_although_the_plan_conflicts(rest, writer):
     """One set has a custom trait that was deleted and a standard trait that Placement never had.
 
     The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
@@ -176,7 +176,7 @@ def test_what_is_learned_of_traits_is_told_although_the_plan_ends(rest, writer):
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_empty_sets_clear(rest, writer):
+def test_s148_empty_sets_clear_inventories_traits_and_aggregates(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -192,7 +192,7 @@ def test_s148_empty_sets_clear(rest, writer):
     assert seen == [f"PUT /resource_providers/{uuid}/{part} 200" for part in ("inventories", "traits", "aggregates")]
 
 
-def test_s159_children_are_deleted_and_what_is_gone_already_is_done(rest, writer):
+def test_s159_children_are_deleted_and_missing_providers_count_as_done(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     gone = new_uuid()
@@ -201,7 +201,7 @@ def test_s159_children_are_deleted_and_what_is_gone_already_is_done(rest, writer
     assert rest.request("GET", f"/resource_providers/{root}").status_code == 404
 
 
-def test_a_parent_or_a_provider_in_use_stays(rest, writer):
+def test_a_parent_or_a_provider_in_use_is_not_deleted(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(child, {"VCPU": {"total": 1}})
@@ -224,7 +224,7 @@ def refusals(applied):
 TOO_MUCH = Inventory(resource_class="VCPU", total=2**31)
 
 
-def test_a_child_whose_name_is_taken_holds_up_nothing_but_itself_and_what_is_below_it(rest, writer):
+def test_a_taken_child_name_blocks_only_the_child_and_its_subtree(rest, writer):
     root, child, grandchild, other = (new_uuid() for _ in range(4))
     rest.make_provider(name=f"host-{child}")
     writes = (
@@ -248,7 +248,7 @@ def test_a_child_whose_name_is_taken_holds_up_nothing_but_itself_and_what_is_bel
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_s143_an_inventory_that_is_refused_leaves_out_its_traits_and_new_children_and_no_other_provider(rest, writer):
+def test_s143_a_refused_inventory_blocks_only_its_traits_and_new_children(rest, writer):
     """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
@@ -268,7 +268,7 @@ def test_s143_an_inventory_that_is_refused_leaves_out_its_traits_and_new_childre
     assert rest.request("GET", f"/resource_providers/{made}").status_code == 404
 
 
-def test_child_is_created_although_traits_of_its_parent_are_refused(rest, writer):
+def test_a_child_is_created_although_traits_of_its_parent_are_refused(rest, writer):
     root, child = new_uuid(), new_uuid()
     writes = (creation(root), traits(root, "CUSTOM_not-a-name"), creation(child, parent=root))
     applied = writer.apply(Plan(writes=writes), never)
@@ -276,7 +276,7 @@ def test_child_is_created_although_traits_of_its_parent_are_refused(rest, writer
     assert applied.done == (writes[0], writes[2])
 
 
-def test_what_was_refused_before_a_conflict_is_on_the_error(rest, writer):
+def test_a_conflict_error_contains_the_earlier_refusals(rest, writer):
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -286,7 +286,7 @@ def test_what_was_refused_before_a_conflict_is_on_the_error(rest, writer):
     assert refusals(raised.value.applied) == [(writes[0], DuplicateName)]
 
 
-def test_a_server_that_is_too_old_ends_the_plan_at_once(rest, tmp_path):
+def test_a_server_too_old_ends_the_plan_without_a_write(rest, tmp_path):
     transport = ScriptedAdapter(always(Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.29"}]}')))
     writer = TreeWriter(client_of(tmp_path, rest.server.url, transport))
     with pytest.raises(PlacementRejected, match=r"1\.30 is needed"):
@@ -300,14 +300,14 @@ def test_an_empty_plan_sends_nothing(rest, writer):
     assert seen == []
 
 
-def test_requests_are_counted(rest, writer):
+def test_the_writer_counts_its_requests(rest, writer):
     uuid = new_uuid()
     with rest.watched() as seen:
         applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
     assert applied.requests == len(seen) == 2
 
 
-def test_a_foreign_write_between_two_of_ours_is_a_conflict_and_stays(rest, tmp_path):
+def test_a_foreign_write_between_agent_writes_raises_a_conflict(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))
@@ -318,7 +318,7 @@ def test_a_foreign_write_between_two_of_ours_is_a_conflict_and_stays(rest, tmp_p
     assert rest.traits(uuid) == {"HW_CPU_X86_SSE"}
 
 
-def test_a_plan_that_rests_on_an_old_look_writes_nothing(rest, writer):
+def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     with pytest.raises(GenerationConflict) as raised:
@@ -327,28 +327,28 @@ def test_a_plan_that_rests_on_an_old_look_writes_nothing(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 1
 
 
-def test_the_same_uuid_made_by_somebody_else_means_decide_again(rest, writer):
+def test_a_provider_created_meanwhile_raises_generation_conflict(rest, writer):
     uuid = rest.make_provider()
     for name in (f"host-{uuid}", f"other-{uuid}"):
         with pytest.raises(GenerationConflict, match="meanwhile"):
             writer.apply(Plan(writes=(creation(uuid, name),)), never)
 
 
-def test_a_name_that_another_provider_has_is_a_duplicate(rest, writer):
+def test_a_taken_provider_name_is_refused_as_duplicate_name(rest, writer):
     other = rest.make_provider()
     write = creation(new_uuid(), f"host-{other}")
     applied = writer.apply(Plan(writes=(write,)), never)
     assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
-def test_a_provider_deleted_from_outside_means_decide_again(rest, writer):
+def test_a_provider_deleted_meanwhile_raises_generation_conflict(rest, writer):
     uuid = rest.make_provider()
     rest.delete_provider(uuid)
     with pytest.raises(GenerationConflict, match="deleted"):
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest, writer):
+def test_s142_a_class_in_use_is_not_removed_and_earlier_writes_remain(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -362,7 +362,7 @@ def test_s142_a_class_in_use_is_not_removed_and_what_came_before_it_stands(rest,
 
 
 @pytest.mark.parametrize("fault", [LoseAnswer(), Refuse(), Answer(503), Answer(200, b"<html>")])
-def test_a_lost_answer_is_unavailable_and_never_sent_again(rest, tmp_path, fault):
+def test_an_unanswered_write_is_unavailable_and_sent_only_once(rest, tmp_path, fault):
     uuid = rest.make_provider()
     sent = []
     script = on_write(1, fault)
@@ -380,7 +380,7 @@ def test_a_lost_answer_is_unavailable_and_never_sent_again(rest, tmp_path, fault
         (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
     ],
 )
-def test_what_the_fault_is_decides_the_error(rest, tmp_path, answer, kind):
+def test_a_401_is_denied_and_a_409_is_a_generation_conflict(rest, tmp_path, answer, kind):
     uuid = rest.make_provider()
     writer = scripted(rest, tmp_path, on_path(1, "/inventories", answer))
     with pytest.raises(kind):
@@ -388,7 +388,7 @@ def test_what_the_fault_is_decides_the_error(rest, tmp_path, answer, kind):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3])
-def test_a_stop_is_heeded_between_any_two_writes(rest, writer, cut):
+def test_a_stop_request_takes_effect_between_any_two_writes(rest, writer, cut):
     uuid = new_uuid()
     writes = (
         creation(uuid),
@@ -404,7 +404,7 @@ def test_a_stop_is_heeded_between_any_two_writes(rest, writer, cut):
     assert bool(cut > 1 and rest.inventories(uuid)) is (cut > 1)
 
 
-def test_all_requests_of_a_plan_carry_one_id(rest, client, writer):
+def test_all_requests_of_a_read_and_a_plan_share_a_request_id(rest, client, writer):
     uuid = new_uuid()
     before = len(rest.log())
     with client.global_request_id() as request_id:

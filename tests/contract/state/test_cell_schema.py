@@ -40,7 +40,7 @@ print(json.dumps({
 """
 
 
-def test_the_file_is_what_nova_s_migrations_make(tmp_path, monkeypatch):
+def test_the_cell_schema_file_matches_nova_migrations(tmp_path, monkeypatch):
     again = tmp_path / "cell_schema.json"
     arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
     monkeypatch.setattr("sys.argv", arguments)
@@ -50,7 +50,7 @@ def test_the_file_is_what_nova_s_migrations_make(tmp_path, monkeypatch):
     assert VERSION in json.loads(again.read_text())["made_by"]
 
 
-def test_the_tables_we_create_are_those_of_the_file(tmp_path):
+def test_created_tables_match_the_cell_schema_file(tmp_path):
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -62,7 +62,7 @@ def test_the_tables_we_create_are_those_of_the_file(tmp_path):
     }
 
 
-def test_every_column_that_is_read_is_nova_s():
+def test_every_column_the_agent_reads_exists_in_the_nova_schema():
     schema = json.loads(TARGET.read_text())["tables"]
 
     assert sorted(COLUMNS) == sorted(TABLES)
@@ -70,7 +70,7 @@ def test_every_column_that_is_read_is_nova_s():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_reads_our_documents_and_we_read_nova_s():
+def test_nova_and_the_agent_read_each_others_documents():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

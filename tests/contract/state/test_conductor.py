@@ -64,7 +64,7 @@ def same(state, other):
     return state.host == other.host
 
 
-def test_the_same_rows_give_the_same_state(filled, source):
+def test_conductor_and_sql_return_the_same_state(filled, source):
     state = read(source, world().consumers)
 
     assert state.kind is StateKind.CONDUCTOR
@@ -73,7 +73,7 @@ def test_the_same_rows_give_the_same_state(filled, source):
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_the_node_of_our_uuid_is_found_whatever_became_of_it(filled, source, number):
+def test_node_lookup_by_uuid_returns_the_same_nodes_as_sql(filled, source, number):
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -81,25 +81,25 @@ def test_the_node_of_our_uuid_is_found_whatever_became_of_it(filled, source, num
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
+def test_a_read_without_consumers_returns_the_same_state_as_sql(filled, source):
     assert same(read(source), by_sql(filled))
 
 
-def test_a_cell_without_this_host_is_no_failure(conductor_cell, source):
+def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source):
     conductor_cell.empty()
     state = read(source, frozenset({uuid(1)}), uuid(101))
 
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
 
 
-def test_the_clock_is_ours_and_utc(filled, source):
+def test_now_is_the_clock_of_the_agent_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, source):
+def test_unchanged_instances_are_cached_and_changes_are_read(filled, source):
     first, second = read(source), read(source)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
@@ -111,7 +111,7 @@ def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, s
     )
 
 
-def test_a_quiet_read_takes_seven_calls_however_many_instances(filled, client, source):
+def test_a_repeated_read_takes_seven_calls_for_any_instance_count(filled, client, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)
@@ -128,7 +128,7 @@ def test_a_quiet_read_takes_seven_calls_however_many_instances(filled, client, s
     assert len(client.asked) == QUIET_CALLS, client.asked
 
 
-def test_a_boot_disk_is_asked_for_once_in_an_instance_s_life(filled, client, source):
+def test_the_boot_disk_of_an_instance_is_requested_only_once(filled, client, source):
     read(source)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, instance(50, boots_from_volume=True))
@@ -143,7 +143,7 @@ def test_a_boot_disk_is_asked_for_once_in_an_instance_s_life(filled, client, sou
     assert same(states[1], by_sql(filled))
 
 
-def test_unknown_consumers_are_asked_for_in_lists_of_five_hundred(filled, client, source):
+def test_unknown_consumers_are_requested_in_lists_of_five_hundred(filled, client, source):
     read(source)
 
     def calls(count):
@@ -155,7 +155,7 @@ def test_unknown_consumers_are_asked_for_in_lists_of_five_hundred(filled, client
     assert calls(1001) - calls(1) == 3 * 2
 
 
-def test_a_hidden_instance_that_lives_elsewhere_is_found_by_name(filled, source):
+def test_a_hidden_deleted_instance_on_another_host_is_found_by_uuid(filled, source):
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)
@@ -165,7 +165,7 @@ def test_a_hidden_instance_that_lives_elsewhere_is_found_by_name(filled, source)
     assert same(read(source, consumers), by_sql(filled, consumers))
 
 
-def test_an_instance_deleted_as_nova_does_it_is_known_as_deleted(filled, source):
+def test_an_instance_deleted_by_nova_is_read_as_deleted(filled, source):
     with filled.engine.begin() as connection:
         cell.delete_instance(connection, uuid(2), T0)
     state = read(source, frozenset({uuid(2)}))
@@ -196,7 +196,7 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
         ("numa_topology", "{cut off"),
     ],
 )
-def test_a_document_that_conductor_cannot_read_spoils_only_its_own_instance(filled, source, column, text):
+def test_a_broken_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
     whole = read(source, world().consumers)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
@@ -209,7 +209,7 @@ def test_a_document_that_conductor_cannot_read_spoils_only_its_own_instance(fill
     assert state.instances[1:] == whole.instances[1:]
 
 
-def test_an_instance_without_flavor_is_unknown(filled, source):
+def test_an_instance_without_flavor_is_unreadable(filled, source):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(2)}, flavor=None)
@@ -220,7 +220,7 @@ def test_an_instance_without_flavor_is_unknown(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
+def test_the_image_decides_boots_from_volume_without_a_boot_disk(filled, source, image_ref, volume):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -228,7 +228,7 @@ def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_a_migration_to_a_node_that_has_no_record_any_more_is_found_by_its_instances(filled, source):
+def test_a_migration_to_a_deleted_node_record_is_read_as_by_sql(filled, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -238,7 +238,7 @@ def test_a_migration_to_a_node_that_has_no_record_any_more_is_found_by_its_insta
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_a_newer_object_than_conductor_has_is_named_with_both_versions(filled):
+def test_an_object_newer_than_conductor_is_reported_with_both_versions(filled):
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))
@@ -247,7 +247,7 @@ def test_a_newer_object_than_conductor_has_is_named_with_both_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_an_older_agent_gets_what_it_asks_for(filled):
+def test_an_older_agent_reads_objects_of_its_own_version(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -258,7 +258,7 @@ def test_an_older_agent_gets_what_it_asks_for(filled):
     assert same(state, replace(expected, instances=without))
 
 
-def test_instances_that_do_not_say_whether_they_are_hidden_are_unknown(filled):
+def test_instances_without_a_hidden_field_are_unreadable(filled):
     """Instance 2.5 lacks ``hidden``: a deleted instance may be the other half of a cross-cell resize, and no leak."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
@@ -266,7 +266,7 @@ def test_instances_that_do_not_say_whether_they_are_hidden_are_unknown(filled):
     assert all("the object lacks hidden" in instance.problem for instance in state.instances)
 
 
-def test_a_newer_minor_version_of_a_child_is_read_as_it_is(filled):
+def test_a_newer_minor_version_of_a_child_object_is_accepted(filled):
     with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
         answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         state = read(ConductorState(client), world().consumers)
@@ -275,7 +275,7 @@ def test_a_newer_minor_version_of_a_child_is_read_as_it_is(filled):
     assert same(state, world().expected)
 
 
-def test_an_answer_is_taken_back_to_the_versions_that_are_known(filled):
+def test_backport_returns_objects_of_the_known_versions(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))
@@ -283,7 +283,7 @@ def test_an_answer_is_taken_back_to_the_versions_that_are_known(filled):
     assert {each["nova_object.version"] for each in older["nova_object.data"]["objects"]} == {"2.5"}
 
 
-def test_extra_specs_of_flavors_are_unchanged_by_rpc(filled, source):
+def test_flavor_extra_specs_are_unchanged_by_rpc(filled, source):
     state = read(source, world().consumers)
 
     assert LARGE in {each.new_flavor for each in state.instances}

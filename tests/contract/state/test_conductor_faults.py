@@ -84,7 +84,7 @@ def without_broker(cell):
         taken_up(cell)
 
 
-def test_nobody_on_the_topic(filled, source):
+def test_a_stopped_conductor_is_unavailable_until_its_restart(filled, source):
     filled.conductor.stop()
     try:
         error = failure(source)
@@ -96,7 +96,7 @@ def test_nobody_on_the_topic(filled, source):
     assert read(source, 30).service is not None
 
 
-def test_the_response_time_out_bounds_a_call_that_has_more_time(filled):
+def test_the_response_timeout_limits_a_call_with_a_longer_deadline(filled):
     filled.conductor.stop()
     try:
         with state_of(filled.bus(response_timeout_s=2)) as source:
@@ -110,7 +110,7 @@ def test_the_response_time_out_bounds_a_call_that_has_more_time(filled):
     assert took_s < 2 + SLACK_S
 
 
-def test_a_broker_that_dies(filled, source):
+def test_a_killed_broker_is_reported_and_reads_work_after_its_restart(filled, source):
     with without_broker(filled):
         errors = [failure(source), failure(source)]
 
@@ -123,7 +123,7 @@ def good(source):
         return read(source, ENOUGH_S).service is not None
 
 
-def test_the_first_read_of_an_agent_whose_broker_is_away(filled):
+def test_a_first_read_without_a_broker_fails_and_a_later_read_works(filled):
     with state_of(filled.bus()) as source:
         with without_broker(filled):
             error = failure(source, 10)
@@ -132,7 +132,7 @@ def test_the_first_read_of_an_agent_whose_broker_is_away(filled):
         assert read(source, 30).service is not None
 
 
-def test_a_broker_that_freezes(filled, source):
+def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, source):
     with filled.broker.paused():
         errors = [failure(source, 3) for _ in range(2)]
     taken_up(filled)
@@ -141,7 +141,7 @@ def test_a_broker_that_freezes(filled, source):
     assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_the_first_read_of_an_agent_whose_broker_is_frozen(filled):
+def test_a_first_read_with_a_frozen_broker_fails_and_a_later_read_works(filled):
     with state_of(filled.bus()) as source:
         with filled.broker.paused():
             error = failure(source, 3)
@@ -151,7 +151,7 @@ def test_the_first_read_of_an_agent_whose_broker_is_frozen(filled):
         assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_nothing_hangs_at_the_end_of_an_agent_whose_broker_is_frozen(filled):
+def test_closing_the_client_does_not_hang_with_a_frozen_broker(filled):
     client = ConductorClient(Bus(filled.bus()))
     with filled.broker.paused():
         failure(ConductorState(client), 1)
@@ -163,7 +163,7 @@ def test_nothing_hangs_at_the_end_of_an_agent_whose_broker_is_frozen(filled):
     assert took_s < SLACK_S
 
 
-def test_a_wrong_password_names_the_user(filled):
+def test_a_wrong_password_error_names_the_broker_user(filled):
     with state_of(filled.bus(url=filled.broker.url.replace(PASSWORD, "something-else"))) as source:
         errors = [failure(source, ENOUGH_S), failure(source, ENOUGH_S)]
 
@@ -173,19 +173,19 @@ def test_a_wrong_password_names_the_user(filled):
     assert errors[0].message == errors[1].message
 
 
-def test_a_virtual_host_that_is_not_there(filled):
+def test_a_missing_virtual_host_is_reported(filled):
     with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
         error = failure(source, ENOUGH_S)
 
     assert "virtual host" in error.message
 
 
-def test_how_nova_declares_its_queues_is_no_matter_to_who_only_asks(filled):
+def test_reads_work_with_a_different_durable_queues_option(filled):
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 
 
-def test_a_broker_that_nova_never_used(filled, monkeypatch):
+def test_a_broker_unused_by_nova_is_reported_as_no_answer(filled, monkeypatch):
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]
@@ -193,21 +193,21 @@ def test_a_broker_that_nova_never_used(filled, monkeypatch):
     assert all("no answer on topic conductor" in error.message for error in errors)
 
 
-def test_nobody_listens_there(filled):
+def test_a_refused_broker_connection_is_reported(filled):
     with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
         error = failure(source, 10)
 
     assert "cannot be reached" in error.message
 
 
-def test_a_url_that_is_none(filled):
+def test_an_unknown_transport_driver_is_reported(filled):
     with state_of(filled.bus(url=f"no-such-driver://{USER}:{PASSWORD}@127.0.0.1/")) as source:
         error = failure(source)
 
     assert "no-such-driver" in error.message
 
 
-def test_the_database_behind_conductor_dies(filled, source):
+def test_a_killed_conductor_database_makes_reads_fail_until_restart(filled, source):
     filled.database.kill()
     try:
         error = failure(source)
@@ -219,7 +219,7 @@ def test_the_database_behind_conductor_dies(filled, source):
     assert until(lambda: good(source), 120, "conductor has its database again")
 
 
-def test_the_database_behind_conductor_freezes(filled, source):
+def test_a_frozen_conductor_database_makes_reads_fail_until_resume(filled, source):
     with filled.database.paused():
         error = failure(source, 3)
 

@@ -105,7 +105,7 @@ def rows(empty, **where):
         return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def test_a_record_that_was_written_is_read_back_as_it_was(empty, client, writer):
+def test_a_written_record_is_read_back_unchanged(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [read] = records(client)
 
@@ -115,7 +115,7 @@ def test_a_record_that_was_written_is_read_back_as_it_was(empty, client, writer)
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_the_columns_are_what_nova_compute_would_have_written(empty, writer):
+def test_create_writes_the_columns_that_nova_compute_writes(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -128,14 +128,14 @@ def test_the_columns_are_what_nova_compute_would_have_written(empty, writer):
     assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["deleted"]) == (4.0, 1.5, 0)
 
 
-def test_a_ratio_that_is_none_is_left_to_nova(empty, client, writer):
+def test_nova_sets_the_default_for_a_ratio_of_none(empty, client, writer):
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
     # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
     assert records(client)[0].cpu_ratio == 4.0
 
 
-def test_only_what_changed_is_written(empty, client, writer):
+def test_only_changed_record_columns_are_written(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     # Another client meanwhile writes columns that the agent does not change.
@@ -153,7 +153,7 @@ def test_only_what_changed_is_written(empty, client, writer):
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NodeRecord) if field.name not in {"id", "uuid"}])
-def test_every_field_can_be_saved_by_itself(empty, client, writer, name):
+def test_every_record_field_can_be_saved_separately(empty, client, writer, name):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     others = {
@@ -182,12 +182,12 @@ def test_every_field_can_be_saved_by_itself(empty, client, writer, name):
     assert read.changes(replace(wanted, host=HOST)) == ()
 
 
-def test_nothing_is_sent_where_nothing_that_can_be_written_changed(empty, writer):
+def test_save_sends_nothing_without_a_writable_change(empty, writer):
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_a_deleted_record_of_the_same_uuid_comes_back(empty, client, writer):
+def test_s60_a_deleted_record_with_the_same_uuid_is_restored(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))
@@ -200,7 +200,7 @@ def test_s60_a_deleted_record_of_the_same_uuid_comes_back(empty, client, writer)
     assert [row["deleted"] for row in rows(empty)] == [0]
 
 
-def test_a_record_that_another_host_took_is_not_deleted(empty, client, writer):
+def test_a_record_taken_by_another_host_is_not_deleted(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     with empty.engine.begin() as connection:
@@ -211,7 +211,7 @@ def test_a_record_that_another_host_took_is_not_deleted(empty, client, writer):
     assert [row["deleted"] for row in rows(empty, uuid=RECORD.uuid)] == [0]
 
 
-def test_a_second_record_of_the_same_host_and_name_is_refused_with_nova_s_words(empty, writer):
+def test_a_second_record_of_the_same_host_and_name_is_refused(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
 
     with pytest.raises(RecordRefused, match="DuplicateRecord") as raised:
@@ -220,7 +220,7 @@ def test_a_second_record_of_the_same_host_and_name_is_refused_with_nova_s_words(
     assert NODE in str(raised.value)
 
 
-def test_a_record_that_is_gone_is_refused(empty, client, writer):
+def test_a_deleted_record_cannot_be_saved_or_deleted_again(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     apply(writer, DeleteComputeNode(record=stored))
@@ -231,7 +231,7 @@ def test_a_record_that_is_gone_is_refused(empty, client, writer):
         apply(writer, DeleteComputeNode(record=stored))
 
 
-def test_what_nova_can_not_take_is_refused_with_its_words(empty, client, writer):
+def test_a_value_that_nova_rejects_raises_record_refused(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     wanted = replace(stored, supported_instances=(("z80", "kvm", "hvm"),))
@@ -241,7 +241,7 @@ def test_what_nova_can_not_take_is_refused_with_its_words(empty, client, writer)
     assert json.loads(rows(empty, uuid=RECORD.uuid)[0]["supported_instances"])[0][0] == "x86_64"
 
 
-def test_a_write_says_when(empty, client, writer):
+def test_a_save_sets_updated_at(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)

@@ -190,7 +190,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_an_unshelve_that_a_stopped_replica_does_not_show_loses_nothing(world):
+def test_heal_keeps_an_unshelve_allocation_while_a_replica_is_stopped(world):
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -214,7 +214,7 @@ def test_an_unshelve_that_a_stopped_replica_does_not_show_loses_nothing(world):
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_rows_that_are_newer_than_its_plan_and_obeys_them(world):
+def test_heal_waits_for_newer_rows_and_refuses_a_changed_consumer(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
@@ -229,7 +229,7 @@ def test_heal_waits_for_rows_that_are_newer_than_its_plan_and_obeys_them(world):
         assert codes(audits.audit()) == set()
 
 
-def test_heal_takes_nothing_where_no_newer_heartbeat_comes(world, monkeypatch):
+def test_heal_refuses_to_act_without_a_newer_heartbeat(world, monkeypatch):
     """A replica that stopped seconds ago counts as current for a minute."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()
@@ -244,7 +244,7 @@ def test_heal_takes_nothing_where_no_newer_heartbeat_comes(world, monkeypatch):
     assert world.held(uuid) == HELD
 
 
-def test_what_the_replica_shows_to_be_over_is_healed_all_the_same(world):
+def test_heal_removes_a_stale_allocation_shown_by_a_lagging_replica(world):
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)
@@ -303,7 +303,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_a_living_nova_compute_is_not_taken_over_through_a_replica_that(compute, how):
+def test_a_live_nova_compute_is_not_taken_over_on_late_replica_rows(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -316,7 +316,7 @@ def test_a_living_nova_compute_is_not_taken_over_through_a_replica_that(compute,
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_a_dead_nova_compute_is_taken_over_through_a_replica_that_lags_a_little(compute):
+def test_a_dead_nova_compute_is_taken_over_despite_a_small_replica_lag(compute):
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

@@ -49,17 +49,17 @@ def fill_and_read(url):
         source.close()
 
 
-def test_rows_come_back_as_the_values_that_were_written(filled, source):
+def test_rows_are_read_back_as_the_written_values(filled, source):
     state = read(source, world().consumers)
 
     assert replace(state, now=None, heard_at=None) == world().expected
 
 
-def test_nova_s_own_schema_gives_the_same_state(nova_cell_url):
+def test_a_cell_with_the_nova_schema_returns_the_same_state(nova_cell_url):
     assert replace(fill_and_read(nova_cell_url), now=None, heard_at=None) == world().expected
 
 
-def test_the_clock_is_the_database_s_and_utc(filled, source):
+def test_now_is_the_clock_of_the_database_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -67,7 +67,7 @@ def test_the_clock_is_the_database_s_and_utc(filled, source):
     assert before <= now <= after
 
 
-def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, source):
+def test_unchanged_instances_are_cached_and_changes_are_read(filled, source):
     first, second = read(source), read(source)
     with filled.begin() as connection:
         cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=T0 + datetime.timedelta(days=9))
@@ -84,7 +84,7 @@ def test_what_has_not_changed_is_not_parsed_again_and_what_has_is_seen(filled, s
     )
 
 
-def test_without_consumers_nothing_of_other_hosts_is_read(filled, source):
+def test_a_read_without_consumers_returns_only_rows_of_this_host(filled, source):
     state = read(source)
 
     # 5, 6 and 7 come through migrations and evacuations of this host.
@@ -119,7 +119,7 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
     assert [each.id for each in read(source).finished_evacuations] == list(range(1020, 1120))
 
 
-def test_an_instance_deleted_as_nova_does_it_is_known_as_deleted(filled, source):
+def test_an_instance_deleted_by_nova_is_read_as_deleted(filled, source):
     with filled.begin() as connection:
         cell.delete_instance(connection, uuid(2), T0)
     state = read(source, frozenset({uuid(2)}))
@@ -141,7 +141,7 @@ def test_an_instance_deleted_as_nova_does_it_is_known_as_deleted(filled, source)
         ("migration_context", "[]"),
     ],
 )
-def test_a_broken_document_spoils_only_its_own_instance(filled, source, column, text):
+def test_a_broken_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
     with filled.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
     state = read(source, world().consumers)
@@ -153,7 +153,7 @@ def test_a_broken_document_spoils_only_its_own_instance(filled, source, column, 
     assert state.instances[1:] == world().expected.instances[1:]
 
 
-def test_an_instance_without_extra_row_is_unknown(filled, source):
+def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
     with filled.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
     state = read(source)
@@ -163,7 +163,7 @@ def test_an_instance_without_extra_row_is_unknown(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_without_boot_disk_the_image_decides(filled, source, image_ref, volume):
+def test_the_image_decides_boots_from_volume_without_a_boot_disk(filled, source, image_ref, volume):
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -202,14 +202,14 @@ def test_the_number_of_statements_does_not_grow_with_the_instances(filled, sourc
     assert sum(statement.lstrip().upper().startswith("SELECT") for statement in many) <= 11
 
 
-def test_unknown_consumers_are_asked_for_in_lists_of_five_hundred(filled, source):
+def test_unknown_consumers_are_requested_in_lists_of_five_hundred(filled, source):
     one = statements_of(source, frozenset({str(uuid_module.UUID(int=1))}))
     many = statements_of(source, frozenset(str(uuid_module.UUID(int=number)) for number in range(1, 1002)))
 
     assert len(many) - len(one) == 3 * 2  # migrations, instances, boot disks: three lists instead of one
 
 
-def test_a_missing_column_is_named(filled, source):
+def test_a_missing_column_is_named_in_the_error(filled, source):
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE instance_extra DROP COLUMN migration_context")
 
@@ -217,7 +217,7 @@ def test_a_missing_column_is_named(filled, source):
         read(source)
 
 
-def test_a_column_that_goes_away_between_two_reads_is_named(filled, source):
+def test_a_column_dropped_between_two_reads_is_named_in_the_error(filled, source):
     read(source)
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE block_device_mapping DROP COLUMN destination_type")
@@ -226,7 +226,7 @@ def test_a_column_that_goes_away_between_two_reads_is_named(filled, source):
         read(source)
 
 
-def test_a_missing_table_is_named_once_and_comes_back(filled, source):
+def test_a_missing_table_is_named_and_read_again_once_restored(filled, source):
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 
@@ -238,7 +238,7 @@ def test_a_missing_table_is_named_once_and_comes_back(filled, source):
     assert read(source).service == world().expected.service
 
 
-def test_the_transaction_refuses_to_write(filled, source):
+def test_the_read_transaction_rejects_writes(filled, source):
     read(source)
     with (
         source._database.snapshot(Deadline.after(20)) as connection,
@@ -254,7 +254,7 @@ def write_an_instance(engine):
         cell.add_instance(writer, instance(50))
 
 
-def test_a_read_sees_one_moment(filled, source):
+def test_a_read_uses_a_consistent_snapshot(filled, source):
     with source._database.snapshot(Deadline.after(20)) as connection:
         count = "SELECT COUNT(*) FROM instances"
         before = connection.exec_driver_sql(count).scalar()
@@ -277,7 +277,7 @@ def test_no_transaction_stays_open_after_a_read(filled, source):
             assert connection.exec_driver_sql("SELECT COUNT(*) FROM information_schema.innodb_trx").scalar() == 0
 
 
-def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path):
+def test_a_missing_sqlite_file_is_unavailable_and_not_created(tmp_path):
     path = tmp_path / "no" / "cell.db"
     with contextlib.closing(NovaSql(f"sqlite:///{path}")) as source:
         with pytest.raises(SourceUnavailable, match=r"no/cell\.db"):
@@ -289,7 +289,7 @@ def test_a_missing_file_is_unavailable_and_is_not_created(tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_path_with_odd_characters_is_read(tmp_path):
+def test_a_sqlite_path_with_special_characters_is_read(tmp_path):
     url = f"sqlite:///{tmp_path / 'a b#c%3fd.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -298,7 +298,7 @@ def test_a_path_with_odd_characters_is_read(tmp_path):
     assert fill_and_read(url).service == world().expected.service
 
 
-def test_a_file_that_is_no_database_is_unavailable(tmp_path):
+def test_a_sqlite_file_with_garbage_is_unavailable(tmp_path):
     path = tmp_path / "cell.db"
     path.write_bytes(b"garbage " * 1000)
 
@@ -307,7 +307,7 @@ def test_a_file_that_is_no_database_is_unavailable(tmp_path):
             read(source)
 
 
-def test_a_locked_file_is_unavailable_within_the_deadline(tmp_path):
+def test_a_locked_sqlite_file_is_unavailable_within_the_deadline(tmp_path):
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -334,12 +334,12 @@ def test_a_locked_file_is_unavailable_within_the_deadline(tmp_path):
         ("nova:s3cret@db", "not a database URL"),
     ],
 )
-def test_a_database_that_cannot_be_read_is_a_configuration_error(url, named):
+def test_an_unsupported_database_url_raises_a_config_error(url, named):
     with pytest.raises(ConfigError, match=named) as caught:
         NovaSql(url)
 
     assert "s3cret" not in str(caught.value)
 
 
-def test_large_flavors_keep_their_extra_specs(filled, source):
+def test_a_flavor_is_read_with_its_extra_specs(filled, source):
     assert read(source).instances[1].new_flavor == LARGE

@@ -90,7 +90,7 @@ def on_statement(source, word, act):
         event.remove(engine, "before_cursor_execute", look)
 
 
-def test_a_server_that_is_down_and_comes_back(server, source):
+def test_a_killed_server_is_unavailable_until_its_restart(server, source):
     good = read(source)
     server.kill()
     try:
@@ -101,7 +101,7 @@ def test_a_server_that_is_down_and_comes_back(server, source):
     assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
-def test_a_server_that_was_down_at_the_first_read(server, source_of):
+def test_a_server_down_at_the_first_read_is_read_after_its_start(server, source_of):
     server.stop()
     source = source_of(server.url("cell"))
     try:
@@ -112,14 +112,14 @@ def test_a_server_that_was_down_at_the_first_read(server, source_of):
     assert read(source).service == world().expected.service
 
 
-def test_a_restart_between_two_reads_is_not_noticed(server, source):
+def test_a_server_restart_between_two_reads_causes_no_error(server, source):
     good = read(source)
     server.restart()
 
     assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
-def test_a_frozen_server_before_the_first_read(server, source_of):
+def test_a_first_read_from_a_frozen_server_is_unavailable(server, source_of):
     source = source_of(server.url("cell"))
     with server.paused():
         refusal(source)
@@ -127,7 +127,7 @@ def test_a_frozen_server_before_the_first_read(server, source_of):
     assert read(source).service == world().expected.service
 
 
-def test_a_frozen_server_with_an_open_connection(server, source):
+def test_an_open_connection_to_a_frozen_server_is_unavailable(server, source):
     read(source)
     with server.paused():
         refusal(source)
@@ -135,7 +135,7 @@ def test_a_frozen_server_with_an_open_connection(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_server_that_freezes_in_the_middle_of_a_read(server, source):
+def test_a_server_freeze_during_a_read_is_unavailable(server, source):
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):
@@ -146,7 +146,7 @@ def test_a_server_that_freezes_in_the_middle_of_a_read(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_server_killed_in_the_middle_of_a_read(server, source):
+def test_a_server_killed_during_a_read_is_unavailable(server, source):
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.kill):
@@ -157,7 +157,7 @@ def test_a_server_killed_in_the_middle_of_a_read(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_connection_killed_in_the_middle_is_tried_again_at_once(server, source):
+def test_a_connection_killed_during_a_read_is_retried_at_once(server, source):
     good = read(source)
 
     def kill_connections():
@@ -170,7 +170,7 @@ def test_a_connection_killed_in_the_middle_is_tried_again_at_once(server, source
     assert replace(again, now=None, heard_at=None) == replace(good, now=None, heard_at=None)
 
 
-def test_a_locked_table(server, source):
+def test_a_locked_table_is_unavailable_until_the_unlock(server, source):
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:
@@ -182,7 +182,7 @@ def test_a_locked_table(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_the_server_too_ends_what_takes_too_long(source):
+def test_the_server_also_limits_the_statement_time(source):
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
@@ -190,7 +190,7 @@ def test_the_server_too_ends_what_takes_too_long(source):
     assert 0 < float(limit_s) <= 30
 
 
-def test_a_read_sees_one_moment_whatever_the_server_s_default(server, source_of):
+def test_a_read_is_consistent_with_any_default_isolation_level(server, source_of):
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
     source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"
@@ -204,7 +204,7 @@ def test_a_read_sees_one_moment_whatever_the_server_s_default(server, source_of)
         server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
 
-def test_a_server_that_cuts_every_answer_leaves_no_row_out(server, source_of):
+def test_a_low_sql_select_limit_of_the_server_omits_no_row(server, source_of):
     before = read(source_of(server.url("cell")), ENOUGH_S)
     server.execute("SET GLOBAL sql_select_limit = 1")
     try:
@@ -215,7 +215,7 @@ def test_a_server_that_cuts_every_answer_leaves_no_row_out(server, source_of):
     assert (cut.instances, cut.migrations) == (before.instances, before.migrations)
 
 
-def test_the_newest_heartbeat_is_that_of_any_live_service(server, source_of):
+def test_the_newest_heartbeat_ignores_deleted_services(server, source_of):
     moment = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
     engine = sqlalchemy.create_engine(server.create_database("beating"))
     cell.create_tables(engine)
@@ -234,7 +234,7 @@ def test_the_newest_heartbeat_is_that_of_any_live_service(server, source_of):
     assert abs(pulse.now - datetime.datetime.now(datetime.UTC).replace(tzinfo=None)) < datetime.timedelta(seconds=30)
 
 
-def test_a_wrong_password(server, source_of):
+def test_a_wrong_password_error_omits_the_password(server, source_of):
     source = source_of(server.url("cell", password="n0t-this"))
     message = refusal(source, ENOUGH_S)
 
@@ -242,11 +242,11 @@ def test_a_wrong_password(server, source_of):
     assert "n0t-this" not in message
 
 
-def test_a_database_that_is_not_there(server, source_of):
+def test_a_missing_database_is_named_in_the_error(server, source_of):
     assert "no_such_cell" in refusal(source_of(server.url("no_such_cell")), ENOUGH_S)
 
 
-def test_a_host_that_is_not_known(source_of):
+def test_an_unknown_host_is_named_in_the_error(source_of):
     source = source_of("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
     with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
         read(source, 5.0)
@@ -254,11 +254,11 @@ def test_a_host_that_is_not_known(source_of):
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_port_where_nobody_listens(source_of):
+def test_a_refused_database_connection_is_unavailable(source_of):
     assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
-def test_an_option_that_the_driver_does_not_know(server, source_of):
+def test_an_unknown_driver_option_is_named_in_the_error(server, source_of):
     source = source_of(f"{server.url('cell')}?no_such_option=1")
 
     assert "no_such_option" in refusal(source, ENOUGH_S)
@@ -276,7 +276,7 @@ def test_an_option_that_the_driver_does_not_know(server, source_of):
         bytes(range(256)) * 64,
     ],
 )
-def test_a_port_where_something_else_answers(greeting, source_of):
+def test_a_port_of_another_service_is_unavailable(greeting, source_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -297,14 +297,14 @@ def test_a_port_where_something_else_answers(greeting, source_of):
     assert not thread.is_alive()
 
 
-def test_reading_needs_no_more_than_select(server, source_of):
+def test_reads_need_only_the_select_privilege(server, source_of):
     source = source_of(server.create_reader("onlyreads", "cell"))
     state = source.read(HOST, world().consumers, Deadline.after(20))
 
     assert replace(state, now=None, heard_at=None) == world().expected
 
 
-def test_the_limit_of_a_statement_in_both_dialects():
+def test_statement_limit_uses_the_dialect_of_mariadb_or_mysql():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"

@@ -126,7 +126,7 @@ def codes(audit: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in audit["findings"]}
 
 
-def test_s59_s65_the_record_is_made_and_a_second_audit_writes_nothing(world):
+def test_s59_s65_an_audit_creates_the_record_and_the_next_writes_nothing(world):
     first = world.once()
     assert kinds(first) == ["create-compute-node"]
     row = world.row()
@@ -141,7 +141,7 @@ def test_s59_s65_the_record_is_made_and_a_second_audit_writes_nothing(world):
     assert "written through nova-conductor" in world.told("status").stdout
 
 
-def test_a_change_writes_exactly_the_columns_that_changed(world):
+def test_an_audit_writes_only_the_changed_record_columns(world):
     world.once()
     world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
     before = world.row()
@@ -161,14 +161,14 @@ def test_a_change_writes_exactly_the_columns_that_changed(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_a_soft_deleted_row_of_our_uuid_comes_back(world):
+def test_s60_a_soft_deleted_record_of_the_host_uuid_is_restored(world):
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
     assert world.row()["deleted"] == 0
 
 
-def test_what_could_not_be_written_is_written_by_the_audit_after_conductor_is_back(world):
+def test_a_failed_record_write_is_repeated_after_conductor_returns(world):
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -183,7 +183,7 @@ def test_what_could_not_be_written_is_written_by_the_audit_after_conductor_is_ba
     assert (row["memory_mb"], row["service_id"]) == (4096, 3)
 
 
-def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
+def test_s68_a_confirmed_orphan_is_deleted_with_its_empty_provider(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     child = world.orphan_provider(old)
@@ -202,7 +202,7 @@ def test_s68_an_orphan_goes_with_its_empty_provider_once_it_is_confirmed(world):
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_on_old_rows_neither_an_orphan_nor_its_provider_goes_and_no_record_is_written(world):
+def test_stale_rows_cause_neither_orphan_removal_nor_record_writes(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -222,7 +222,7 @@ def test_on_old_rows_neither_an_orphan_nor_its_provider_goes_and_no_record_is_wr
     assert steady(world.row()) == stored
 
 
-def test_s158_a_provider_with_allocations_stays_until_they_are_gone(world):
+def test_s158_an_orphaned_provider_is_kept_while_allocations_exist(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
@@ -243,7 +243,7 @@ def test_s158_a_provider_with_allocations_stays_until_they_are_gone(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_s69_a_row_that_became_another_host_s_keeps_its_provider(world):
+def test_s69_a_provider_is_kept_if_its_row_moved_to_another_host(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -254,7 +254,7 @@ def test_s69_a_row_that_became_another_host_s_keeps_its_provider(world):
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
 
 
-def test_a_crash_between_the_record_and_its_provider_leaves_the_provider_to_the_next_audits(world):
+def test_a_provider_left_by_a_crash_is_removed_by_later_audits(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -266,7 +266,7 @@ def test_a_crash_between_the_record_and_its_provider_leaves_the_provider_to_the_
     assert world.once()["outcome"] == "clean"
 
 
-def test_a_provider_that_was_left_and_is_another_host_s_now_is_its(world):
+def test_an_orphaned_provider_now_used_by_another_host_is_kept(world):
     """The old node's disk with its compute_id was moved to another host: the provider is empty but in use."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -283,14 +283,14 @@ def test_a_provider_that_was_left_and_is_another_host_s_now_is_its(world):
     assert (audit["outcome"], codes(audit)) == ("clean", set())
 
 
-def test_s61_a_row_of_our_uuid_of_another_host_stops_every_write(world):
+def test_s61_a_row_with_the_host_uuid_on_another_host_stops_all_writes(world):
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})
     assert world.row()["host"] == "cmp-other"
 
 
-def test_two_hosts_of_one_node_name_are_told(world):
+def test_two_hosts_with_the_same_node_name_are_reported(world):
     theirs = world.node(9, world.agent.name, host="cmp-other")
     world.add(theirs)
     world.rest.make_provider(world.agent.name, uuid=theirs.uuid)
@@ -299,7 +299,7 @@ def test_two_hosts_of_one_node_name_are_told(world):
     assert audit["plan"]["writes"] == []
 
 
-def test_adopt_moves_record_and_provider_to_the_new_name_and_undo_puts_both_back(world):
+def test_adopt_renames_record_and_provider_and_undo_reverts_both(world):
     old = f"old-{world.agent.name}"
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})

@@ -75,7 +75,7 @@ def recovers(proxy, source):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_new_connection_that_trickles(proxy, source, phase):
+def test_a_read_over_a_slow_new_connection_ends_at_the_deadline(proxy, source, phase):
     trickle(proxy, PHASES[phase])
     laps = [late(source) for _ in range(3)]
 
@@ -86,7 +86,7 @@ def test_a_new_connection_that_trickles(proxy, source, phase):
     assert threads_named(READER) == 1
 
 
-def test_an_open_connection_that_trickles(proxy, source):
+def test_a_read_over_a_slow_open_connection_ends_at_the_deadline(proxy, source):
     read(source, 20.0)
     trickle(proxy)
     laps = [late(source) for _ in range(3)]

@@ -81,7 +81,7 @@ def memory(world, audits=1):
     return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
 
 
-def test_the_tree_first_then_our_record_then_the_orphan_s_then_its_provider():
+def test_an_audit_writes_the_tree_before_records_and_removals():
     outside = Outside()
     acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
@@ -89,7 +89,7 @@ def test_the_tree_first_then_our_record_then_the_orphan_s_then_its_provider():
     assert (acted.error, acted.published) == (None, True)
 
 
-def test_s69_a_row_that_nova_does_not_delete_keeps_its_provider():
+def test_s69_an_orphans_provider_is_kept_if_nova_keeps_its_row():
     outside = Outside(DeleteComputeNode=RecordRefused("nova refuses: ConstraintNotMet"))
     acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
     assert "DeleteProvider" not in outside.asked
@@ -103,7 +103,7 @@ def test_s69_a_row_that_nova_does_not_delete_keeps_its_provider():
     [(conductor(), CreateComputeNode), (with_record(stored(memory_mib=1)), SaveComputeNode)],
     ids=["s63", "s66"],
 )
-def test_s63_s66_a_record_that_fails_once_is_written_by_the_next_audit(state, kind, trouble):
+def test_s63_s66_the_next_audit_retries_a_failed_compute_node_write(state, kind, trouble):
     world = snapshot(nova=state, libvirt=about())
     outside = Outside(**{kind.__name__: trouble})
     first = decide_and_act(errand(outside), memory(world), world)
@@ -113,14 +113,14 @@ def test_s63_s66_a_record_that_fails_once_is_written_by_the_next_audit(state, ki
     assert (second.error, outside.asked.count(kind.__name__)) == (None, 1)
 
 
-def test_no_record_says_what_placement_was_not_told():
+def test_no_record_is_written_after_a_failed_inventory_write():
     outside = Outside(PutInventories=PlacementUnavailable("no answer"))
     acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == []
     assert isinstance(acted.error, PlacementUnavailable)
 
 
-def test_a_provider_that_came_into_use_meanwhile_is_told_and_stays():
+def test_a_refused_provider_removal_is_reported_as_write_refused():
     outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
     acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
     assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]
@@ -130,7 +130,7 @@ def test_a_provider_that_came_into_use_meanwhile_is_told_and_stays():
 @pytest.mark.parametrize(
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
-def test_who_may_not_publish_writes_nothing(how):
+def test_an_observer_or_dry_run_writes_nothing(how):
     outside = Outside()
     assert decide_and_act(errand(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

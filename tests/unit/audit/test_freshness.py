@@ -39,20 +39,20 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_what_is_current(read, stood_s, words):
+def test_why_stale_decides_by_age_and_movement_of_the_heartbeat(read, stood_s, words):
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
 
 
-def test_services_that_report_seldom_have_a_longer_service_down_time():
+def test_a_longer_service_down_time_raises_the_accepted_heartbeat_age():
     assert why_stale(old(200), None, 0.0, settings(service_down_time_s=300)) is None
     assert why_stale(old(300), None, 0.0, settings(service_down_time_s=300)) is not None
     # A shorter service_down_time says how soon a service counts as down; it says nothing about a replica's lag.
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_a_heartbeat_stands_since_it_was_first_read():
+def test_standing_keeps_the_time_at_which_a_heartbeat_was_first_read():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)
@@ -61,7 +61,7 @@ def test_a_heartbeat_stands_since_it_was_first_read():
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
-def test_law_a_replica_that_is_a_minute_late_is_never_current(lag, age):
+def test_law_a_replica_with_a_minute_of_lag_is_stale(lag, age):
     """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)
@@ -69,7 +69,7 @@ def test_law_a_replica_that_is_a_minute_late_is_never_current(lag, age):
 
 
 @given(offset=st.integers(-10_000, 10_000))
-def test_how_far_behind_is_the_plain_difference(offset):
+def test_behind_s_is_the_difference_between_now_and_the_heartbeat(offset):
     assert behind_s(Pulse(now=NOW + datetime.timedelta(seconds=offset), heartbeat=NOW)) == offset
 
 
@@ -90,6 +90,6 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_no_single_clock_makes_an_old_copy_look_young(seen, age_s):
+def test_pulse_from_ignores_a_single_service_with_a_wrong_clock(seen, age_s):
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

@@ -65,25 +65,25 @@ def errand(images, libvirt, depth=Depth.ECONOMICAL):
     return Errand(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
 
 
-def test_the_files_of_the_guests_that_libvirt_names_are_read(images, guest):
+def test_an_audit_reads_the_disk_files_of_libvirts_guests(images, guest):
     found = read(errand(images, host(guest)), AuditMemory())
     assert [reading.source for reading in found.storage] == [IMAGES]
     assert [file.virtual_bytes for file in found.disk_files] == [1000]
 
 
-def test_a_quiet_audit_gives_what_the_last_one_measured_and_a_command_measures(images, guest):
+def test_a_full_audit_measures_images_again_and_others_use_the_cache(images, guest):
     first = read(errand(images, host(guest)), AuditMemory()).storage[0].value
     assert read(errand(images, host(guest)), AuditMemory()).storage[0].value is first
     assert read(errand(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
 
 
-def test_without_libvirt_the_store_is_read_all_the_same(images, tmp_path):
+def test_the_image_store_is_read_if_libvirt_is_unavailable(images, tmp_path):
     found = read(errand(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
     assert found.disk_files == ()
     assert [store.path for store in found.image_stores] == [str(tmp_path)]
 
 
-def test_a_failure_is_a_reading_of_its_own(images, thread, guest):
+def test_a_failed_image_read_is_reported_apart_from_the_host(images, thread, guest):
     thread.stop()
     found = read(errand(images, host(guest)), AuditMemory())
     (reading,) = found.storage
@@ -91,7 +91,7 @@ def test_a_failure_is_a_reading_of_its_own(images, thread, guest):
     assert found.host.ok
 
 
-def test_nobody_asks_where_there_is_no_such_source(images, guest):
+def test_an_audit_without_an_image_source_has_no_image_reading(images, guest):
     asked = errand(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

@@ -40,20 +40,20 @@ def after_audit(
     return written(folder)
 
 
-def test_what_adopt_confirms_while_an_audit_is_under_way_stands(tmp_path):
+def test_an_audit_keeps_a_store_that_adopt_confirmed_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_what_undo_takes_back_while_an_audit_is_under_way_stays_forgotten(tmp_path):
+def test_an_audit_does_not_restore_a_store_mark_that_undo_removed(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_what_an_audit_learned_gives_way_to_what_adopt_confirmed_meanwhile(tmp_path):
+def test_a_store_that_adopt_confirmed_overrides_the_audits_growth(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_what_an_audit_learned_is_written_where_nobody_came_between(tmp_path):
+def test_an_audit_stores_the_new_size_of_the_store(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     errand = errand_on(tmp_path)
     memory = with_store(errand, AuditMemory())
@@ -65,7 +65,7 @@ def test_what_an_audit_learned_is_written_where_nobody_came_between(tmp_path):
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_a_memory_whose_file_is_gone_is_written_again(tmp_path):
+def test_an_audit_recreates_a_missing_store_file_from_memory(tmp_path):
     errand = errand_on(tmp_path)
     memory = with_store(errand, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

@@ -153,11 +153,11 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_the_table(world, expected):
+def test_the_three_books_yield_the_expected_verdict(world, expected):
     assert only(world) is expected
 
 
-def test_one_class_that_differs():
+def test_a_differing_resource_class_leaves_the_other_classes_agreed():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -167,12 +167,12 @@ def test_one_class_that_differs():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_a_volume_backed_instance_with_recorded_disk_differs():
+def test_disk_gb_recorded_for_a_volume_backed_instance_differs():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_a_class_that_nobody_decides_is_not_compared():
+def test_a_class_outside_the_flavor_has_verdict_unknown():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -182,7 +182,7 @@ def test_a_class_that_nobody_decides_is_not_compared():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_what_was_not_read_accuses_nobody(lost):
+def test_an_unread_source_leads_to_no_verdict_against_a_consumer(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
@@ -193,7 +193,7 @@ def test_what_was_not_read_accuses_nobody(lost):
     assert set(verdicts(world).values()) <= {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
 
 
-def test_a_guest_of_a_moving_instance_is_no_stranger():
+def test_a_migrated_guest_is_unknown_only_after_the_migration():
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),
@@ -215,7 +215,7 @@ def test_a_guest_of_a_moving_instance_is_no_stranger():
     assert only(during) is Verdict.SETTLING
 
 
-def test_volumes_of_the_host_itself_are_unmanaged():
+def test_a_volume_outside_the_cloud_has_verdict_unmanaged():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
@@ -257,10 +257,10 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_a_disk_on_a_sharing_provider_is_no_difference(records, expected):
+def test_disk_gb_on_a_sharing_provider_is_compared_with_the_promise(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_a_guest_of_this_host_under_another_nodes_name_is_nobodys_to_accuse():
+def test_a_guest_promised_to_another_node_has_verdict_unknown():
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

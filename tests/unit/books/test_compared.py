@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_what_moves_by_itself_writes_no_book_again(what):
+def test_a_volatile_fact_does_not_rebuild_the_books(what):
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
@@ -77,27 +77,27 @@ def test_what_moves_by_itself_writes_no_book_again(what):
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_a_fact_that_matters_is_in_the_next_books(what):
+def test_a_relevant_change_appears_in_the_next_books(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_every_fact_of_the_host_says_whether_the_books_rest_on_it():
+def test_every_host_facts_field_is_marked_counted_or_blank():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_a_lost_source_is_in_the_next_books(source):
+def test_a_lost_source_rebuilds_the_books(source):
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
     assert (again.books, again.rows) == (kept(lost).books, kept(lost).rows)
 
 
-def test_a_renamed_provider_is_shown_by_its_new_name():
+def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     child = Provider(uuid=uuid("numa0"), name="numa0", parent_uuid=ROOT_UUID, generation=1)
     held = dataclasses.replace(HELD[0], provider_uuid=child.uuid)
     world = {**WORLD, "placement": view((held,), providers=(root(), child))}
@@ -106,20 +106,20 @@ def test_a_renamed_provider_is_shown_by_its_new_name():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_another_root_writes_the_books_again():
+def test_a_changed_root_uuid_rebuilds_the_books():
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_a_setting_writes_the_books_again():
+def test_a_changed_setting_rebuilds_the_books():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books
 
 
 @given(worlds(), worlds())
-def test_what_was_seen_before_changes_no_decision(one, other):
+def test_a_cached_comparison_does_not_change_the_decision(one, other):
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(
@@ -127,7 +127,7 @@ def test_what_was_seen_before_changes_no_decision(one, other):
         )
 
 
-def test_what_is_young_is_judged_again_as_time_goes_by():
+def test_a_settling_row_is_compared_again_in_the_next_audit():
     """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 

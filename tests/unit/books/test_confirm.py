@@ -70,7 +70,7 @@ COUNTING = {
 
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
-def test_counting(audits, expected):
+def test_confirmation_depends_on_count_evidence_and_fresh_reads(audits, expected):
     assert confirmed(after(*audits)) == expected
 
 
@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_it_stands_since_its_evidence_is_what_it_is():
+def test_stands_since_restarts_when_the_evidence_changes():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,7 +87,7 @@ def test_it_stands_since_its_evidence_is_what_it_is():
     assert since(stale) == [THIRD]
 
 
-def test_one_that_was_kept_while_nobody_could_look_does_not_stand_since_then():
+def test_stands_since_restarts_after_an_audit_without_the_finding():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history
@@ -96,11 +96,11 @@ def test_one_that_was_kept_while_nobody_could_look_does_not_stand_since_then():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_as_many_audits_as_the_operator_says(at, expected):
+def test_confirm_audits_sets_the_number_of_audits_to_confirm(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_one_from_a_stale_reading_is_held_back_and_asked_for():
+def test_a_new_finding_from_a_stale_read_is_withheld_and_rechecked():
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -108,29 +108,29 @@ def test_a_new_one_from_a_stale_reading_is_held_back_and_asked_for():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_nothing_is_asked_for_when_nothing_was_held_back(finding, fresh):
+def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_consumers_that_still_wait_are_named():
+def test_unconfirmed_recorded_lists_consumers_awaiting_confirmation():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
 
 
-def test_history_remembers_when_it_was_first_seen_and_forgets_what_is_gone():
+def test_the_history_keeps_first_seen_and_drops_gone_findings():
     told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
     (sighting,) = told.history.sightings
     assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_a_quiet_history_counts_no_further():
+def test_the_sighting_count_stops_at_confirm_audits():
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
 
-def test_findings_are_told_in_one_order():
+def test_findings_have_the_same_order_for_any_input_order():
     findings = [
         PLAIN,
         RECORDED,
@@ -142,7 +142,7 @@ def test_findings_are_told_in_one_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
+def test_an_unread_source_keeps_first_seen_and_resets_the_count():
     """A known finding is not new because a source was lost for one audit."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, all_read=False)
@@ -153,7 +153,7 @@ def test_while_a_source_is_unread_first_sight_stands_and_the_count_does_not():
     assert look(confirmed_one.history, now=THIRD).history.sightings == ()
 
 
-def test_what_rests_on_recorded_asks_for_a_fresh_reading_with_and_without_a_consumer():
+def test_a_finding_based_on_recorded_requests_a_fresh_read():
     """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
@@ -180,7 +180,7 @@ SPACED = {
 
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
-def test_looks_confirm_neither_too_soon_nor_too_late(seconds, expected):
+def test_audits_confirm_only_within_the_allowed_interval(seconds, expected):
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
@@ -189,14 +189,14 @@ def test_looks_confirm_neither_too_soon_nor_too_late(seconds, expected):
     assert told == expected
 
 
-def test_after_a_restart_of_the_machine_looks_begin_anew():
+def test_a_reboot_resets_the_confirmation_count():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     after_it = look(before.history, PLAIN, second=170, boot="another")
     assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
 
 
-def test_what_acts_on_a_confirmed_finding_follows_the_same_rule():
+def test_confirmed_now_uses_the_same_interval_limits():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

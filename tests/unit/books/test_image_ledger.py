@@ -40,7 +40,7 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_every_byte_has_an_owner():
+def test_image_store_rows_assign_every_byte_to_an_owner():
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -122,46 +122,46 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_whose_an_instance_s_folder_is(suffix, nova, libvirt, owner):
+def test_the_instance_folder_owner_follows_nova_and_libvirt_state(suffix, nova, libvirt, owner):
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_nobody_s_folder_is_unknown_while_a_source_is_not_read(lost):
+def test_an_unowned_folder_is_unknown_while_a_source_is_unread(lost):
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_in_a_store_that_other_hosts_share_nothing_is_a_leftover():
+def test_a_folder_in_a_shared_store_is_unknown_and_no_leftover():
     read = world(store((FOLDER, GIB), shared_because="its file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_a_leftover_without_bytes_is_one_and_takes_no_row():
+def test_an_empty_leftover_is_reported_without_a_ledger_row():
     read = world(store((FOLDER, 0)))
     assert [left.size_bytes for left in leftovers(read)] == [0]
     assert FOLDER not in by_path(image_store_rows(read))
 
 
-def test_a_guest_s_disk_in_the_cache_is_the_guest_s():
+def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
     used = f"{ROOT}/_base/89ab"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), nova=state(instance()), libvirt=host(domain("i1", disks=disks)))
     assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
 
 
-def test_of_two_guests_with_one_disk_the_first_uuid_has_it():
+def test_a_shared_disk_belongs_to_the_guest_with_the_lowest_uuid():
     used = f"{ROOT}/shared.img"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_what_files_share_is_taken_from_the_cache_first_and_said():
+def test_shared_bytes_are_subtracted_from_the_image_cache_first():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -185,7 +185,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
-def test_rows_are_never_negative_and_add_up_to_the_byte(files, size, free, available):
+def test_image_store_rows_are_non_negative_and_sum_to_store_size(files, size, free, available):
     """This holds whatever changed between the two reads, and whatever statvfs reports."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size
@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_a_pool_and_the_rest_of_its_cluster():
+def test_ceph_pool_rows_are_pool_elsewhere_and_free():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
@@ -210,11 +210,11 @@ def test_a_pool_and_the_rest_of_its_cluster():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_a_pool_s_rows_add_up_whatever_ceph_says(size, available, used):
+def test_ceph_pool_rows_sum_to_cluster_size_for_any_figures(size, available, used):
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)
 
 
-def test_what_was_not_read_has_no_rows():
+def test_an_unread_image_store_has_no_rows():
     assert image_store_rows(snapshot()) == ()

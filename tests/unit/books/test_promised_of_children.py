@@ -56,17 +56,17 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_what_groups_ask_is_compared_with_all_that_the_children_give(held, recorded, verdict):
+def test_a_request_group_sum_is_compared_with_sum_over_children(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_a_class_of_the_operator_s_own_name_is_promised_too():
+def test_a_custom_mdev_class_in_a_flavor_is_promised():
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
 
-def test_a_guest_with_encrypted_memory_takes_a_context():
+def test_an_encrypted_guest_promises_a_mem_encryption_context():
     sev = child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16))
     world = snapshot(
         nova=state(asking(hw__mem_encryption="true")),
@@ -76,28 +76,28 @@ def test_a_guest_with_encrypted_memory_takes_a_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_what_an_image_asked_is_no_difference():
+def test_a_recorded_vgpu_missing_from_the_flavor_is_unknown():
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_a_class_that_no_family_here_gives_is_not_compared():
+def test_a_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_what_the_root_still_has_is_promised_of_the_root():
+def test_s106_a_class_still_on_the_root_is_promised_on_the_root():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_who_has_it_on_the_root_changes_nothing_for_others():
+def test_a_root_allocation_of_another_consumer_changes_no_verdict():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_an_arriving_instance_is_promised_its_devices():
+def test_an_incoming_live_migration_promises_its_vgpu():
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )
@@ -106,6 +106,6 @@ def test_an_arriving_instance_is_promised_its_devices():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
 
 
-def test_a_promise_names_no_child():
+def test_a_promised_vgpu_claim_has_the_generic_child_key():
     claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
     assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}

@@ -38,7 +38,7 @@ def ledger(world, chosen=None):
     return decided(world, chosen).ledger
 
 
-def test_one_row_for_each_consumer_and_class():
+def test_the_ledger_has_a_row_for_each_consumer_and_class():
     rows = ledger(snapshot(**settled_world()))
     assert [(r.consumer_uuid, r.resource_class, r.promised, r.held, r.recorded, r.verdict) for r in rows] == [
         (I1, "DISK_GB", 1, None, 1, Verdict.AGREED),
@@ -51,7 +51,7 @@ def test_one_row_for_each_consumer_and_class():
     assert rows[2].source == f"nova instances {I1}, libvirt domain {I1}, placement allocations {I1}"
 
 
-def test_the_operator_s_reserves_come_first():
+def test_the_ledger_lists_host_reserves_first():
     chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
     rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
     assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [
@@ -63,7 +63,7 @@ def test_the_operator_s_reserves_come_first():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_under_one_consumer_is_one_row_with_two_causes():
+def test_a_same_host_resize_of_a_single_consumer_is_a_single_row():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -76,7 +76,7 @@ def test_a_same_host_resize_under_one_consumer_is_one_row_with_two_causes():
     }
 
 
-def test_a_child_provider_s_row_bears_its_name():
+def test_a_child_provider_row_shows_the_provider_name():
     child = root(uuid=uuid("gpu"), name="gpu0", parent_uuid=ROOT_UUID)
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("gpu")) for a in allocations(I1, VGPU=1))
     (row,) = ledger(snapshot(placement=view(on_child, providers=(root(), child))))
@@ -88,7 +88,7 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_wanted_stands_beside_recorded_with_use_and_free():
+def test_an_inventory_row_has_wanted_recorded_used_and_free():
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -101,19 +101,19 @@ def test_wanted_stands_beside_recorded_with_use_and_free():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_a_frozen_class_is_wanted_as_it_is():
+def test_wanted_inventory_equals_recorded_while_libvirt_is_unread():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
 
 
-def test_without_placement_use_and_free_are_unknown_not_zero():
+def test_used_and_free_are_none_without_placement():
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
 
 
-def test_traits_say_whose_they_are():
+def test_a_trait_row_shows_the_owner_of_the_trait():
     traits = frozenset({"COMPUTE_NODE", "CUSTOM_X", "COMPUTE_STATUS_DISABLED"})
     world = snapshot(placement=view(provider=root(traits=traits)), nova=state(service=service()))
     rows = trait_rows(world.placement.value, decided(world).tree)
@@ -126,7 +126,7 @@ def test_traits_say_whose_they_are():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_finished_evacuations_are_noted_newest_first_of_each_instance():
+def test_evacuation_notes_keep_the_newest_per_instance():
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)
@@ -152,7 +152,7 @@ def test_finished_evacuations_are_noted_newest_first_of_each_instance():
     assert evacuation_notes(None) == ()
 
 
-def test_a_lost_state_source_shows_unknown_verdicts():
+def test_a_lost_state_source_makes_every_verdict_unknown():
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}

@@ -69,44 +69,44 @@ def recorded(*instances, libvirt=None, **changes):
     return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
 
 
-def test_s43_a_root_that_is_not_there_yet_has_no_consumer_to_judge():
+def test_s43_a_missing_root_provider_yields_no_rows():
     world = snapshot(placement=view(providers=()))
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s44_a_tracked_instance_is_kept():
+def test_s44_an_allocation_of_a_tracked_instance_is_agreed():
     world = recorded(instance(), libvirt=host(domain()))
     assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_the_consumer_of_a_migration_in_progress_or_error_is_kept(status):
+def test_s45_a_consumer_of_an_unfinished_migration_is_settling(status):
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s46_a_deleted_instance_is_told_as_leaked_and_nothing_is_removed():
+def test_s46_a_deleted_instances_allocation_is_reported_but_kept():
     world = recorded(instance(deleted=True, vm_state="deleted"))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
 
 
-def test_s47_deleted_and_hidden_is_kept():
+def test_s47_an_allocation_of_a_deleted_hidden_instance_is_settling():
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s48_an_unknown_instance_is_kept_and_told():
+def test_s48_an_unknown_consumers_allocation_is_reported_but_kept():
     assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_an_instance_without_a_host_is_kept(changes):
+def test_s49_an_allocation_of_an_instance_without_host_is_settling(changes):
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s49_but_one_whose_build_has_failed_is_told():
+def test_s49_an_allocation_of_a_failed_build_is_reported_as_stale():
     """No scheduler will retry this instance, and nova-compute never removes what it holds."""
     failed = recorded(instance(host=None, node=None, vm_state="error"))
     assert (verdict_of(failed), told(failed)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
@@ -114,41 +114,41 @@ def test_s49_but_one_whose_build_has_failed_is_told():
     assert (verdict_of(again), told(again)) == (Verdict.SETTLING, [])
 
 
-def test_s50_ours_in_a_task_and_not_counted_is_kept():
+def test_s50_an_allocation_of_an_unshelving_instance_is_settling():
     world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_ours_without_a_task_and_not_counted_is_kept_and_nobody_knows_what_it_is(changes):
+def test_s51_an_allocation_of_an_uncounted_idle_instance_is_unknown(changes):
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
 
-def test_s52_one_that_lives_elsewhere_is_kept_and_told():
+def test_s52_an_instance_on_another_host_is_reported_as_stale_move():
     world = recorded(instance(**AWAY))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_allocations_that_cannot_be_read_accuse_nobody_and_the_audit_goes_on():
+def test_s53_unread_allocations_yield_only_source_unavailable():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_no_allocations_are_nothing():
+def test_s54_a_deleted_instance_without_allocations_yields_no_rows():
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s55_deleted_while_the_host_was_down_is_told_by_the_first_audit():
+def test_s55_the_first_audit_reports_an_instance_deleted_a_day_ago():
     """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
     assert told(world) == ["allocation-leaked"]
 
 
-def test_s56_an_audit_has_no_consumer_generation_to_conflict_with():
+def test_s56_the_consumer_generation_does_not_change_the_audit():
     """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
@@ -156,13 +156,13 @@ def test_s56_an_audit_has_no_consumer_generation_to_conflict_with():
     assert decided(world).plan.allocations == ()
 
 
-def test_s57_evacuated_and_left_behind_is_told_with_its_evacuation():
+def test_s57_an_allocation_left_by_an_evacuation_is_reported():
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY), finished_evacuations=(gone,))
     assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]
 
 
-def test_s58_evacuated_and_deleted_since_is_a_leak():
+def test_s58_an_evacuated_then_deleted_instance_is_reported_as_leaked():
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY, deleted=True), finished_evacuations=(gone,))
     assert told(world) == ["allocation-leaked"]
@@ -186,14 +186,14 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_what_changed_while_this_audit_was_reading_is_settling(world):
+def test_a_row_changed_seconds_before_the_audit_is_settling(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_what_is_right_stays_agreed_however_young():
+def test_a_matching_row_is_agreed_right_after_a_change():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 
@@ -227,7 +227,7 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_a_class_of_children_is_compared_with_the_sum_over_them(held, expected, place):
+def test_a_child_class_is_compared_with_the_sum_over_all_children(held, expected, place):
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 
@@ -237,7 +237,7 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_what_a_deleted_guest_left_on_a_sharing_provider_is_a_row_of_its_own():
+def test_a_leak_on_a_sharing_provider_gets_a_separate_row():
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
@@ -246,12 +246,12 @@ def test_what_a_deleted_guest_left_on_a_sharing_provider_is_a_row_of_its_own():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_what_is_on_a_sharing_provider_accuses_nobody_while_a_source_is_unread(lost):
+def test_sharing_provider_rows_are_unknown_while_a_source_is_unread(lost):
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_the_source_s_half_of_a_move_that_is_over_is_found_there_too():
+def test_an_ended_move_on_a_sharing_provider_is_stale_at_the_source():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -260,7 +260,7 @@ def test_the_source_s_half_of_a_move_that_is_over_is_found_there_too():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_vcpus_held_as_dedicated_ones_name_each_other():
+def test_a_vcpu_recorded_as_pcpu_is_named_in_both_findings():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_vcpus_held_as_dedicated_ones_name_each_other():
     }
 
 
-def test_dedicated_cpus_held_as_shared_ones_name_each_other():
+def test_a_pcpu_recorded_as_vcpu_is_named_in_both_findings():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
@@ -282,7 +282,7 @@ def test_dedicated_cpus_held_as_shared_ones_name_each_other():
     assert said == {"PCPU": "Placement records nothing, but 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
 
 
-def test_a_record_with_another_type_is_no_instance_s_whatever_else_is_unknown():
+def test_an_unknown_consumer_of_another_type_is_other_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

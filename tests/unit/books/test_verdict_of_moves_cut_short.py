@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_finished_move_that_alone_counts_an_instance_living_here_is_not_taken_away(status):
+def test_a_failed_move_with_the_only_allocation_is_not_stale(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
@@ -29,7 +29,7 @@ def test_a_finished_move_that_alone_counts_an_instance_living_here_is_not_taken_
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_it_is_stale_once_the_instance_holds_its_room_itself():
+def test_a_failed_move_is_stale_if_the_instance_has_an_allocation():
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
         nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)
@@ -37,14 +37,14 @@ def test_it_is_stale_once_the_instance_holds_its_room_itself():
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_it_is_stale_where_the_instance_lives_elsewhere():
+def test_a_failed_move_is_stale_if_the_instance_is_on_another_host():
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
     assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
 @pytest.mark.parametrize("status", ["pre-migrating", "migrating", "finished", "error"])
-def test_a_move_whose_row_went_with_its_instance_excuses_nothing(status):
+def test_an_allocation_of_a_deleted_migration_row_is_leaked(status):
     """Nova soft-deletes migrations with their instance, and their status never changes after that."""
     gone = instance(deleted=True)
     row = dataclasses.replace(MOVE, status=status, deleted=True)

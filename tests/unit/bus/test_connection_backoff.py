@@ -10,9 +10,9 @@ def _after(failures: int) -> Reach:
     return reach
 
 
-def test_it_is_told_with_growing_gaps():
+def test_a_lost_broker_is_logged_at_powers_of_two():
     assert [count for count in range(40) if _after(count).is_worth_telling] == [1, 2, 4, 8, 16, 32]
 
 
-def test_tries_are_rarer_and_never_end():
+def test_the_reconnect_pause_doubles_up_to_thirty_seconds():
     assert [_after(count).pause_s for count in (0, 1, 2, 3, 6, 2000)] == [0.0, 1.0, 2.0, 4.0, 30.0, 30.0]

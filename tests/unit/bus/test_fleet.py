@@ -18,18 +18,18 @@ def seen(received_at: float = 1000.0, **changes: object):
     return host_seen({**DOCUMENT, **changes}, received_at)
 
 
-def test_a_row_says_who_how_old_how_it_went_and_what_is_free():
+def test_the_watch_row_shows_host_age_outcome_and_free_capacity():
     assert cells(seen(), 1007.4) == (
         "compute-17", "7 s", "findings", "1", "204/-12", "-", "?/?", "1", "state"
     )  # fmt: skip
 
 
-def test_units_stand_beside_what_is_free():
+def test_the_watch_row_shows_the_unit_of_free_memory():
     rows = [{"provider_uuid": "r", "resource_class": "MEMORY_MB", "used": 512, "free": 1536.0}]
     assert cells(seen(resources=rows, provider_uuid="r"), 1000.0)[4:7] == ("-", "512/1536 MiB", "-")
 
 
-def test_what_children_offer_is_not_the_hosts():
+def test_the_watch_row_excludes_resources_of_child_providers():
     rows = [
         {"provider_uuid": "r", "resource_class": "VCPU", "used": 1, "free": 2.0},
         {"provider_uuid": "child", "resource_class": "VCPU", "used": 100, "free": 200.0},
@@ -37,41 +37,41 @@ def test_what_children_offer_is_not_the_hosts():
     assert cells(seen(resources=rows, provider_uuid="r"), 1000.0)[4] == "1/2"
 
 
-def test_what_nobody_knows_is_not_nought():
+def test_the_watch_row_shows_a_question_mark_for_unknown_values():
     unknown = seen(resources=None, guests=None, findings=None, outcome="crashed")
     assert cells(unknown, 1000.0)[3:8] == ("?", "?", "?", "?", "?")
 
 
 @pytest.mark.parametrize(("age_s", "is_silent"), [(0, False), (180, False), (185, False), (186, True), (9999, True)])
-def test_a_host_is_silent_after_three_intervals_and_a_little(age_s, is_silent):
+def test_a_host_is_silent_after_three_intervals_and_a_grace_period(age_s, is_silent):
     assert seen().is_silent(1000.0 + age_s) is is_silent
     assert ("silent" in cells(seen(), 1000.0 + age_s)[1]) is is_silent
 
 
-def test_silence_is_said_with_its_length():
+def test_silence_line_shows_the_seconds_since_the_last_message():
     assert silence_line(seen(), 1190.0) == "compute-17 silent for 190 s, it publishes every 60 s"
 
 
-def test_a_line_for_a_pipe_has_a_word_for_each_cell():
+def test_a_plain_line_names_each_value():
     assert line(seen()) == (
         "compute-17 findings guests=1 vcpu=204/-12 memory=- disk=?/? findings=1 lost=state"
     )  # fmt: skip
 
 
-def test_the_table_is_sorted_and_straight():
+def test_the_watch_table_is_sorted_by_host_and_aligned():
     lines = table([seen(host="b"), seen(host="a-very-long-name"), seen(host="c")], 1000.0)
     assert [one.split()[0] for one in lines] == ["HOST", "a-very-long-name", "b", "c"]
     assert len({one.index(" findings ") for one in lines[1:]}) == 1
 
 
-def test_a_name_cannot_command_the_terminal():
+def test_the_watch_table_contains_no_control_characters():
     shown = "\n".join(table([seen(host="a\x1b[2Jb", outcome="x\ny", sources_lost=["\x07"])], 1000.0))
     assert shown.count("\n") == 1
     assert all(character.isprintable() for character in shown.replace("\n", ""))
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, "1"])
-def test_another_version_is_refused_by_name(version):
+def test_an_unsupported_schema_version_is_rejected(version):
     with pytest.raises(SourceInconsistent, match="schema_version"):
         seen(schema_version=version)
 
@@ -84,7 +84,7 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={name: JSON for name in DOCUMENT}))
-def test_whatever_is_sent_is_shown_or_refused(changes):
+def test_a_host_state_with_random_values_is_shown_or_rejected(changes):
     try:
         found = host_seen({**DOCUMENT, **changes}, 0.0)
     except SourceInconsistent:
@@ -93,10 +93,10 @@ def test_whatever_is_sent_is_shown_or_refused(changes):
 
 
 @given(JSON)
-def test_a_message_of_any_shape_is_refused(document):
+def test_an_arbitrary_json_message_is_rejected(document):
     with pytest.raises(SourceInconsistent):
         host_seen(document, 0.0)
 
 
-def test_a_message_has_survived_the_wire():
+def test_host_state_is_equal_after_a_json_round_trip():
     assert host_seen(json.loads(json.dumps(DOCUMENT)), 0.0) == host_seen(DOCUMENT, 0.0)

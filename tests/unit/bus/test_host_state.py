@@ -38,7 +38,7 @@ def resource(report: AuditReport, name: str) -> dict:
     return found
 
 
-def test_the_keys_are_those_that_are_documented():
+def test_host_state_has_exactly_the_documented_keys():
     document = host_state(REPORT, SENDING)
     assert document.keys() == KEYS
     assert document["schema_version"] == 1
@@ -75,13 +75,13 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_published_says_whether_placement_has_these_resources(changes, published):
+def test_published_is_true_only_if_placement_has_the_inventory(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
-def test_free_may_be_negative_and_is_placements_formula():
+def test_free_follows_placements_formula_and_may_be_negative():
     # 48 × 4.0 − 204 used
     assert resource(REPORT, "VCPU") == {
         "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,
@@ -90,11 +90,11 @@ def test_free_may_be_negative_and_is_placements_formula():
     }  # fmt: skip
 
 
-def test_what_is_used_is_null_where_placement_could_not_be_read():
+def test_used_and_free_are_null_while_usage_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_each_cause_has_its_share_in_each_book_and_null_where_that_book_has_no_row_of_it():
+def test_causes_hold_amount_per_book_or_null_without_a_row():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -108,7 +108,7 @@ def test_each_cause_has_its_share_in_each_book_and_null_where_that_book_has_no_r
     }
 
 
-def test_guests_are_those_that_the_host_holds_each_once():
+def test_guests_counts_each_held_guest_once():
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -120,26 +120,26 @@ def test_guests_are_those_that_the_host_holds_each_once():
     assert host_state(replace(REPORT, ledger=rows), SENDING)["guests"] == 2
 
 
-def test_guests_are_unknown_where_libvirt_could_not_be_read():
+def test_guests_is_null_while_libvirt_is_unread():
     lost = (SourceStatus(name="libvirt", ok=False, age_s=1.0, duration_ms=1.0, error="refused"),)
     document = host_state(replace(REPORT, sources=lost), SENDING)
     assert (document["guests"], document["sources_lost"]) == (None, ["libvirt"])
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
-def test_an_audit_that_read_nothing_says_null_and_not_nothing(outcome):
+def test_a_failed_audit_publishes_null_instead_of_empty_values(outcome):
     silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
     document = host_state(silent, SENDING)
     assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}
     assert document["outcome"] == outcome.value
 
 
-def test_findings_are_counted_by_code():
+def test_host_state_counts_findings_by_code():
     twice = (REPORT.findings[0], REPORT.findings[0])
     assert host_state(replace(REPORT, findings=twice), SENDING)["findings"] == {"volume-foreign": 2}
 
 
-def test_the_digest_changes_with_the_traits_and_not_with_their_order():
+def test_the_traits_digest_depends_on_the_traits_but_not_their_order():
     (trait,) = REPORT.traits
     other = replace(trait, trait="CUSTOM_FAST")
     unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)
@@ -148,7 +148,7 @@ def test_the_digest_changes_with_the_traits_and_not_with_their_order():
     assert len({digest(trait), digest(other), digest(trait, other), digest()}) == 4
 
 
-def test_numa_cells_say_what_guests_may_have_and_what_is_free():
+def test_numa_cells_report_capacity_and_free_amounts():
     usage = CellUsage(id=0, cpus=3, memory_mib=2048, pinned=(2,), pages=((2048, 100),))
     assert host_state(replace(REPORT, cell_usages=(usage,)), SENDING)["numa"] == [
         {
@@ -159,12 +159,12 @@ def test_numa_cells_say_what_guests_may_have_and_what_is_free():
     ]  # fmt: skip
 
 
-def test_what_is_free_of_a_cell_is_null_where_the_cloud_could_not_be_asked():
+def test_numa_cell_free_amounts_are_null_without_cell_usage():
     (cell,) = host_state(REPORT, SENDING)["numa"]
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_an_audit_of_the_same_host_is_no_change_and_a_further_guest_is():
+def test_state_of_ignores_audit_metadata_but_not_a_new_guest():
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

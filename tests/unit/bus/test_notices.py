@@ -18,7 +18,7 @@ HEAD = {
 }  # fmt: skip
 
 
-def test_a_quiet_audit_is_one_notification_of_counts():
+def test_an_audit_without_changes_sends_a_notification_of_counts():
     (end,) = notices(REPORT, ())
     assert (end.event_type, end.priority) == ("stocktake.audit.end", "info")
     assert end.payload == {
@@ -33,7 +33,7 @@ def test_a_quiet_audit_is_one_notification_of_counts():
 
 
 @pytest.mark.parametrize("change", Change)
-def test_a_change_of_a_finding_carries_its_stable_keys(change):
+def test_a_finding_notification_contains_the_finding_document(change):
     told, _end = notices(REPORT, (FindingChange(change=change, seen=FINDING),))
     assert told.event_type == f"stocktake.finding.{change.value}"
     document = finding_document(FINDING)
@@ -49,24 +49,24 @@ def test_a_change_of_a_finding_carries_its_stable_keys(change):
         (Severity.ERROR, Change.GONE, "info"),
     ],
 )
-def test_the_severity_is_the_priority_until_it_is_gone(severity, change, priority):
+def test_notification_priority_follows_severity_and_is_info_if_gone(severity, change, priority):
     seen = SeenFinding(finding=replace(FINDING.finding, severity=severity), confirmed=False, first_seen_at="x")
     assert notices(REPORT, (FindingChange(change=change, seen=seen),))[0].priority == priority
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE])
-def test_an_audit_that_failed_is_an_error(outcome):
+def test_a_failed_audit_notification_has_priority_error(outcome):
     assert notices(replace(REPORT, outcome=outcome, error="boom"), ())[0].priority == "error"
 
 
-def test_a_finding_about_a_thousand_things_stays_a_message():
+def test_a_finding_notification_truncates_evidence_to_twenty():
     many = replace(FINDING.finding, evidence=FINDING.finding.evidence * 500)
     seen = SeenFinding(finding=many, confirmed=True, first_seen_at="x")
     finding = notices(REPORT, (FindingChange(change=Change.APPEARED, seen=seen),))[0].payload["finding"]
     assert (len(finding["evidence"]), finding["evidence_total"]) == (20, 1000)
 
 
-def test_the_end_comes_after_what_changed():
+def test_the_audit_end_notification_follows_finding_notifications():
     changed = tuple(FindingChange(change=change, seen=FINDING) for change in (Change.GONE, Change.APPEARED))
     assert [told.event_type for told in notices(REPORT, changed)] == [
         "stocktake.finding.gone",

@@ -23,7 +23,7 @@ def drained(outbox: Outbox) -> list[str]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
-def test_the_newest_are_kept_in_order_and_the_others_counted(sizes):
+def test_a_full_outbox_keeps_the_newest_and_counts_dropped_notices(sizes):
     outbox = Outbox(most_notices=10)
     number = 0
     for size in sizes:
@@ -33,7 +33,7 @@ def test_the_newest_are_kept_in_order_and_the_others_counted(sizes):
     assert drained(outbox) == [str(one) for one in range(max(0, number - 10), number)]
 
 
-def test_the_report_is_the_newest():
+def test_the_outbox_keeps_only_the_newest_report():
     outbox = Outbox()
     later = replace(REPORT, audit_id="later")
     outbox.put(REPORT, ())
@@ -41,7 +41,7 @@ def test_the_report_is_the_newest():
     assert outbox.report is later
 
 
-def test_a_notice_that_was_dropped_while_it_was_sent_takes_no_other_with_it():
+def test_done_for_a_dropped_notice_keeps_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -50,14 +50,14 @@ def test_a_notice_that_was_dropped_while_it_was_sent_takes_no_other_with_it():
     assert drained(outbox) == ["2"]
 
 
-def test_asking_twice_is_one_answer():
+def test_the_outbox_merges_two_requests_into_a_single_request():
     outbox = Outbox()
     outbox.ask()
     outbox.ask()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_news_end_the_wait_and_old_news_do_not():
+def test_outbox_wait_returns_after_put_or_close():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

@@ -70,7 +70,7 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_changes_and_the_end_go_out_in_order_and_the_state_once():
+def test_the_sender_sends_notices_in_order_and_unchanged_state_once():
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.tell(REPORT, APPEARED)
@@ -80,7 +80,7 @@ def test_changes_and_the_end_go_out_in_order_and_the_state_once():
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
 
-def test_a_state_goes_out_when_it_changes_and_not_for_a_further_audit():
+def test_the_sender_publishes_a_state_only_when_the_state_changes():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.tell(REPORT, ())
@@ -91,14 +91,14 @@ def test_a_state_goes_out_when_it_changes_and_not_for_a_further_audit():
     assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
 
 
-def test_a_state_goes_out_each_interval_though_nothing_happens():
+def test_the_sender_publishes_the_state_every_interval():
     fleet = Channel()
     with sending(fleet, None, interval_s=0.1) as sender:
         sender.tell(REPORT, ())
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
+def test_the_sender_answers_requests_at_most_once_per_smallest_gap_s():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.tell(REPORT, ())
@@ -111,7 +111,7 @@ def test_a_state_goes_out_when_somebody_asks_but_not_more_often_than_the_gap():
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_nothing_is_asked_for_before_the_first_report():
+def test_a_request_before_the_first_report_sends_at_most_two_states():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()
@@ -120,7 +120,7 @@ def test_nothing_is_asked_for_before_the_first_report():
     assert len(fleet.sent) <= 2
 
 
-def test_a_lost_broker_is_told_with_growing_gaps_its_return_once_and_nothing_is_lost(caplog):
+def test_the_sender_logs_a_lost_broker_with_gaps_and_keeps_all_notices(caplog):
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")
@@ -138,7 +138,7 @@ def test_a_lost_broker_is_told_with_growing_gaps_its_return_once_and_nothing_is_
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 
-def test_a_channel_that_hangs_costs_neither_an_audit_nor_the_stop():
+def test_a_hung_channel_blocks_neither_audit_nor_stop():
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:
@@ -153,7 +153,7 @@ def test_a_channel_that_hangs_costs_neither_an_audit_nor_the_stop():
     assert len(notices.sent) <= 11
 
 
-def test_a_stop_sends_what_waits(monkeypatch):
+def test_stop_sends_the_queued_notices(monkeypatch):
     monkeypatch.setattr(module, "STOP_S", HANGS_S)
     notices = Channel()
     notices.gate.clear()
@@ -167,7 +167,7 @@ def test_a_stop_sends_what_waits(monkeypatch):
         assert len(notices.sent) == 3
 
 
-def test_a_message_that_cannot_be_made_is_told_with_its_traceback_and_the_next_goes_out(caplog):
+def test_an_unserialisable_notice_is_logged_and_the_next_is_sent(caplog):
     notices = Channel()
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:
@@ -180,7 +180,7 @@ def test_a_message_that_cannot_be_made_is_told_with_its_traceback_and_the_next_g
     assert record.exc_info[0] is TypeError
 
 
-def test_a_state_that_cannot_be_made_does_not_make_the_thread_spin(caplog):
+def test_an_unserialisable_state_causes_no_busy_loop(caplog):
     fleet = Channel()
     fleet.error = TypeError("not JSON")
     with sending(fleet, None) as sender:

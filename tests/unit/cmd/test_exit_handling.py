@@ -37,18 +37,18 @@ def run(error):
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_error_becomes_code_and_line(error, code, line, capsys):
+def test_an_error_maps_to_exit_code_and_stderr_line(error, code, line, capsys):
     assert ended(run(error), debug=False) == code
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", line)
 
 
-def test_each_problem_of_a_configuration_has_its_line(capsys):
+def test_a_config_error_prints_a_line_for_each_problem(capsys):
     assert ended(run(ConfigError("one", "two")), debug=False) == 78
     assert capsys.readouterr().err.splitlines() == ["stocktake: one", "stocktake: two"]
 
 
-def test_a_bug_is_one_line_and_a_traceback_with_debug(capsys):
+def test_an_unexpected_exception_prints_a_traceback_only_with_debug(capsys):
     assert ended(run(KeyError("x")), debug=False) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_exit_handling.py:")
@@ -56,5 +56,5 @@ def test_a_bug_is_one_line_and_a_traceback_with_debug(capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_the_code_of_a_command_passes_through():
+def test_the_exit_code_of_a_command_is_returned_unchanged():
     assert [ended(lambda code=code: code, debug=False) for code in (0, 2, 3, 5, 75)] == [0, 2, 3, 5, 75]

@@ -14,12 +14,12 @@ def stale(*actions: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_another_plan_is_named_by_its_digest() -> None:
+def test_heal_prints_the_new_digest_of_a_changed_plan() -> None:
     *_, last = heal_lines(stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted"}))
     assert last == "nothing was done: the plan has changed, its digest is now 4d1b"
 
 
-def test_nothing_is_no_plan_to_be_named() -> None:
+def test_heal_prints_no_digest_for_an_empty_plan() -> None:
     assert list(heal_lines(stale())) == [
         "plan for cmp1: 0 to change, 0 left alone",
         "nothing was done: the plan is empty now: the findings are gone, or cannot be healed yet",

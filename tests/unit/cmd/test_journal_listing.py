@@ -33,7 +33,7 @@ def config_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_table_fits_80_columns_and_says_what_was_put_back(
+def test_the_journal_table_fits_80_columns_and_shows_undone_entries(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -50,7 +50,7 @@ def test_the_table_fits_80_columns_and_says_what_was_put_back(
     assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"
 
 
-def test_programs_get_every_column_whatever_the_width(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_journal_value_format_ignores_the_terminal_width(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
     assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]

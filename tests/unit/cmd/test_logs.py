@@ -34,7 +34,7 @@ def lines(tmp_path):
     return (tmp_path / "log").read_text().splitlines()
 
 
-def test_a_text_line_shows_the_audit_and_the_fields(tmp_path):
+def test_a_text_log_line_shows_audit_id_and_extra_fields(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         LOG.info("placement written", extra={"writes": 2, "what": ("a b", "c"), "times": [], "why": None})
@@ -43,7 +43,7 @@ def test_a_text_line_shows_the_audit_and_the_fields(tmp_path):
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ INFO agent\.test_logs ", line)
 
 
-def test_a_json_line_has_the_audit_and_the_fields_as_values(tmp_path):
+def test_a_json_log_line_has_audit_id_and_extra_fields(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     with audit_context("0b5f"):
         LOG.info("placement written", extra={"writes": 2})
@@ -64,14 +64,14 @@ class Endless:
         return "without end"
 
 
-def test_a_record_that_json_cannot_follow_is_told_as_text_and_harms_nobody(tmp_path):
+def test_a_json_log_line_renders_a_self_referencing_object_as_text(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
     stdlib.getLogger("stevedore").debug("found extension %s", Endless())
     (line,) = map(json.loads, lines(tmp_path))
     assert line["message"] == "found extension without end"
 
 
-def test_no_audit_no_id_and_an_id_that_is_given_holds(tmp_path):
+def test_a_log_line_outside_an_audit_has_only_an_explicit_audit_id(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})
@@ -80,7 +80,7 @@ def test_no_audit_no_id_and_an_id_that_is_given_holds(tmp_path):
     assert second.endswith("[-] [audit ffff] audit done")
 
 
-def test_the_id_ends_with_the_block_and_stays_in_its_thread(tmp_path):
+def test_the_audit_id_is_limited_to_its_context_block_and_thread(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -90,7 +90,7 @@ def test_the_id_ends_with_the_block_and_stays_in_its_thread(tmp_path):
     assert all("[audit" not in line for line in lines(tmp_path))
 
 
-def test_words_in_the_text_and_percent_signs_in_fields_are_safe(tmp_path):
+def test_a_log_line_formats_named_arguments_and_escapes_fields(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)
@@ -102,7 +102,7 @@ NASTY = "\x1b]0;x\x07\x7f\x9b2J\u2028\u2029\u202e\U000e0041\ud800\x85\r"
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_no_handler_lets_a_control_character_through_wherever_it_stands(tmp_path, capsys, use_json):
+def test_log_handlers_escape_control_characters_everywhere(tmp_path, capsys, use_json):
     setup_logging(configured(tmp_path, f"use_json = {use_json}\nuse_stderr = true\n"))
     with audit_context(f"0b5f{NASTY}"):
         LOG.warning("finding %s", f"of {NASTY}", extra={"subject": NASTY, "names": [NASTY], "bare": f"a{NASTY}"})
@@ -119,14 +119,14 @@ def test_no_handler_lets_a_control_character_through_wherever_it_stands(tmp_path
     assert "\\u202e" in text
 
 
-def test_a_json_line_keeps_what_it_escapes(tmp_path):
+def test_a_json_log_line_preserves_escaped_characters(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     LOG.info("finding appeared", extra={"subject": NASTY})
     (line,) = lines(tmp_path)
     assert json.loads(line)["extra"]["subject"] == NASTY
 
 
-def test_journald_gets_a_traceback_without_control_characters(tmp_path, root_logger):
+def test_the_exception_formatter_escapes_control_characters(tmp_path, root_logger):
     """The journald handler calls the formatter for the exception alone."""
     setup_logging(configured(tmp_path))
     (formatter,) = {handler.formatter for handler in root_logger.handlers}
@@ -134,7 +134,7 @@ def test_journald_gets_a_traceback_without_control_characters(tmp_path, root_log
     assert "".join(told.split("\n")).isprintable()
 
 
-def test_every_handler_shows_the_same_line_once(tmp_path, root_logger):
+def test_every_log_handler_writes_the_same_line_once(tmp_path, root_logger):
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
@@ -145,7 +145,7 @@ def test_every_handler_shows_the_same_line_once(tmp_path, root_logger):
     assert lines(tmp_path)[0].count("[audit 0b5f]") == lines(tmp_path)[0].count("writes=0") == 1
 
 
-def test_debug_is_applied_by_setting_up_again_and_log_files_are_opened_anew(tmp_path, root_logger):
+def test_a_second_setup_logging_applies_debug_and_reopens_log_files(tmp_path, root_logger):
     setup_logging(configured(tmp_path))
     LOG.debug("unseen")
     first = list(root_logger.handlers)
@@ -157,7 +157,7 @@ def test_debug_is_applied_by_setting_up_again_and_log_files_are_opened_anew(tmp_
     assert all(handler.stream is None or handler.stream.closed for handler in first)
 
 
-def test_libraries_stay_quiet_even_with_debug(tmp_path):
+def test_library_debug_records_are_not_logged_even_with_debug(tmp_path):
     setup_logging(configured(tmp_path, "debug = true\n"))
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
@@ -165,7 +165,7 @@ def test_libraries_stay_quiet_even_with_debug(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "warnings"), [("", 0), ("debug = true\n", 2)])
-def test_keystoneauth_does_not_warn_at_each_try_while_keystone_is_away(tmp_path, text, warnings):
+def test_the_keystoneauth_discovery_warning_is_logged_only_with_debug(tmp_path, text, warnings):
     setup_logging(configured(tmp_path, text))
     login = generic.Password("http://127.0.0.1:1", username="nova", password="hunter2", user_domain_name="Default")
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_keystoneauth_does_not_warn_at_each_try_while_keystone_is_away(tmp_path,
     assert sum("Failed to discover" in line for line in lines(tmp_path)) == warnings
 
 
-def test_without_a_file_lines_go_to_stderr_and_never_to_stdout(tmp_path, capsys):
+def test_log_lines_go_to_stderr_without_a_log_file(tmp_path, capsys):
     setup_logging(load_ours(tmp_path, ALONE))
     LOG.info("agent started")
     captured = capsys.readouterr()
@@ -182,7 +182,7 @@ def test_without_a_file_lines_go_to_stderr_and_never_to_stdout(tmp_path, capsys)
     assert "agent started" in captured.err
 
 
-def test_a_command_says_warnings_on_stderr_alone(tmp_path, capsys):
+def test_a_command_logs_only_warnings_and_only_to_stderr(tmp_path, capsys):
     setup_command_logging(configured(tmp_path))
     LOG.info("audit done")
     LOG.warning("careful")
@@ -193,7 +193,7 @@ def test_a_command_says_warnings_on_stderr_alone(tmp_path, capsys):
     assert not (tmp_path / "log").exists()
 
 
-def test_a_command_with_debug_says_everything(tmp_path, capsys):
+def test_a_command_with_debug_logs_debug_records_to_stderr(tmp_path, capsys):
     setup_command_logging(configured(tmp_path, "debug = true\n"))
     LOG.debug("detail")
     assert "detail" in capsys.readouterr().err
@@ -207,7 +207,7 @@ def test_a_command_with_debug_says_everything(tmp_path, capsys):
         "log_config_append = /nowhere/logging.conf\n",
     ],
 )
-def test_logging_that_cannot_be_set_up_is_a_configuration_error_and_the_old_goes_on(tmp_path, root_logger, text):
+def test_a_failed_logging_setup_raises_and_keeps_the_old_handlers(tmp_path, root_logger, text):
     setup_logging(configured(tmp_path))
     before = list(root_logger.handlers)
     bad = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text.replace('DIR', str(tmp_path))}")
@@ -218,7 +218,7 @@ def test_logging_that_cannot_be_set_up_is_a_configuration_error_and_the_old_goes
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_a_logging_file_of_the_operators_is_followed(tmp_path, root_logger):
+def test_the_log_config_append_file_is_applied(tmp_path, root_logger):
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"

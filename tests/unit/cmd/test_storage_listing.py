@@ -13,7 +13,7 @@ from tests.rigs.reports import REPORT
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
-def test_programs_get_every_column_of_every_row() -> None:
+def test_storage_listing_rows_have_every_column() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.columns == COLUMNS
     scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,
@@ -24,7 +24,7 @@ def test_programs_get_every_column_of_every_row() -> None:
     )
 
 
-def test_people_get_gib_and_bytes_and_a_foot_that_adds_up() -> None:
+def test_the_storage_table_shows_gib_bytes_and_a_total_line() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.people_rows == (
         ("vg guests", "foreign\nguests/scratch", "linear volume scratch", "7.500\n8053063680"),
@@ -34,33 +34,33 @@ def test_people_get_gib_and_bytes_and_a_foot_that_adds_up() -> None:
     assert listing.foot == (f"total vg guests: {whole}, explained {whole}, unexplained 0 bytes",)
 
 
-def test_what_is_not_explained_is_said() -> None:
+def test_the_storage_total_line_shows_unexplained_bytes() -> None:
     (foot,) = storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot
     assert foot.endswith("unexplained 1073741824 bytes")
 
 
-def test_of_one_owner() -> None:
+def test_the_storage_listing_filters_rows_by_owner() -> None:
     listing = storage_listing(REPORT, "guests/scratch")
     assert [row[2] for row in listing.rows] == ["guests/scratch"]
     assert listing.foot == ("total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)",)
 
 
-def test_an_owner_of_nothing_is_refused_if_all_was_read() -> None:
+def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 
 
-def test_an_owner_of_nothing_may_be_in_what_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_owner_is_a_warning_while_a_source_is_unread(capsys: pytest.CaptureFixture[str]) -> None:
     assert storage_listing(REPORT, "nobody").rows == ()
     assert "as far as these could be read" in capsys.readouterr().err
 
 
-def test_without_a_store_it_says_so() -> None:
+def test_the_storage_listing_without_a_store_prints_a_note() -> None:
     listing = storage_listing(replace(REPORT, storage=()), None)
     assert (listing.rows, listing.foot) == ((), ("no store could be read, or none is configured",))
 
 
-def test_a_name_cannot_command_the_terminal() -> None:
+def test_the_storage_table_contains_no_escape_characters() -> None:
     nasty = replace(REPORT.storage[0], what="volume \x1b[2J", owner="a\x1b")
     (row,) = storage_listing(replace(REPORT, storage=(nasty,)), None).people_rows
     assert not any("\x1b" in cell for cell in row)

@@ -17,26 +17,26 @@ ELSEWHERE = str(uuid.UUID(int=random.Random(7).getrandbits(128)))
     ["5b1d7c1e-9f0a-4c3d-8a51-0123456789ac", "b51d7c1e-9f0a-4c3d-8a51-0123456789ab"],
     ids=["a digit", "two the wrong way round"],
 )
-def test_a_slip_is_named(typed):
+def test_a_mistyped_uuid_gets_a_suggestion(typed):
     assert mistyped(typed, [ELSEWHERE, A]) == A
 
 
-def test_three_characters_are_another_uuid():
+def test_a_uuid_with_three_wrong_characters_gets_no_suggestion():
     assert mistyped(A[:-3] + "fff", [A]) is None
     assert mistyped(A, []) is None
 
 
-def test_no_uuid_of_chance_is_a_slip():
+def test_a_random_uuid_gets_no_suggestion():
     known = [str(uuid.UUID(int=random.Random(seed).getrandbits(128))) for seed in range(200)]
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 
 
-def test_the_nearest_of_two_slips_is_named():
+def test_the_suggestion_is_the_nearest_of_two_similar_uuids():
     one_off, two_off = A[:-1] + "c", A[:-2] + "cc"
     assert mistyped(A, [two_off, one_off]) == one_off
 
 
-def test_the_usual_cause_is_said_and_what_a_forbidden_one_changes():
+def test_the_unknown_aggregate_message_names_cause_and_similar_uuid():
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (

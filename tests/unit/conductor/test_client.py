@@ -81,7 +81,7 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_what_is_asked_is_what_nova_compute_would_ask(monkeypatch):
+def test_the_client_sends_the_rpc_arguments_of_nova_compute(monkeypatch):
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")
@@ -92,7 +92,7 @@ def test_what_is_asked_is_what_nova_compute_would_ask(monkeypatch):
     assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
 
 
-def test_a_newer_major_version_is_taken_back(monkeypatch):
+def test_the_client_requests_a_backport_of_a_newer_major_version(monkeypatch):
     endpoint = Conductor(of_version("3.0"), of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client) == of_version("2.8")
@@ -100,7 +100,7 @@ def test_a_newer_major_version_is_taken_back(monkeypatch):
     assert endpoint.asked[1] == ("backport", of_version("3.0"), dict(MANIFEST))
 
 
-def test_a_version_that_stays_another_is_inconsistent_with_both_names(monkeypatch):
+def test_the_client_raises_if_a_backport_has_another_major_version(monkeypatch):
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
         pytest.raises(SourceInconsistent, match=r"Instance 3\.1, and this agent reads 2\.8"),
@@ -111,7 +111,7 @@ def test_a_version_that_stays_another_is_inconsistent_with_both_names(monkeypatc
 @pytest.mark.parametrize(
     ("raised", "kind"), [(ValueError("no good"), "ValueError"), (KeyError("cur"), "KeyError"), (OSError(5), "OSError")]
 )
-def test_an_exception_of_python_s_own_over_there_is_not_one_here(monkeypatch, raised, kind):
+def test_a_remote_builtin_exception_is_raised_as_remote_failure(monkeypatch, raised, kind):
     with serving(Conductor(raised), monkeypatch) as client, pytest.raises(RemoteFailure) as caught:
         ask(client)
 
@@ -120,7 +120,7 @@ def test_an_exception_of_python_s_own_over_there_is_not_one_here(monkeypatch, ra
     assert "Traceback" not in str(caught.value)
 
 
-def test_an_action_that_answers_with_no_pair_is_inconsistent(monkeypatch):
+def test_object_action_raises_if_the_response_is_not_a_pair(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):
@@ -128,12 +128,12 @@ def test_an_action_that_answers_with_no_pair_is_inconsistent(monkeypatch):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_an_action_gives_updates_and_result(monkeypatch):
+def test_object_action_returns_updates_and_result(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 
 
-def test_a_context_says_when_without_a_zone():
+def test_the_context_timestamp_has_no_time_zone():
     moment = datetime.datetime(2026, 11, 21, 10, 58, 5, tzinfo=datetime.UTC)
     first, second = context("no", lambda: moment), context("no", lambda: moment)
 

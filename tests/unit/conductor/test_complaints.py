@@ -11,7 +11,7 @@ OPTIONS = BusOptions(url="rabbit://st%40ck:p%40ss-1@192.0.2.1:5672,nova:p%40ss-2
 COMPLAINTS = Complaints(OPTIONS, "conductor")
 
 
-def test_a_refused_login_names_the_user():
+def test_a_refused_login_error_names_the_user():
     error = COMPLAINTS.undelivered(ConnectionError("(0, 0): (403) ACCESS_REFUSED - Login was refused using PLAIN"))
 
     assert "refuses user 'st@ck'" in error.message
@@ -19,7 +19,7 @@ def test_a_refused_login_names_the_user():
 
 
 @pytest.mark.parametrize("secret", ["p@ss-1", "p%40ss-1", "p@ss-2", "p%40ss-2"])
-def test_a_password_in_somebody_else_s_words_is_masked(secret):
+def test_an_error_masks_a_password_in_a_remote_message(secret):
     words = f"cannot connect with {secret} anywhere"
     errors = [
         COMPLAINTS.undelivered(OSError(words)),
@@ -31,14 +31,14 @@ def test_a_password_in_somebody_else_s_words_is_masked(secret):
     assert all(secret not in str(error) and "***" in str(error) for error in errors)
 
 
-def test_long_words_on_several_lines_become_one_short_line():
+def test_a_long_multi_line_message_becomes_a_short_line():
     error = COMPLAINTS.undelivered(OSError("one\n  two\n" + "x" * 5000))
 
     assert "one two xxx" in error.message
     assert len(error.message) < 500
 
 
-def test_an_object_that_conductor_does_not_have_names_object_and_versions():
+def test_an_unsupported_object_error_names_object_and_versions():
     error = COMPLAINTS.remote(
         "IncompatibleObjectVersion",
         "Version 1.6 of MigrationList is not supported, supported version is 1.5",
@@ -51,14 +51,14 @@ def test_an_object_that_conductor_does_not_have_names_object_and_versions():
     assert "upgrade" in error.message
 
 
-def test_other_words_about_versions_still_name_what_was_asked():
+def test_an_unparsed_version_error_names_the_requested_object():
     error = COMPLAINTS.remote("IncompatibleObjectVersion", "no", MANIFEST, {"objname": "MigrationList"})
 
     assert f"MigrationList {MANIFEST['MigrationList']}" in error.message
 
 
 @pytest.mark.parametrize("kind", ["UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"])
-def test_what_conductor_does_not_know_is_its_age(kind):
+def test_an_unsupported_rpc_call_error_reports_a_conductor_too_old(kind):
     error = COMPLAINTS.remote(kind, "Unsupported object type InstanceList", MANIFEST, {})
 
     assert isinstance(error, SourceInconsistent)
@@ -69,7 +69,7 @@ def test_what_conductor_does_not_know_is_its_age(kind):
     ("kind", "is_weather"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_a_database_that_is_away_is_weather_and_a_refusal_is_not(kind, is_weather):
+def test_only_a_database_failure_is_marked_as_transient(kind, is_weather):
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

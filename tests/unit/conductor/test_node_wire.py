@@ -57,7 +57,7 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_a_new_record_says_everything_and_comes_back_as_it_was(record):
+def test_new_node_sends_every_field_and_the_record_round_trips(record):
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -67,7 +67,7 @@ def test_a_new_record_says_everything_and_comes_back_as_it_was(record):
 
 
 @given(records(), records())
-def test_a_change_says_what_differs_and_no_more(stored, other):
+def test_changed_node_sends_only_the_changed_fields(stored, other):
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
@@ -85,7 +85,7 @@ def test_a_change_says_what_differs_and_no_more(stored, other):
 
 
 @given(records())
-def test_every_field_of_the_record_can_be_said(record):
+def test_changed_node_supports_every_field_of_the_record(record):
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 
@@ -93,14 +93,14 @@ def test_every_field_of_the_record_can_be_said(record):
 
 
 @given(records())
-def test_a_deletion_says_whose_it_must_still_be_and_changes_nothing(record):
+def test_known_node_has_id_uuid_and_host_without_changes(record):
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}
     assert primitive["nova_object.changes"] == []
 
 
-def test_hints_of_what_changed_are_no_part_of_the_pools():
+def test_pci_pools_exclude_the_change_hints_of_nova_objects():
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})
@@ -129,12 +129,12 @@ WHOLE = {"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n"}
         ("pci_device_pools", {1, 2}),
     ],
 )
-def test_a_field_that_is_not_nova_s_is_named(name, value):
+def test_an_invalid_compute_node_field_raises_source_inconsistent(name, value):
     with pytest.raises(SourceInconsistent, match="compute node id 1"):
         record_from_fields({**WHOLE, name: value})
 
 
-def test_what_a_row_leaves_null_is_nothing():
+def test_missing_compute_node_fields_get_empty_defaults():
     record = record_from_fields(WHOLE)
 
     assert (record.vcpus, record.stats, record.supported_instances, record.pci_pools) == (0, (), (), None)
@@ -150,6 +150,6 @@ names = st.sampled_from([*WHOLE, "stats", "supported_hv_specs", "pci_device_pool
 
 
 @given(st.dictionaries(names, garbage))
-def test_arbitrary_fields_raise_nothing_else(found):
+def test_random_compute_node_fields_raise_only_source_inconsistent(found):
     with contextlib.suppress(SourceInconsistent):
         record_from_fields({**WHOLE, **found})

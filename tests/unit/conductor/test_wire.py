@@ -31,7 +31,7 @@ ROWS = {
 names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
 
 
-def test_the_example_s_instance_is_read_as_the_database_s_would_be():
+def test_an_instance_object_parses_to_the_expected_instance():
     [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
     instance = instance_from_row(row, ())
 
@@ -54,7 +54,7 @@ def test_the_example_s_instance_is_read_as_the_database_s_would_be():
     assert instance.created_at.isoformat() == "2026-11-21T10:58:05"
 
 
-def test_the_example_s_migration_is_read():
+def test_a_migration_object_parses_to_the_expected_migration():
     [row] = wire.rows(listed("MigrationList", "1.5", MIGRATION), "MigrationList", wire.migration_row)
     migration = migration_from_row(row)
 
@@ -62,7 +62,7 @@ def test_the_example_s_migration_is_read():
     assert (migration.source_host, migration.dest_host) == ("cmp1", "cmp2")
 
 
-def test_the_documents_of_an_instance_are_the_text_that_the_database_has():
+def test_instance_row_stores_flavor_and_numa_as_json_text():
     row = wire.instance_row(INSTANCE["nova_object.data"])
 
     assert json.loads(row["flavor"]) == {"cur": FLAVOR, "old": None, "new": None}
@@ -70,14 +70,14 @@ def test_the_documents_of_an_instance_are_the_text_that_the_database_has():
     assert row["migration_context"] is None
 
 
-def test_an_instance_without_flavor_has_no_extra_row():
+def test_an_instance_object_without_a_flavor_has_a_problem():
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "no flavor" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_an_instance_without_a_field_that_decides_is_unknown(name):
+def test_an_instance_object_without_a_required_field_has_a_problem(name):
     """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
@@ -87,7 +87,7 @@ def test_an_instance_without_a_field_that_decides_is_unknown(name):
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_what_conductor_could_not_read_is_unknown_with_its_words():
+def test_unread_instance_row_keeps_the_error_as_the_problem():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None
@@ -104,20 +104,20 @@ def test_what_conductor_could_not_read_is_unknown_with_its_words():
         (listed("MigrationList", "1.5", INSTANCE), "no Migration"),
     ],
 )
-def test_another_object_than_was_asked_for_is_named(answer, words):
+def test_rows_rejects_an_object_of_another_type(answer, words):
     with pytest.raises(SourceInconsistent, match=words):
         wire.rows(answer, "MigrationList", wire.migration_row)
 
 
 @given(st.sampled_from(sorted(ROWS)), values)
-def test_an_arbitrary_answer_raises_nothing_else(name, answer):
+def test_random_rpc_answers_raise_only_source_inconsistent(name, answer):
     for asked in (name, f"{name}List"):
         with contextlib.suppress(SourceInconsistent):
             wire.rows(answer, asked, ROWS[name])
 
 
 @given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
-def test_arbitrary_fields_raise_nothing_else_and_make_whole_rows(name, objects):
+def test_random_object_fields_yield_complete_rows_or_are_rejected(name, objects):
     answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])
@@ -126,7 +126,7 @@ def test_arbitrary_fields_raise_nothing_else_and_make_whole_rows(name, objects):
         guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
 
 
-def test_a_document_too_deep_is_named():
+def test_instance_row_rejects_a_document_nested_too_deeply():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]

@@ -29,7 +29,7 @@ def problems_of(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in check(loaded_with(tmp_path, text))]
 
 
-def test_the_defaults_are_those_of_the_reference(tmp_path):
+def test_settings_have_the_reference_defaults(tmp_path):
     settings = settings_from(loaded_with(tmp_path, ""))
     assert settings.role is Role.OWNER
     assert settings.takeover is False
@@ -47,7 +47,7 @@ def test_the_defaults_are_those_of_the_reference(tmp_path):
     assert (settings.confirm_audits, settings.full_read_every, settings.consumer_reads) == (2, 10, 20)
 
 
-def test_a_ratio_of_zero_is_unset(tmp_path):
+def test_an_allocation_ratio_of_zero_is_unset(tmp_path):
     settings = settings_from(
         loaded_with(tmp_path, "[DEFAULT]\nram_allocation_ratio = 0.0\ndisk_allocation_ratio=1.5\n")
     )
@@ -58,14 +58,14 @@ def test_a_ratio_of_zero_is_unset(tmp_path):
 @pytest.mark.parametrize(
     ("text", "guests"), [("", None), ("num_intel_tdx_guests = 0", 0), ("num_intel_tdx_guests=8", 8)]
 )
-def test_how_many_guests_with_tdx_is_nova_s_option(tmp_path, text, guests):
+def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
     nova = f"[libvirt]\ncpu_mode = host-passthrough\n{text}\n"
     settings = settings_from(load_beside_nova(tmp_path, "", nova))
     assert (settings.guest_cpu.mode, settings.intel_tdx_guests) == ("host-passthrough", guests)
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
-def test_the_interval_keeps_novas_meaning(tmp_path, written, seconds):
+def test_update_resources_interval_has_the_meaning_of_nova(tmp_path, written, seconds):
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 
@@ -79,7 +79,7 @@ def test_the_interval_keeps_novas_meaning(tmp_path, written, seconds):
         ("connection_uri = test:///default", "test:///default"),
     ],
 )
-def test_the_uri_is_that_of_the_kind_of_guests_unless_set(tmp_path, text, uri):
+def test_the_libvirt_uri_follows_virt_type_unless_set(tmp_path, text, uri):
     assert libvirt_options_from(loaded_with(tmp_path, f"[libvirt]\n{text}\n")).uri == uri
 
 
@@ -93,19 +93,19 @@ def test_the_uri_is_that_of_the_kind_of_guests_unless_set(tmp_path, text, uri):
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_the_group_of_the_guests_is_always_audited(tmp_path, text, groups):
+def test_images_volume_group_is_audited_with_images_type_lvm(tmp_path, text, groups):
     loaded = loaded_with(tmp_path, text)
     assert lvm_options_from(loaded).groups == settings_from(loaded).volume_groups == groups
 
 
 @pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])
-def test_a_name_that_lvm_cannot_have_given_is_refused(tmp_path, name):
+def test_an_invalid_volume_group_name_is_rejected(tmp_path, name):
     (problem,) = problems_of(tmp_path, f"[lvm]\nvolume_groups = good,{name}\n")
     assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a name of a volume group"
 
 
 @pytest.mark.parametrize("name", ["vg-0", "_x", "a+b.c", "x" * 127])
-def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
+def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
     assert problems_of(tmp_path, f"[lvm]\nvolume_groups = {name}\n") == []
 
 
@@ -151,19 +151,19 @@ def test_a_name_that_lvm_allows_is_taken(tmp_path, name):
         ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
     ],
 )
-def test_what_cannot_work_is_refused_with_file_option_and_value(tmp_path, text, problem):
+def test_an_invalid_setting_is_rejected_with_file_option_and_value(tmp_path, text, problem):
     (found,) = check(loaded_with(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
     default = "default" if "event_cap" in problem else path
     assert found == f"{default}: {problem.replace('DIR', path)}"
 
 
-def test_reserved_cpus_may_stand_beside_a_shared_set_under_vcpu_pin_set(tmp_path):
+def test_reserved_host_cpus_are_accepted_with_vcpu_pin_set(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
     assert problems_of(tmp_path, text) == []
 
 
-def test_disks_in_ceph_are_raw(tmp_path):
+def test_images_type_rbd_requires_raw_images(tmp_path):
     assert problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n") == []
     (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n[DEFAULT]\nforce_raw_images = false\n")
     assert problem == (
@@ -172,13 +172,13 @@ def test_disks_in_ceph_are_raw(tmp_path):
     )
 
 
-def test_a_deprecated_option_is_noticed(tmp_path):
+def test_a_deprecated_option_causes_a_notice(tmp_path):
     (notice,) = notices(loaded_with(tmp_path, "[DEFAULT]\nvcpu_pin_set = 0-7\n"))
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] vcpu_pin_set = 0-7: deprecated")
     assert notices(loaded_with(tmp_path, "")) == ()
 
 
-def test_all_problems_are_told_at_once(tmp_path):
+def test_every_configuration_problem_is_reported_at_once(tmp_path):
     text = (
         "[DEFAULT]\ninstances_path = x\n[agent]\nrun_dir = x\n[libvirt]\nimages_type = lvm\n[lvm]\nvolume_groups = -\n"
     )
@@ -189,7 +189,7 @@ def test_all_problems_are_told_at_once(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_every_kind_of_refusal_is_in_the_one_list(tmp_path):
+def test_check_reports_the_problems_of_every_settings_reader(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0
@@ -243,7 +243,7 @@ def unread_beside(tmp_path, text):
     return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
 
 
-def test_a_value_that_cannot_be_parsed_hides_no_other_problem(tmp_path):
+def test_an_unparsable_value_does_not_hide_other_problems(tmp_path):
     text = (
         "[pci]\nreport_in_placement = maybe\n[compute]\ncpu_shared_set = 3-1\n[lvm]\nvolume_groups = -\n"
         "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = root\nfoo = 1\n"
@@ -258,13 +258,13 @@ def test_a_value_that_cannot_be_parsed_hides_no_other_problem(tmp_path):
     ]
 
 
-def test_nothing_is_said_of_what_rests_on_a_value_that_cannot_be_parsed(tmp_path):
+def test_checks_that_depend_on_an_unparsable_value_are_skipped(tmp_path):
     # With the default instead, the ratio would be unset, which the agent refuses with file-backed memory.
     text = "[DEFAULT]\nram_allocation_ratio = one\n[libvirt]\nfile_backed_memory = 4096\n"
     assert unread_beside(tmp_path, text) == ["[DEFAULT] ram_allocation_ratio = one: must be a number, at least 0.0"]
 
 
-def test_a_value_of_nova_s_that_cannot_be_parsed_is_named_with_nova_s_file(tmp_path):
+def test_an_unparsable_nova_conf_value_is_reported_with_its_file(tmp_path):
     nova = write(tmp_path, "nova.conf", "[DEFAULT]\nreserved_host_memory_mb = much\n")
     text = ALONE.replace("nova_conf =", f"nova_conf = {nova}") + "[lvm]\nvolume_groups = -\n"
     first, second = check(survey([write(tmp_path, "stocktake.conf", text)]))
@@ -272,13 +272,13 @@ def test_a_value_of_nova_s_that_cannot_be_parsed_is_named_with_nova_s_file(tmp_p
     assert second.startswith(f"{tmp_path}/stocktake.conf: [lvm] volume_groups = -: ")
 
 
-def test_notices_are_given_beside_a_value_that_cannot_be_parsed(tmp_path):
+def test_notices_are_returned_despite_an_unparsable_value(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_memory_mb = x\n[libvirt]\nfile_backed_memory = 1\n"
     (notice,) = notices(survey([write(tmp_path, "stocktake.conf", ALONE + text)]))
     assert "deprecated" in notice
 
 
-def test_no_configuration_at_all_says_what_to_set(tmp_path, monkeypatch):
+def test_a_missing_configuration_reports_the_required_options(tmp_path, monkeypatch):
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
     monkeypatch.setattr("agent.config.options.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
@@ -301,7 +301,7 @@ def _without_nova(opt):
     return cfg.ListOpt("nova_conf", default=[]) if opt.dest == "nova_conf" else opt
 
 
-def test_a_plugins_required_option_is_asked_for(tmp_path):
+def test_a_missing_required_auth_plugin_option_is_reported(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password")
     (problem,) = check(load_ours(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
@@ -329,7 +329,7 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_the_state_source_is_chosen_by_the_rule(tmp_path, ours, nova, taken):
+def test_both_configuration_files_select_the_state_source(tmp_path, ours, nova, taken):
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken
     assert "hunter2" not in repr(options)
@@ -346,7 +346,7 @@ def test_the_state_source_is_chosen_by_the_rule(tmp_path, ours, nova, taken):
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )
-def test_a_state_source_that_cannot_be_is_refused(tmp_path, ours, nova, said):
+def test_a_state_source_without_its_connection_is_rejected(tmp_path, ours, nova, said):
     with pytest.raises(ConfigError) as caught:
         state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert said in str(caught.value)

@@ -40,14 +40,14 @@ def expected(cell):
 
 @pytest.mark.parametrize("moment", [START, RELOAD])
 @pytest.mark.parametrize("file", [OURS, NOVAS])
-def test_every_option_left_empty_is_a_note_or_exit_78_and_never_a_traceback(tmp_path, file, moment):
+def test_every_empty_option_has_the_expected_outcome(tmp_path, file, moment):
     table = cells_of_one_file(tmp_path, file, moment)
     assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
     assert len(table) > 100
     assert [cell for cell in table if cell.outcome != expected(cell)] == []
 
 
-def test_a_note_names_file_and_option(tmp_path):
+def test_the_note_for_an_empty_option_names_file_and_option(tmp_path):
     for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (
@@ -58,11 +58,11 @@ def test_a_note_names_file_and_option(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", KINDS, ids=".".join)
-def test_blanks_quotes_and_a_comment_below_are_empty_too(tmp_path, key, way):
+def test_blanks_quotes_or_a_comment_below_count_as_empty(tmp_path, key, way):
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 
-def test_a_comment_behind_the_equals_sign_is_the_value_and_the_line_says_so(tmp_path):
+def test_a_comment_after_the_equals_sign_is_read_as_the_value(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
     with pytest.raises(ConfigError) as caught:
         load_checked([path])
@@ -75,7 +75,7 @@ def test_a_comment_behind_the_equals_sign_is_the_value_and_the_line_says_so(tmp_
     assert f"{path}: {end}" in told
 
 
-def test_the_table_has_every_option_that_the_sample_shows_and_every_one_taken_from_nova_conf(tmp_path):
+def test_the_option_table_contains_every_loaded_option(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -83,7 +83,7 @@ def test_the_table_has_every_option_that_the_sample_shows_and_every_one_taken_fr
     assert taken <= set(options_of(NOVAS))
 
 
-def test_an_empty_line_leaves_what_an_earlier_file_or_nova_conf_says(tmp_path):
+def test_an_empty_line_keeps_the_value_of_an_earlier_file(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[agent]\nconfirm_audits = 5\n")
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
@@ -94,32 +94,32 @@ def test_an_empty_line_leaves_what_an_earlier_file_or_nova_conf_says(tmp_path):
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")
 
 
-def test_an_empty_line_above_or_below_in_the_same_file_changes_nothing(tmp_path):
+def test_an_empty_line_keeps_the_value_in_the_same_file(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits =\nconfirm_audits = 4\nconfirm_audits =\n")
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_an_old_name_left_empty_does_not_hide_the_new_one(tmp_path):
+def test_an_empty_deprecated_name_does_not_hide_the_new_name(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
     assert reversed_names.listed("libvirt", "cpu_models") == ("Nehalem",)
 
 
-def test_an_auth_type_left_empty_in_ours_leaves_nova_s(tmp_path):
+def test_an_empty_auth_type_keeps_the_value_of_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n[placement]\nauth_type =\npassword =\n")
     assert check(loaded) == ()
     assert loaded.value("placement", "auth_type") == "password"
     assert loaded.value("placement", "password") == "pla$cement"
 
 
-def test_an_unknown_option_left_empty_is_still_unknown(tmp_path):
+def test_an_empty_unknown_option_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nrol =\n")
     with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest is role"):
         load_checked([path])
 
 
-def test_an_empty_item_of_a_list_of_numbers_is_no_item(tmp_path):
+def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[neutron_tunnel]\nnuma_nodes = 0,,1,\n")
     assert settings_from(loaded).networks.tunnel == (0, 1)
 
@@ -132,7 +132,7 @@ def test_an_empty_item_of_a_list_of_numbers_is_no_item(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_where_empty_means_none_it_is_none_without_a_note(tmp_path, text, read):
+def test_an_option_whose_empty_value_means_none_causes_no_note(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

@@ -14,7 +14,7 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_values_have_their_file_as_origin_and_the_rest_is_default(tmp_path):
+def test_values_have_their_file_or_default_as_origin(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -22,18 +22,18 @@ def test_values_have_their_file_as_origin_and_the_rest_is_default(tmp_path):
     assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
 
 
-def test_host_is_the_machines_name_unless_set(tmp_path):
+def test_host_defaults_to_the_machines_name(tmp_path):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
 
-def test_my_ip_is_an_address_of_this_machine_unless_set(tmp_path):
+def test_my_ip_defaults_to_an_ipv4_address_or_none(tmp_path):
     found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
     assert found is None or ipaddress.ip_address(found).version == 4
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
 
 
-def test_values_that_may_be_given_several_times_add_up_over_files(tmp_path):
+def test_multi_valued_options_add_up_over_files(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nreserved_huge_pages = one\nreserved_huge_pages = two\n")
     second = write(tmp_path, "b.conf", "[DEFAULT]\nreserved_huge_pages = three\nreserved_huge_pages =\n")
     loaded = load([first, second])
@@ -42,7 +42,7 @@ def test_values_that_may_be_given_several_times_add_up_over_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_files_win_and_a_folder_comes_after_the_files(tmp_path):
+def test_later_files_override_and_folders_override_files(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -57,44 +57,44 @@ def test_later_files_win_and_a_folder_comes_after_the_files(tmp_path):
     assert loaded.value("lvm", "deadline") == 1.0
 
 
-def test_groups_match_in_any_case_as_in_oslo_config(tmp_path):
+def test_a_group_name_matches_in_another_case(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[Libvirt]\nvirt_type = lxc\n")
     assert loaded.value("libvirt", "virt_type") == "lxc"
     assert loaded.origin("libvirt", "virt_type") == str(tmp_path / "stocktake.conf")
 
 
-def test_the_environment_is_no_source(tmp_path, monkeypatch):
+def test_environment_variables_are_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("OS_DEFAULT__HOST", "from-environment")
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
 
 
-def test_a_named_file_that_is_missing_is_named(tmp_path):
+def test_a_missing_config_file_or_folder_is_reported(tmp_path):
     path = str(tmp_path / "nowhere.conf")
     assert problems_of([path]) == (f"{path}: there is no such file",)
     assert problems_of([], [path]) == (f"{path}: there is no such folder",)
 
 
-def test_a_line_that_cannot_be_parsed_is_named_and_not_shown(tmp_path):
+def test_an_unparsable_line_is_reported_without_its_text(tmp_path):
     path = write(tmp_path, "bad.conf", "[placement]\npassword hunter2\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: line 2 cannot be parsed")
     assert "hunter2" not in problem
 
 
-def test_bytes_that_are_no_text_are_named(tmp_path):
+def test_a_config_file_that_is_not_utf8_is_rejected(tmp_path):
     path = tmp_path / "bad.conf"
     path.write_bytes(b"[agent]\nrole = \xff\xfe\n")
     (problem,) = problems_of([str(path)])
     assert problem.startswith(f"{path}: not UTF-8 text")
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
+def test_an_unreadable_config_file_is_reported(tmp_path):
     path = tmp_path / "folder.conf"
     path.mkdir()
     assert problems_of([str(path)]) == (f"{path}: cannot be read: Is a directory",)
 
 
-def test_every_malformed_value_is_reported_at_once_with_file_option_and_value(tmp_path):
+def test_every_malformed_value_is_reported_at_once(tmp_path):
     path = write(
         tmp_path,
         "stocktake.conf",
@@ -121,14 +121,14 @@ def test_a_malformed_secret_is_masked(tmp_path):
     assert problems_of([path]) == (f"{path}: [state] connection = ***: not a valid value",)
 
 
-def test_an_auth_plugin_that_does_not_exist_is_named(tmp_path):
+def test_an_unknown_auth_plugin_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", "[agent]\nnova_conf=\n[placement]\nauth_type = noauth\nusername = me\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: [placement] auth_type = noauth: no such auth plugin; installed plugins: ")
     assert "admin_token" in problem
 
 
-def test_the_auth_section_brings_the_plugins_options(tmp_path):
+def test_auth_section_registers_the_options_of_its_plugin(tmp_path):
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"
@@ -154,7 +154,7 @@ def test_the_auth_section_brings_the_plugins_options(tmp_path):
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],
 )
-def test_what_nobody_reads_is_named_with_the_nearest_name(tmp_path, text, said):
+def test_an_unknown_option_or_group_is_rejected_with_a_hint(tmp_path, text, said):
     alone = ALONE.replace("auth_type = none", "auth_type = password\nauth_url = http://k")
     path = write(tmp_path, "stocktake.conf", alone + text)
     (problem,) = problems_of([path])
@@ -162,13 +162,13 @@ def test_what_nobody_reads_is_named_with_the_nearest_name(tmp_path, text, said):
     assert said in problem
 
 
-def test_an_empty_unknown_group_is_named_too(tmp_path):
+def test_an_empty_unknown_group_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[heall]\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_rows_show_every_value_and_no_secret(tmp_path):
+def test_rows_show_every_value_and_mask_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -181,7 +181,7 @@ def test_rows_show_every_value_and_no_secret(tmp_path):
     assert "hunter2" not in str(loaded.rows()) + repr(loaded)
 
 
-def test_a_url_that_cannot_be_read_is_quoted_without_its_password(tmp_path):
+def test_an_invalid_url_is_reported_without_its_password(tmp_path):
     text = ALONE.replace(
         "endpoint_override = http://127.0.0.1:8778", "endpoint_override = http://joe:hunter2@$nothing/x"
     )
@@ -190,7 +190,7 @@ def test_a_url_that_cannot_be_read_is_quoted_without_its_password(tmp_path):
     assert "hunter2" not in problem
 
 
-def test_no_global_configuration_is_touched(tmp_path):
+def test_load_does_not_change_the_global_oslo_configuration(tmp_path):
     from oslo_config import cfg
 
     before = set(cfg.CONF)
@@ -198,7 +198,7 @@ def test_no_global_configuration_is_touched(tmp_path):
     assert set(cfg.CONF) == before
 
 
-def test_a_loaded_configuration_makes_a_client_with_bounded_calls(tmp_path):
+def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
     from agent.placement.http.access import client_from_conf
 
     loaded = load_ours(tmp_path, ALONE)
@@ -207,6 +207,6 @@ def test_a_loaded_configuration_makes_a_client_with_bounded_calls(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_who_looks_for_the_lock_is_told_where_it_is(tmp_path):
+def test_the_lock_path_error_names_the_folder_of_the_write_lock(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith("unknown option [DEFAULT] lock_path: the write lock is the file lock in [agent] state_dir")

@@ -10,7 +10,7 @@ from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, wr
 ASKED = "[state]\nsource = none\n"
 
 
-def test_on_a_compute_host_ours_is_almost_empty(tmp_path):
+def test_nova_conf_supplies_the_settings_of_a_compute_host(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     settings = settings_from(loaded)
     assert check(loaded) == ()
@@ -25,7 +25,7 @@ def test_on_a_compute_host_ours_is_almost_empty(tmp_path):
     assert loaded.origin("placement", "auth_url") == str(tmp_path / "nova.conf")
 
 
-def test_ours_wins_option_by_option(tmp_path):
+def test_the_agents_file_overrides_single_options_of_nova_conf(tmp_path):
     loaded = load_beside_nova(
         tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n[placement]\nusername = stocktake\n"
     )
@@ -38,14 +38,14 @@ def test_ours_wins_option_by_option(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value"), [("debug", False), ("log_file", None), ("graceful_shutdown_timeout", 60), ("use_json", False)]
 )
-def test_what_is_about_novas_own_service_is_never_taken(tmp_path, option, value):
+def test_service_options_in_nova_conf_are_ignored(tmp_path, option, value):
     nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\nuse_json = true\n")
     loaded = load_beside_nova(tmp_path, ASKED, nova)
     assert loaded.value("DEFAULT", option) == value
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_groups_of_our_own_are_never_taken(tmp_path):
+def test_agent_groups_in_nova_conf_are_ignored(tmp_path):
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -56,7 +56,7 @@ def test_groups_of_our_own_are_never_taken(tmp_path):
     assert loaded.value("state", "source") == "none"
 
 
-def test_instances_path_follows_novas_state_path(tmp_path):
+def test_instances_path_defaults_to_a_folder_of_novas_state_path(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert loaded.origin("DEFAULT", "instances_path") == str(tmp_path / "nova.conf")
@@ -68,7 +68,7 @@ def test_instances_path_follows_novas_state_path(tmp_path):
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_references_to_options_that_are_not_ours_hold(tmp_path):
+def test_references_to_options_unknown_to_the_agent_are_resolved(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -81,18 +81,18 @@ def test_references_to_options_that_are_not_ours_hold(tmp_path):
     ("written", "meant"),
     [("pla$$cement", "pla$cement"), (r"pla\$cement", "pla$cement"), ("$$host", "$host"), ("a%sb", "a%sb")],
 )
-def test_a_password_with_a_dollar_survives(tmp_path, written, meant):
+def test_an_escaped_dollar_sign_in_a_password_is_unescaped(tmp_path, written, meant):
     nova = NOVA_CONF.replace("pla$$cement", written)
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
 
 
-def test_a_literal_backslash_before_a_dollar_survives(tmp_path):
+def test_a_backslash_before_an_escaped_dollar_sign_is_kept(tmp_path):
     # In a file \\$ is a backslash and an escaped dollar.
     nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_a_reference_that_leads_nowhere_is_named(tmp_path):
+def test_an_unresolvable_reference_is_reported_with_its_file(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -100,7 +100,7 @@ def test_a_reference_that_leads_nowhere_is_named(tmp_path):
     assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
 
 
-def test_a_malformed_value_of_nova_is_named_with_novas_file(tmp_path):
+def test_a_malformed_nova_conf_value_is_reported_with_its_file(tmp_path):
     nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -110,7 +110,7 @@ def test_a_malformed_value_of_nova_is_named_with_novas_file(tmp_path):
     assert loaded.value("DEFAULT", "reserved_host_memory_mb") == 1
 
 
-def test_several_files_of_nova_later_ones_win(tmp_path):
+def test_a_later_nova_conf_file_overrides_an_earlier_file(tmp_path):
     # Debian puts nova-compute's own options into a second file.
     first = write(tmp_path, "nova.conf", NOVA_CONF)
     second = write(tmp_path, "nova-compute.conf", "[libvirt]\nvirt_type = lxc\n")
@@ -120,14 +120,14 @@ def test_several_files_of_nova_later_ones_win(tmp_path):
     assert loaded.nova_files == (first, second)
 
 
-def test_a_nova_conf_that_is_named_must_exist(tmp_path):
+def test_a_missing_nova_conf_file_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", f"[agent]\nnova_conf = {tmp_path}/absent.conf\n")
     with pytest.raises(ConfigError) as caught:
         load([path])
     assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
 
 
-def test_identity_is_looked_for_where_the_files_lie(tmp_path):
+def test_identity_paths_are_the_folders_of_the_configuration_files(tmp_path):
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)

@@ -16,13 +16,13 @@ def settings_of(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_what_nova_compute_took_is_taken(tmp_path, name):
+def test_every_recorded_nova_conf_is_accepted(tmp_path, name):
     settings = settings_of(tmp_path, name)
     assert settings.host == "cmp1.example.org"
     assert settings.instances_path == "/var/lib/nova/instances"
 
 
-def test_recorded_options_arrive(tmp_path):
+def test_recorded_nova_conf_options_reach_the_settings(tmp_path):
     assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
     assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
     assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"

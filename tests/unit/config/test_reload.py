@@ -6,7 +6,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_ours, write
 
 
-def test_mutable_options_change_and_the_others_keep_what_runs(tmp_path):
+def test_reload_applies_mutable_options_and_keeps_the_others(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\nhost = a\n")
     write(tmp_path, "stocktake.conf", ALONE + "[DEFAULT]\nupdate_resources_interval = 9\nhost = b\ndebug = true\n")
     reloaded = reload(running)
@@ -17,7 +17,7 @@ def test_mutable_options_change_and_the_others_keep_what_runs(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_what_waits_for_a_restart_is_named_at_every_reload_until_the_file_says_the_old_again(tmp_path):
+def test_needs_restart_lists_an_option_until_its_value_is_restored(tmp_path):
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)
@@ -28,7 +28,7 @@ def test_what_waits_for_a_restart_is_named_at_every_reload_until_the_file_says_t
     assert needs_restart(twice, reload(twice)) == ()
 
 
-def test_nothing_changed_needs_nothing(tmp_path):
+def test_an_unchanged_configuration_needs_no_restart(tmp_path):
     running = load_ours(tmp_path, ALONE)
     assert needs_restart(running, reload(running)) == ()
 
@@ -37,7 +37,7 @@ def test_nothing_changed_needs_nothing(tmp_path):
     "bad",
     ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrol = x\n", "[broken\n"],
 )
-def test_a_bad_file_is_refused_and_what_runs_is_untouched(tmp_path, bad):
+def test_reload_rejects_an_invalid_file_and_keeps_the_running_values(tmp_path, bad):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\n")
     before = running.rows()
     write(tmp_path, "stocktake.conf", ALONE + bad)
@@ -46,13 +46,13 @@ def test_a_bad_file_is_refused_and_what_runs_is_untouched(tmp_path, bad):
     assert running.rows() == before
 
 
-def test_a_removed_option_goes_back_to_its_default(tmp_path):
+def test_reload_resets_a_removed_option_to_its_default(tmp_path):
     running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n")
     write(tmp_path, "stocktake.conf", ALONE)
     assert settings_from(reload(running)).confirm_audits == 2
 
 
-def test_the_credentials_that_run_stay_whole_when_the_plugin_changes(tmp_path):
+def test_reload_keeps_all_credentials_if_the_auth_plugin_changes(tmp_path):
     token = ALONE.replace("auth_type = none", "auth_type = admin_token\ntoken = a$$b\nendpoint = http://p")
     running = load_ours(tmp_path, token)
     write(tmp_path, "stocktake.conf", ALONE)
@@ -66,14 +66,14 @@ def test_the_credentials_that_run_stay_whole_when_the_plugin_changes(tmp_path):
     }
 
 
-def test_a_file_that_went_away_is_refused(tmp_path):
+def test_reload_rejects_a_removed_file(tmp_path):
     running = load_ours(tmp_path, ALONE)
     (tmp_path / "stocktake.conf").unlink()
     with pytest.raises(ConfigError, match="there is no such file"):
         reload(running)
 
 
-def test_options_that_belong_together_change_together_or_not_at_all(tmp_path):
+def test_reload_keeps_both_of_two_dependent_options(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)
@@ -81,7 +81,7 @@ def test_options_that_belong_together_change_together_or_not_at_all(tmp_path):
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_origins_after_a_reload_are_those_of_the_values_in_force(tmp_path):
+def test_reload_sets_the_origin_of_each_value_in_force(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)
@@ -89,7 +89,7 @@ def test_origins_after_a_reload_are_those_of_the_values_in_force(tmp_path):
     assert reloaded.origin("agent", "confirm_audits") == path
 
 
-def test_good_files_that_do_not_go_with_what_runs_are_refused(tmp_path):
+def test_reload_rejects_values_that_conflict_with_running_values(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nvirt_type = lxc\n")
     write(
         tmp_path, "stocktake.conf", ALONE + "[libvirt]\nswtpm_enabled = true\nswtpm_user = root\nswtpm_group = root\n"
@@ -98,7 +98,7 @@ def test_good_files_that_do_not_go_with_what_runs_are_refused(tmp_path):
         reload(running)
 
 
-def test_of_values_that_may_be_given_several_times_each_keeps_its_file(tmp_path):
+def test_reload_applies_huge_pages_but_keeps_device_spec_entries(tmp_path):
     pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
     spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
     running = load_ours(tmp_path, ALONE + pages + spec)
@@ -110,7 +110,7 @@ def test_of_values_that_may_be_given_several_times_each_keeps_its_file(tmp_path)
     assert settings_from(reload(running)).reserved_huge_pages == ()
 
 
-def test_files_of_providers_are_read_again(tmp_path):
+def test_reload_reads_the_provider_files_again(tmp_path):
     folder = tmp_path / "providers"
     folder.mkdir()
     running = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")

@@ -25,11 +25,11 @@ LIST = "must be a list with commas between, each"
         (types.String(), None),
     ],
 )  # fmt: skip
-def test_it_is_said_in_an_operators_words(kind, said):
+def test_wanted_returns_a_hint_for_each_option_type(kind, said):
     assert wanted(kind) == said
 
 
-def test_of_every_option_whose_type_can_refuse_a_text_it_is_known():
+def test_every_option_type_that_can_reject_text_has_a_hint():
     # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}

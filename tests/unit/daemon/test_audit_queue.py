@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_is_one_audit_after_it_settles(queue, clock):
+def test_a_burst_of_requests_is_a_single_audit_after_settle_s(queue, clock):
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +106,7 @@ def test_a_burst_is_one_audit_after_it_settles(queue, clock):
     assert queue.take(0) is None
 
 
-def test_a_burst_that_never_settles_waits_for_the_cap_alone(queue, clock):
+def test_a_continuous_burst_is_audited_after_each_cap_s(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,13 +116,13 @@ def test_a_burst_that_never_settles_waits_for_the_cap_alone(queue, clock):
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_waits_for_nothing_and_takes_along_what_waits(queue):
+def test_an_operator_request_is_immediate_and_takes_waiting_reasons(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
 
 
-def test_what_comes_during_an_audit_makes_exactly_one_more(queue, clock):
+def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
     queue.request_now("start-up")
     assert queue.take(0) == ("start-up",)
     for _ in range(100):
@@ -132,7 +132,7 @@ def test_what_comes_during_an_audit_makes_exactly_one_more(queue, clock):
     assert queue.take(0) is None
 
 
-def test_memory_is_bounded_by_kinds_and_reasons_per_kind(queue, clock):
+def test_the_queue_limits_kinds_and_reasons_per_kind(queue, clock):
     for number in range(10_000):
         queue.request(f"domain: {number} {'x' * 1000}")
         queue.request(f"kind{number}: once")
@@ -144,7 +144,7 @@ def test_memory_is_bounded_by_kinds_and_reasons_per_kind(queue, clock):
     assert max(map(len, taken)) <= 250
 
 
-def test_a_new_pace_counts_for_what_waits(queue, clock):
+def test_a_new_pacing_applies_to_waiting_requests(queue, clock):
     queue.request("domain: started")
     queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
     clock.now += 29
@@ -153,7 +153,7 @@ def test_a_new_pace_counts_for_what_waits(queue, clock):
     assert queue.take(0) == ("domain: started",)
 
 
-def test_close_wakes_the_worker_and_ignores_what_comes_later(queue):
+def test_close_wakes_the_worker_and_ignores_later_requests(queue):
     real = AuditQueue(Pacing())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
@@ -167,7 +167,7 @@ def test_close_wakes_the_worker_and_ignores_what_comes_later(queue):
     assert real.waiting == ()
 
 
-def test_producers_of_many_threads_lose_nothing():
+def test_the_queue_keeps_all_reasons_of_concurrent_producers():
     queue = AuditQueue(Pacing(settle_s=0.0, cap_s=0.0))
     taken: set[str] = set()
 
@@ -191,7 +191,7 @@ def test_producers_of_many_threads_lose_nothing():
     assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
 
 
-def test_take_wakes_when_it_is_due_and_not_before():
+def test_take_returns_when_the_request_is_due():
     queue = AuditQueue(Pacing(settle_s=0.1, cap_s=60.0))
     asked_at = time.monotonic()
     queue.request("domain: started")
@@ -199,7 +199,7 @@ def test_take_wakes_when_it_is_due_and_not_before():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_before_a_spread_starts_turn_events_and_the_interval_gather_and_the_turn_hands_them_out(queue, clock):
+def test_hold_collects_requests_until_release(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -210,7 +210,7 @@ def test_before_a_spread_starts_turn_events_and_the_interval_gather_and_the_turn
     assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
 
 
-def test_an_operator_does_not_wait_for_a_spread_start_and_the_others_go_on_waiting(queue, clock):
+def test_an_operator_request_is_immediate_during_hold(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_now("signal: USR1")
@@ -223,7 +223,7 @@ def test_an_operator_does_not_wait_for_a_spread_start_and_the_others_go_on_waiti
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_after_the_turn_all_is_as_without_one(queue, clock):
+def test_the_queue_paces_requests_as_usual_after_release(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_after_the_turn_all_is_as_without_one(queue, clock):
     assert queue.take(0) == ("interval",)
 
 
-def test_a_peer_s_first_request_is_handed_out_at_once_and_those_after_it_as_one(queue, clock):
+def test_the_first_peer_request_is_immediate_and_later_requests_merge(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +246,7 @@ def test_a_peer_s_first_request_is_handed_out_at_once_and_those_after_it_as_one(
     assert queue.take(0) is None
 
 
-def test_a_peer_s_request_goes_along_with_what_something_else_asks_for(queue, clock):
+def test_a_peer_request_joins_the_audit_of_another_request(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -259,7 +259,7 @@ def test_a_peer_s_request_goes_along_with_what_something_else_asks_for(queue, cl
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_shorter_peer_interval_counts_for_what_waits(queue):
+def test_a_shorter_peer_interval_applies_to_waiting_requests(queue):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -267,7 +267,7 @@ def test_a_shorter_peer_interval_counts_for_what_waits(queue):
     assert queue.take(0) == ("rpc",)
 
 
-def test_a_closed_queue_promises_a_peer_nothing(queue):
+def test_request_by_peer_returns_none_on_a_closed_queue(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()
@@ -275,7 +275,7 @@ def test_a_closed_queue_promises_a_peer_nothing(queue):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_law_audits_for_peers_alone_are_an_interval_apart_and_each_peer_is_served_in_time(steps):
+def test_law_peer_audits_keep_their_interval_and_promised_time(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

@@ -18,13 +18,13 @@ def listener(request, tmp_path):
         yield server, address
 
 
-def test_assignments_arrive_as_one_datagram_of_lines(listener):
+def test_send_writes_all_assignments_as_a_single_datagram(listener):
     server, address = listener
     Notifier(address, None).send("READY=1", "STATUS=two\nlines")
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
 
 
-def test_the_variables_are_taken_out_of_the_environment():
+def test_notifier_from_removes_its_variables_from_the_environment():
     environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
     notifier = notifier_from(environment, 7)
     assert notifier == Notifier("@x", 30.0)
@@ -40,10 +40,10 @@ def test_the_variables_are_taken_out_of_the_environment():
         {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
     ],
 )
-def test_no_watchdog_where_systemd_asks_for_none_of_us(environment):
+def test_notifier_from_ignores_an_invalid_or_foreign_watchdog(environment):
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 
-def test_nobody_listening_is_no_error(tmp_path):
+def test_send_ignores_a_missing_listener(tmp_path):
     Notifier(str(tmp_path / "gone"), None).send("READY=1")
     Notifier(None, None).send("READY=1")

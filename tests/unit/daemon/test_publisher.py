@@ -20,7 +20,7 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_report_file_that_cannot_be_written_is_told_once_per_change_and_ends_nothing(caplog):
+def test_a_failed_report_write_is_logged_once_per_change(caplog):
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 
@@ -36,7 +36,7 @@ def test_a_report_file_that_cannot_be_written_is_told_once_per_change_and_ends_n
     assert len(told) == len(problems)
 
 
-def test_the_same_bug_is_told_with_growing_gaps_and_another_at_once(caplog):
+def test_a_repeated_bug_is_logged_at_powers_of_two(caplog):
     desk = ReportDesk(lambda _report: None, lambda _status: None)
 
     def crash(divisor):
@@ -53,6 +53,6 @@ def test_the_same_bug_is_told_with_growing_gaps_and_another_at_once(caplog):
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_the_status_line_says_how_it_went_and_what_is_unread(outcome):
+def test_the_status_line_shows_the_outcome_and_unread_sources(outcome):
     line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
     assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, unread: libvirt"

@@ -27,19 +27,19 @@ def trigger(asked):
 
 
 @given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
-def test_the_first_turn_is_half_an_interval_away_at_least_and_never_two(identity, interval_s, now):
+def test_first_delay_s_is_between_half_and_three_half_intervals(identity, interval_s, now):
     assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
-def test_a_host_keeps_its_turn_across_a_restart(now, later):
+def test_a_host_keeps_its_phase_across_a_restart(now, later):
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
     assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
 
 
 @pytest.mark.parametrize("now", [0, 1_800_000_000])
-def test_a_fleet_that_one_command_started_does_not_ask_in_step(now):
+def test_hosts_started_together_spread_their_first_audits(now):
     """Of 1,000 hosts with an interval of 60 s, 16.7 per second are scheduled on average."""
     turns = [int(now + first_delay_s(host, 60, now)) % 60 for host in HOSTS]
     busiest = max(turns.count(second) for second in range(60))
@@ -47,19 +47,19 @@ def test_a_fleet_that_one_command_started_does_not_ask_in_step(now):
     assert busiest <= 40
 
 
-def test_starts_are_spread_where_that_is_asked_for():
+def test_start_delay_s_spreads_hosts_over_the_splay():
     delays = [start_delay_s(host, 30.0) for host in HOSTS]
     assert all(0 <= delay < 30 for delay in delays)
     assert max(sum(second <= delay < second + 1 for delay in delays) for second in range(30)) <= 65
     assert {start_delay_s(uuid(host), 0.0) for host in HOSTS} == {0.0}
 
 
-def test_a_start_without_splay_asks_before_it_returns(asked):
+def test_start_without_splay_requests_an_audit_before_returning(asked):
     StartTrigger(asked.append, 0.0).start()
     assert asked == ["start-up"]
 
 
-def test_a_start_with_splay_asks_once_and_later(asked):
+def test_start_with_splay_requests_a_single_audit_after_the_delay(asked):
     has_returned, waited = threading.Event(), []
 
     def ask(reason: str) -> None:
@@ -76,7 +76,7 @@ def test_a_start_with_splay_asks_once_and_later(asked):
     assert (asked, waited) == (["start-up"], [True])
 
 
-def test_a_start_that_is_stopped_before_its_turn_never_asks(asked):
+def test_a_stopped_start_trigger_requests_no_audit(asked):
     start = StartTrigger(asked.append, 20.0)
     start.start()
     timer = start._timer
@@ -85,13 +85,13 @@ def test_a_start_that_is_stopped_before_its_turn_never_asks(asked):
     assert (asked, timer.is_alive()) == ([], False)
 
 
-def test_it_asks_again_and_again(trigger, asked):
+def test_the_interval_trigger_requests_audits_repeatedly(trigger, asked):
     trigger.start(0.02)
     until(lambda: len(asked) >= 3, 60, "three requests")
     assert set(asked) == {"interval"}
 
 
-def test_off_asks_nothing_and_a_reload_turns_it_on_and_off(trigger, asked):
+def test_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
     trigger.start(None)
     trigger.replace(0.02)
     until(lambda: len(asked) >= 2, 60, "two requests")
@@ -102,7 +102,7 @@ def test_off_asks_nothing_and_a_reload_turns_it_on_and_off(trigger, asked):
         until(lambda: len(asked) > count, 0.2, "a request after the end")
 
 
-def test_the_same_interval_keeps_its_phase(trigger):
+def test_replace_with_the_same_interval_keeps_the_phase(trigger):
     trigger.start(60)
     call = trigger._call
     trigger.replace(60)
@@ -111,7 +111,7 @@ def test_the_same_interval_keeps_its_phase(trigger):
     assert trigger._call is not call
 
 
-def test_a_request_that_raises_does_not_end_it(asked):
+def test_a_raising_request_does_not_stop_the_interval_trigger(asked):
     def fail(reason: str) -> None:
         asked.append(reason)
         raise RuntimeError(reason)

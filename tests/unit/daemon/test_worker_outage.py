@@ -91,7 +91,7 @@ def of_events(asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [reasons for reasons in asked if any(reason.startswith("libvirt") for reason in reasons)]
 
 
-def test_a_storm_of_events_in_an_outage_is_a_few_audits(living, monkeypatch):
+def test_many_events_in_an_outage_cause_few_audits(living, monkeypatch):
     monkeypatch.setattr(workers, "TAKE_S", 0.01)
     waiting, live = living
     outage = Outage()
@@ -106,7 +106,7 @@ def test_a_storm_of_events_in_an_outage_is_a_few_audits(living, monkeypatch):
     assert len(told) <= 1 + lasted_s / 2, "one that had gathered when it began, one every two seconds"
 
 
-def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_seen_by_all(living, monkeypatch):
+def test_an_operator_request_in_an_outage_is_audited_at_once(living, monkeypatch):
     # Retries come soon; events during the outage would gather for half a minute.
     monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
     monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)
@@ -122,7 +122,7 @@ def test_what_an_operator_asks_for_in_an_outage_is_done_at_once_and_its_end_is_s
     until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
-def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
+def test_the_worker_retries_on_schedule_after_not_before(living):
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)
@@ -137,7 +137,7 @@ def test_after_a_hold_the_retry_comes_by_itself_and_not_before(living):
     assert "retry" in outage.asked[1]
 
 
-def test_the_audit_memory_is_passed_on_after_an_outage(living):
+def test_an_audit_in_an_outage_passes_its_memory_to_the_next_audit(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")
@@ -154,7 +154,7 @@ def test_the_audit_memory_is_passed_on_after_an_outage(living):
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_a_folder_that_is_away_ends_the_worker_only_while_the_identity_is_unknown(identity):
+def test_an_unavailable_folder_ends_only_a_worker_without_identity(identity):
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

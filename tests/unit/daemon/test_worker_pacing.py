@@ -22,13 +22,13 @@ from agent.model.report import AuditReport, Outcome, SourceStatus
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
 
-def test_a_clean_audit_leaves_nothing_open():
+def test_a_clean_audit_clears_the_follow_up():
     assert follow_up(FollowUp(failures=3, looks=2, at=5.0, reason="retry"), 10.0, failed=False, look_again=False) == (
         FollowUp()
     )
 
 
-def test_the_first_look_again_is_at_once_and_the_next_ones_wait_longer():
+def test_look_delay_starts_at_zero_and_grows_to_the_cap():
     delays = [look_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
@@ -37,18 +37,18 @@ def test_the_first_look_again_is_at_once_and_the_next_ones_wait_longer():
 
 
 @given(st.integers(1, 10_000), st.floats(0.5, 1.0))
-def test_a_retry_waits_a_jittered_while_and_never_longer_than_the_cap(failures, chance):
+def test_retry_delay_has_jitter_and_never_exceeds_the_cap(failures, chance):
     delay = retry_delay(failures, lambda _low, _high: chance)
     assert 1.0 <= delay <= RETRY_CAP_S
     assert delay <= 2.0 ** min(failures, 9)
 
 
-def test_retries_of_many_hosts_are_spread():
+def test_retry_delay_varies_between_calls():
     assert len({retry_delay(4) for _ in range(20)}) > 10
 
 
 @given(AUDITS)
-def test_what_failed_or_asked_is_always_looked_at_again(audits):
+def test_a_failed_audit_or_look_again_schedules_a_follow_up(audits):
     state = FollowUp()
     for number, (failed, look_again) in enumerate(audits):
         now = float(number)
@@ -68,7 +68,7 @@ def test_what_failed_or_asked_is_always_looked_at_again(audits):
         ((), "ZeroDivisionError: a bug", True),
     ],
 )
-def test_an_audit_is_worth_retrying_where_anything_was_not_read_or_not_written(ok, error, expected):
+def test_worth_retrying_is_true_for_an_unread_source_or_an_error(ok, error, expected):
     sources = tuple(
         SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
         for number, read in enumerate(ok)
@@ -95,7 +95,7 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 
 
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
-def test_audits_that_events_ask_for_neither_hasten_nor_put_off_the_retry(gaps):
+def test_failed_audits_of_events_do_not_move_the_scheduled_retry(gaps):
     """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
     due = follow_up(FollowUp(failures=5), 0.0, failed=True, look_again=False)
     now, state = 0.0, due
@@ -107,7 +107,7 @@ def test_audits_that_events_ask_for_neither_hasten_nor_put_off_the_retry(gaps):
         assert state == due
 
 
-def test_the_retry_itself_counts_and_its_pauses_grow_to_the_cap():
+def test_retry_pauses_double_up_to_the_cap():
     state, now, pauses = FollowUp(), 0.0, []
     for _ in range(14):
         state = follow_up(state, now, failed=True, look_again=False)
@@ -118,14 +118,14 @@ def test_the_retry_itself_counts_and_its_pauses_grow_to_the_cap():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_nothing_is_tried_before_the_server_said(failed, look_again, hold_s, due_in):
+def test_follow_up_schedules_no_audit_earlier_than_not_before(failed, look_again, hold_s, due_in):
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, look_again=look_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not look_again)
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_while_placement_is_out_reasons_gather_longer_and_longer():
+def test_gathering_time_grows_while_placement_is_unavailable():
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
@@ -143,5 +143,5 @@ def test_while_placement_is_out_reasons_gather_longer_and_longer():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_otherwise_events_are_as_quick_as_ever(report):
+def test_gathering_time_is_unchanged_by_other_failures(report):
     assert gathering(Pacing(), 9, report) == Pacing()

@@ -77,13 +77,13 @@ def running():
     assert publisher.bugs == []
 
 
-def test_one_audit_begins_with_what_the_last_one_left(running):
+def test_an_audit_receives_the_memory_of_the_previous_audit(running):
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0
 
 
-def test_after_a_reload_the_rival_and_the_unknown_traits_are_forgotten(running):
+def test_a_reload_clears_caches_written_provider_and_unknown_traits(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -31,12 +31,12 @@ def miss(reader, gate):
     return str(raised.value)
 
 
-def test_answers_come_back_and_each_call_runs_on_the_one_thread(reader):
+def test_every_call_runs_on_the_same_reader_thread(reader):
     names = {reader.call(lambda: threading.current_thread().name, Deadline.after(60)) for _ in range(3)}
     assert names == {"reader-disk"}
 
 
-def test_an_error_reaches_the_caller_and_is_an_answer(reader, gate):
+def test_an_exception_in_a_call_is_raised_and_resets_misses(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
@@ -52,11 +52,11 @@ def reader_is_free(reader):
         return False
 
 
-def test_a_miss_names_the_source_and_the_time(reader, gate):
+def test_a_timeout_error_names_the_source_and_the_deadline(reader, gate):
     assert miss(reader, gate) == "disk: no answer within 0.02 s"
 
 
-def test_no_second_call_starts_before_the_first_has_returned(reader, gate):
+def test_a_second_call_is_rejected_while_the_first_hangs(reader, gate):
     started = []
     miss(reader, gate)
     with pytest.raises(SourceUnavailable):
@@ -64,7 +64,7 @@ def test_no_second_call_starts_before_the_first_has_returned(reader, gate):
     assert (started, reader.misses) == ([], 2)
 
 
-def test_while_a_call_hangs_each_caller_gets_the_same_words(reader, gate):
+def test_every_timeout_of_a_hung_call_has_the_same_message(reader, gate):
     """A finding is confirmed only if its text is equal in two audits."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
@@ -72,20 +72,20 @@ def test_while_a_call_hangs_each_caller_gets_the_same_words(reader, gate):
     assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
 
 
-def test_a_miss_names_the_whole_time_whatever_is_left_of_it(reader, gate):
+def test_a_timeout_error_names_the_whole_allowed_time(reader, gate):
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)
 
 
-def test_it_works_again_once_the_hanging_call_has_returned(reader, gate):
+def test_the_reader_works_again_after_the_hung_call_returns(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
     assert (reader.call(lambda: 42, Deadline.after(60)), reader.misses) == (42, 0)
 
 
-def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
+def test_a_late_result_is_not_returned_to_the_next_call(reader, gate):
     with pytest.raises(SourceUnavailable):
         reader.call(lambda: gate.wait() and "late", Deadline.after(0.02))
     gate.set()
@@ -93,7 +93,7 @@ def test_a_late_answer_is_not_given_to_the_next_call(reader, gate):
     assert reader.call(lambda: "own", Deadline.after(60)) == "own"
 
 
-def test_a_call_knows_what_its_caller_knew(reader):
+def test_a_call_runs_with_the_context_variables_of_its_caller(reader):
     """The lines that the call logs have the audit's id."""
     audit = contextvars.ContextVar("audit")
     audit.set("a1")
@@ -102,7 +102,7 @@ def test_a_call_knows_what_its_caller_knew(reader):
     assert reader.call(audit.get, Deadline.after(60)) == "a2"
 
 
-def test_stop_ends_the_thread_and_refuses_further_calls(reader):
+def test_stop_ends_the_thread_and_rejects_further_calls(reader):
     thread = reader.call(threading.current_thread, Deadline.after(60))
     assert reader.stop()
     assert not thread.is_alive()
@@ -110,7 +110,7 @@ def test_stop_ends_the_thread_and_refuses_further_calls(reader):
         reader.call(lambda: 1, Deadline.after(60))
 
 
-def test_stop_does_not_wait_for_a_call_that_hangs(reader, gate):
+def test_stop_returns_false_without_waiting_for_a_hung_call(reader, gate):
     miss(reader, gate)
     done = threading.Event()
     ended = []

@@ -8,13 +8,13 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_where_it_is_allowed_it_raises_at_once(number):
+def test_a_signal_in_an_allowed_block_raises_at_once(number):
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number
 
 
-def test_elsewhere_it_waits_for_the_next_place_where_it_is_allowed():
+def test_a_signal_outside_an_allowed_block_is_deferred():
     with Interruptions() as interruptions:
         signal.raise_signal(signal.SIGTERM)
         made = "whole"
@@ -23,7 +23,7 @@ def test_elsewhere_it_waits_for_the_next_place_where_it_is_allowed():
     assert made == "whole"
 
 
-def test_a_second_signal_does_not_cut_the_cleaning_short():
+def test_a_second_signal_does_not_interrupt_the_clean_up():
     cleaned = []
     with Interruptions() as interruptions:
         with pytest.raises(Interrupted), interruptions.allowed():
@@ -40,7 +40,7 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_after_an_inner_block_the_outer_one_still_listens():
+def test_a_signal_after_an_inner_block_interrupts_the_outer_block():
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 
@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
+def test_interruptions_restores_handlers_and_keeps_ignored_signals():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

@@ -50,7 +50,7 @@ def third(answer):
     return stories(seen)[2]
 
 
-def test_it_is_shown_with_the_sentence_of_the_answer():
+def test_story_three_is_shown_with_the_max_unit_refusal_of_why():
     story = told()
     assert story.shown
     assert "stocktake why: max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
@@ -60,10 +60,10 @@ def test_it_is_shown_with_the_sentence_of_the_answer():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_another_reason_does_not_show_it(changes):
+def test_story_three_is_not_shown_for_another_constraint_or_amount(changes):
     assert not told(**changes).shown
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_no_refusal_does_not_show_it(answer):
+def test_story_three_requires_a_refusal_in_the_answer(answer):
     assert not third(answer).shown

@@ -32,7 +32,7 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_it_names_consumer_class_and_both_amounts():
+def test_the_finding_names_consumer_class_and_both_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -43,7 +43,7 @@ def test_it_names_consumer_class_and_both_amounts():
     assert "heal_allocations" in found.remedy
 
 
-def test_one_finding_for_each_class_that_differs():
+def test_each_differing_class_has_its_own_finding():
     world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=2, MEMORY_MB=129))))
     assert {(f.resource_class, f.actual) for f in findings(world, CODE)} == {
         ("DISK_GB", "Placement records nothing"),
@@ -53,7 +53,7 @@ def test_one_finding_for_each_class_that_differs():
     assert len({f.id for f in findings(world, CODE)}) == 3
 
 
-def test_large_amounts_keep_their_digits():
+def test_a_large_amount_is_printed_with_all_digits():
     world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=1, MEMORY_MB=1048577, DISK_GB=1))))
     (found,) = findings(world, CODE)
     assert found.actual == "Placement records 1048577 MiB of MEMORY_MB"
@@ -84,9 +84,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_it_needs_no_libvirt():
+def test_the_finding_is_reported_without_libvirt():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -53,7 +53,7 @@ WORLD = recorded_for(deleted())
     [WORLD, recorded_for(deleted(host=None, node=None))],
     ids=["s46", "s55 deleted while the host was down"],
 )
-def test_it_names_the_consumer_and_all_that_it_holds(world):
+def test_the_finding_names_the_consumer_and_all_its_allocations(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation: instance {I1} (i1) is deleted"
@@ -90,15 +90,15 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_a_clock_that_is_far_ahead_excuses_nobody():
+def test_a_deletion_time_far_in_the_future_does_not_hide_the_leak():
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
-def test_what_it_holds_on_a_child_alone_is_found_there():
+def test_a_leak_on_a_child_provider_alone_is_reported_there():
     child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
     held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
@@ -119,7 +119,7 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_what_it_holds_on_a_sharing_provider_alone_is_found_there():
+def test_a_leak_on_a_sharing_provider_alone_is_reported_there():
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (
@@ -140,7 +140,7 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_other_consumers_of_a_sharing_provider_are_none_of_our_business(nova):
+def test_other_consumers_of_a_sharing_provider_have_no_finding(nova):
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))
@@ -148,7 +148,7 @@ def test_other_consumers_of_a_sharing_provider_are_none_of_our_business(nova):
     assert [f.code for f in about_it if f.rests_on_recorded and f.provider_uuid == uuid("nfs")] == []
 
 
-def test_one_finding_for_each_consumer():
+def test_each_leaked_consumer_has_its_own_finding():
     world = snapshot(
         nova=state(deleted(), instance("i2", deleted=True)),
         placement=view(allocations(I1, VCPU=1), allocations(uuid("i2"), VCPU=1)),

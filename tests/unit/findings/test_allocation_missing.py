@@ -28,7 +28,7 @@ I1 = uuid("i1")
 WORLD = snapshot(**settled_world(placement=view()))
 
 
-def test_it_says_what_should_be_recorded():
+def test_the_finding_names_the_expected_allocation():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"an allocation of 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU for instance {I1} (i1)"
@@ -46,7 +46,7 @@ def test_it_says_what_should_be_recorded():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_another_consumer_s_allocation_does_not_hide_it():
+def test_another_consumers_allocation_does_not_hide_the_finding():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 
@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

@@ -53,7 +53,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("world", "where", "lives_on"), TOLD.values(), ids=TOLD.keys())
-def test_it_says_where_the_instance_is(world, where, lives_on):
+def test_the_finding_names_the_current_location_of_the_instance(world, where, lives_on):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation here: instance {I1} (i1) {where}"
@@ -66,7 +66,7 @@ def test_it_says_where_the_instance_is(world, where, lives_on):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_what_a_confirmed_migration_still_holds():
+def test_an_allocation_of_a_confirmed_migration_is_reported():
     mover = uuid("migration-1")
     world = snapshot(
         nova=state(instance(**AWAY), migrations=(migration(status="confirmed"),)),
@@ -94,11 +94,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_a_migration_that_failed_excuses_nothing():
+def test_a_failed_migration_does_not_hide_the_finding():
     """A migration in error stays for years; it counts for occupancy and hides no leftover."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

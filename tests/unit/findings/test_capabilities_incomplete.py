@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_every_part_its_reason_and_what_stays():
+def test_one_finding_names_each_missing_part_its_reason_and_kept_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "host CPU features missing (CPU model is not known): HW_CPU_X86_* stay as recorded;"
@@ -51,19 +51,19 @@ PARTS = {
 }
 
 
-def test_every_part_is_here():
+def test_the_cases_cover_every_capability_part():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_what_rests_on_each_part(name):
+def test_the_finding_names_the_values_kept_for_each_missing_part(name):
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"{name} missing (because): ")
     assert expected in found.actual
 
 
-def test_the_order_of_the_parts_does_not_make_another_finding():
+def test_the_order_of_missing_parts_does_not_change_the_finding():
     first, second = told(VERSION, FEATURES), told(FEATURES, VERSION)
     assert first == second
 
@@ -82,5 +82,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

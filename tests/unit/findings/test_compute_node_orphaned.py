@@ -17,7 +17,7 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_it_names_the_row_and_what_it_claims(world):
+def test_the_finding_names_the_row_and_its_resources(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "one compute node of host cmp1: cmp1.example.org"
@@ -30,7 +30,7 @@ def test_it_names_the_row_and_what_it_claims(world):
     assert "check that no instance is on it" in found.remedy
 
 
-def test_each_row_has_a_finding_of_its_own():
+def test_each_orphaned_row_has_its_own_finding():
     other = node(3, uuid=uuid("older"), hypervisor_hostname="older.example.org")
     found = findings(snapshot(nova=state(nodes=(node(), OLD, other))), CODE)
     assert {f.provider_uuid for f in found} == {uuid("old"), uuid("older")}
@@ -48,11 +48,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_while_our_own_name_is_not_known_nothing_is_an_orphan():
+def test_no_row_is_an_orphan_while_the_node_name_is_unknown():
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []

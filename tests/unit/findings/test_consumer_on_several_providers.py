@@ -42,7 +42,7 @@ WORLD = recorded(ZOMBIE)
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
-def test_it_names_both_sides(world):
+def test_the_finding_names_the_allocations_on_both_hosts(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"consumer {I1} has allocations of each class in one provider tree only"
@@ -78,19 +78,19 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_remedy_never_takes_away_the_side_where_the_instance_is(nova, there, never):
+def test_the_remedy_keeps_the_allocation_on_the_instances_host(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
     assert (f"stocktake heal --finding {found.id}; " in found.remedy) == (there is THIS_SIDE)
 
 
-def test_every_other_provider_is_named():
+def test_the_finding_names_every_other_provider():
     (found,) = findings(recorded(consumer("i1", here=A, cmp2=A, cmp3=A)), CODE)
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
 
-def test_a_finished_migration_excuses_nobody():
+def test_a_finished_migration_does_not_hide_the_finding():
     nova = state(instance(), migrations=(migration(status="completed"),))
     assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
 
@@ -117,10 +117,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_another_instance_s_migration_excuses_nobody():
+def test_another_instances_migration_does_not_hide_the_finding():
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

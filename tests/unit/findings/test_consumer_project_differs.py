@@ -37,7 +37,7 @@ def booked(name="i1", nova=None, **changes):
 WORLD = booked(project_id="another")
 
 
-def test_it_names_both_owners():
+def test_the_finding_names_both_projects_and_users():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
@@ -49,11 +49,11 @@ def test_it_names_both_owners():
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
-def test_the_user_alone_is_enough():
+def test_a_different_user_alone_is_reported():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_migration_holds_for_its_instance():
+def test_a_migrations_allocation_must_have_its_instances_project():
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)
@@ -75,9 +75,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_it_needs_no_libvirt():
+def test_the_finding_is_reported_without_libvirt():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

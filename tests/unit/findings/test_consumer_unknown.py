@@ -42,7 +42,7 @@ WORLD = snapshot(placement=RECORDED)
 
 
 @pytest.mark.parametrize("consumer_type", [None, "INSTANCE", "MIGRATION"])
-def test_s48_it_names_the_consumer_and_what_it_holds(consumer_type):
+def test_s48_the_finding_names_the_consumer_and_its_allocations(consumer_type):
     (found,) = findings(snapshot(placement=recorded(consumer_type)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == "every consumer is an instance or a migration of this cell"
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

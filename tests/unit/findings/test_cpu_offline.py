@@ -13,7 +13,7 @@ HALF = dataclasses.replace(host(), cpus=tuple(Cpu(id=number, online=number < 2) 
 WORLD = snapshot(libvirt=HALF, placement=view(provider=root(inventory("VCPU", 3, allocation_ratio=4.0))))
 
 
-def test_s77_it_names_the_option_and_the_cpus():
+def test_s77_the_finding_names_the_option_and_the_offline_cpus():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
     assert found.severity is Severity.ERROR
     assert found.expected == "all CPUs of [compute] cpu_shared_set are online"
@@ -21,7 +21,7 @@ def test_s77_it_names_the_option_and_the_cpus():
     assert "chcpu -e 2" in found.remedy
 
 
-def test_s79_a_cpu_that_the_host_does_not_have_is_the_option_s_fault():
+def test_s79_the_remedy_for_an_absent_cpu_is_to_correct_the_option():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
         "it names CPUs that are not on this host: 7 (this host has CPUs 0-1); VCPU and PCPU stay as Placement has them"
@@ -30,7 +30,7 @@ def test_s79_a_cpu_that_the_host_does_not_have_is_the_option_s_fault():
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))
 
 
-def test_one_set_with_both_kinds_is_one_finding():
+def test_offline_and_absent_cpus_of_one_option_are_one_finding():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
     assert (
         "it names CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this host has CPUs 0-3);"
@@ -40,19 +40,19 @@ def test_one_set_with_both_kinds_is_one_finding():
     assert "chcpu -e 2-3)" in found.remedy
 
 
-def test_power_management_brings_no_cpu_that_is_not_there():
+def test_an_absent_cpu_is_reported_despite_power_management():
     (found,) = findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 9), cpu_power_management=True))
     assert dict(found.facts)["absent"] == "9"
     assert "chcpu" not in found.remedy
 
 
-def test_s77_vcpu_stays_and_everything_else_goes_out():
+def test_s77_an_offline_cpu_freezes_only_vcpu_and_pcpu():
     wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
     assert {f.resource_class for f in wanted.frozen} == {"VCPU", "PCPU"}
 
 
-def test_s79_dedicated_cpus_that_are_offline_are_named_each_set_for_itself():
+def test_s79_each_cpu_set_with_an_offline_cpu_has_its_own_finding():
     found = findings(WORLD, CODE, settings(cpu_shared_set=(0, 3), cpu_dedicated_set=(1, 2)))
     assert {(f.subject, dict(f.facts)["offline"]) for f in found} == {
         ("[compute] cpu_dedicated_set", "2"),
@@ -60,10 +60,10 @@ def test_s79_dedicated_cpus_that_are_offline_are_named_each_set_for_itself():
     }
 
 
-def test_s78_with_power_management_dedicated_ones_may_be_offline():
+def test_s78_power_management_allows_offline_dedicated_cpus():
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 
-def test_it_is_silent_where_all_are_online_and_where_libvirt_was_not_read():
+def test_the_finding_is_not_reported_for_online_cpus_or_unread_libvirt():
     assert findings(WORLD, CODE, settings(cpu_shared_set=(0, 1))) == ()
     assert findings(snapshot(lost=("libvirt",)), CODE, settings(cpu_shared_set=(0, 9))) == ()

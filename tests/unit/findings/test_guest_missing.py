@@ -35,7 +35,7 @@ A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
 WORLD = snapshot(nova=state(instance(vm_state="stopped")), placement=view(A_HELD))
 
 
-def test_it_says_what_is_promised_to_whom():
+def test_the_finding_names_the_instance_and_its_promised_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (
@@ -55,7 +55,7 @@ def test_it_says_what_is_promised_to_whom():
     assert f"reboot --hard {found.consumer_uuid}" in found.remedy
 
 
-def test_it_rests_on_two_books_only():
+def test_the_finding_is_reported_without_placement():
     (found,) = findings(without(WORLD, PLACEMENT), CODE)
     assert not found.rests_on_recorded
     assert {claim.source.system for claim in found.evidence} == {"nova"}
@@ -90,5 +90,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

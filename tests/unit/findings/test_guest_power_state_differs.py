@@ -48,11 +48,11 @@ def world(vm_state, power, **changes):
 
 @pytest.mark.parametrize("power", DomainState)
 @pytest.mark.parametrize("vm_state", TOLD)
-def test_the_pairs_of_the_reference(vm_state, power):
+def test_the_finding_is_reported_for_the_state_pairs_of_novas_power_sync(vm_state, power):
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 
-def test_it_names_both():
+def test_the_finding_names_vm_state_and_domain_state():
     (found,) = findings(world("active", S.SHUTOFF, power_state=1), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"a guest that fits instance {I1} (i1), which is active"
@@ -87,9 +87,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_it_needs_no_placement():
+def test_the_finding_is_reported_without_placement():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1

@@ -39,7 +39,7 @@ def deleted(**changes):
 WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 
 
-def test_it_says_whether_it_runs_and_what_it_holds():
+def test_the_finding_names_the_domain_state_and_the_held_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest: instance {I1} (i1) is deleted"
@@ -53,23 +53,23 @@ def test_it_says_whether_it_runs_and_what_it_holds():
     assert f"virsh dominfo {I1}" in found.remedy
 
 
-def test_one_that_is_off_is_told_too():
+def test_a_shut_off_guest_is_reported_too():
     (found,) = findings(snapshot(nova=deleted(), libvirt=host(domain(state=DomainState.SHUTOFF))), CODE)
     assert "still defined and shutoff" in found.actual
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_what_is_done_about_strangers_is_no_matter(policy):
+def test_the_unknown_guests_option_does_not_affect_the_finding(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_its_allocation_does_not_hide_it():
+def test_the_finding_replaces_allocation_leaked_for_an_existing_guest():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
 
 
-def test_placement_is_not_needed():
+def test_the_finding_is_reported_without_placement():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

@@ -40,7 +40,7 @@ def with_guest(guest, *, nova=None):
 WORLD = with_guest(LARGER)
 
 
-def test_it_names_both_sizes():
+def test_the_finding_names_flavor_size_and_domain_size():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"1 VCPU, 128 MiB of MEMORY_MB for instance {I1} (i1), as its flavor A says"
@@ -56,17 +56,17 @@ def test_it_names_both_sizes():
     assert f"reboot --hard {I1}" in found.remedy
 
 
-def test_only_what_differs_is_told():
+def test_the_finding_names_only_the_differing_class():
     (found,) = findings(with_guest(domain(memory_mib=64)), CODE)
     assert found.actual == "domain i1 was defined with 64 MiB of MEMORY_MB"
 
 
-def test_the_maximum_counts_though_fewer_are_plugged_in():
+def test_the_maximum_vcpus_count_when_fewer_are_plugged_in():
     (found,) = findings(with_guest(domain(vcpus=1, maximum_vcpus=4)), CODE)
     assert found.actual == "domain i1 was defined with 4 VCPU"
 
 
-def test_it_rests_on_two_books_only():
+def test_the_finding_is_reported_without_placement():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -104,5 +104,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

@@ -37,7 +37,7 @@ STRANGER = domain("stranger", vcpus=2, memory_mib=300)
 WORLD = snapshot(libvirt=host(STRANGER))
 
 
-def test_it_says_what_the_guest_holds():
+def test_the_finding_names_the_amounts_that_the_guest_holds():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, S, None)
     assert found.expected == "every guest of this host is an instance of the cloud"
@@ -68,7 +68,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_it_is_told(world):
+def test_an_unknown_guest_is_reported(world):
     assert [f.consumer_uuid for f in findings(world, CODE)] == [S]
 
 
@@ -81,13 +81,13 @@ def test_it_is_told(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_policy_decides_who_hears_of_it(policy, told, reserved):
+def test_the_unknown_guests_option_decides_finding_and_reserve(policy, told, reserved):
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_a_guest_that_placement_counts_is_not_reserved_a_second_time():
+def test_an_amount_that_placement_counts_is_not_reserved_again():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]
@@ -121,5 +121,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

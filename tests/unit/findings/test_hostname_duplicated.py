@@ -16,7 +16,7 @@ def world_of(*rows):
     return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_it_names_the_other_host_and_nothing_is_written():
+def test_the_finding_names_the_other_host_and_stops_every_write():
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
@@ -25,7 +25,7 @@ def test_it_names_the_other_host_and_nothing_is_written():
     assert decided(world).plan.is_empty
 
 
-def test_the_other_host_s_row_is_no_orphan_and_no_change_of_ours():
+def test_the_other_hosts_row_is_neither_orphan_nor_identity_change():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}
@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

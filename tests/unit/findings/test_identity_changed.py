@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world, actual, held):
+def test_s92_the_finding_names_the_conflict_and_a_wrong_name_stops_writes(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -53,7 +53,7 @@ def test_s92_it_names_the_contradiction_and_a_wrong_name_stops_every_write(world
     assert (plan.writes == ()) is bool(held)
 
 
-def test_s61_a_row_of_our_uuid_of_another_host_is_a_clone_or_a_moved_host_and_stops_every_write():
+def test_s61_a_row_with_this_uuid_on_another_host_stops_every_write():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_cloud_that_knows_nothing_of_a_host_with_guests_of_nova_s_is_not_believed(known):
+def test_missing_rows_of_a_host_with_nova_guests_stop_every_write(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_others_are_believed(world):
+def test_a_plausible_lack_of_rows_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
@@ -101,11 +101,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_name_that_changes_while_we_run_is_told_and_the_old_one_kept():
+def test_s92_a_node_name_changed_at_runtime_is_reported_and_not_used():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"it reports new-name now; the agent keeps {NODE} until it restarts"

@@ -64,7 +64,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("read", "whereabouts"), TOLD.values(), ids=TOLD.keys())
-def test_it_names_the_instance_and_the_exact_size(read, whereabouts):
+def test_the_finding_names_the_instance_and_the_exact_size(read, whereabouts):
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
@@ -75,7 +75,7 @@ def test_it_names_the_instance_and_the_exact_size(read, whereabouts):
     assert "backing file" in found.remedy
 
 
-def test_it_changes_nothing_in_placement():
+def test_a_leftover_folder_is_not_added_to_reserved():
     assert reserves(decided(world()))["DISK_GB"] == 0
 
 
@@ -99,10 +99,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(read):
+def test_the_finding_is_not_reported(read):
     assert findings(read, CODE) == ()
 
 
-def test_it_is_silent_while_the_folder_was_not_read():
+def test_the_finding_is_not_reported_for_an_unread_folder():
     read = world()
     assert findings(dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES))), CODE) == ()

@@ -13,7 +13,7 @@ from tests.rigs.nested import AT_06, AT_07, CARDS, GPU_06, card, mdev_type, mdev
 CODE = "mdev-type-unknown"
 
 
-def test_the_type_and_those_that_there_are_are_named():
+def test_the_finding_names_the_type_and_the_offered_types():
     chosen = settings(mdev_types=(mdev_type("nvidia-11"), mdev_type("nvidia-99", resource_class="CUSTOM_BIG")))
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")
@@ -34,7 +34,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "choice", "actual"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_what_is_said(libvirt, choice, actual):
+def test_the_finding_explains_why_the_type_is_unknown(libvirt, choice, actual):
     (found,) = findings(snapshot(libvirt=libvirt), CODE, settings(mdev_types=(choice,)))
     assert found.actual == actual
 
@@ -60,5 +60,5 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("world", "choice"), KNOWN.values(), ids=KNOWN.keys())
-def test_nothing_is_said(world, choice):
+def test_the_finding_is_not_reported(world, choice):
     assert findings(world, CODE, settings(mdev_types=(choice,))) == ()

@@ -39,7 +39,7 @@ WORLD = evacuated(DONE)
 
 
 @pytest.mark.parametrize("status", ["done", "completed"])
-def test_it_names_the_evacuation_and_what_is_still_recorded(status):
+def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
     (found,) = findings(evacuated(migration(5, kind="evacuation", status=status)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"evacuation {uuid('migration-5')} to cmp2 is {status}: it contributes 0 here"
@@ -51,11 +51,11 @@ def test_it_names_the_evacuation_and_what_is_still_recorded(status):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_it_contributes_nothing_to_what_is_promised():
+def test_a_finished_evacuation_adds_nothing_to_the_promised_book():
     assert decided(WORLD).books.promised.claims == ()
 
 
-def test_of_several_evacuations_of_one_instance_the_last_is_named():
+def test_the_last_of_several_finished_evacuations_is_named():
     world = evacuated(migration(7, kind="evacuation", status="completed"), DONE)
     assert [dict(f.facts)["migration_uuid"] for f in findings(world, CODE)] == [uuid("migration-7")]
 
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

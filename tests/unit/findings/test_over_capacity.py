@@ -59,7 +59,7 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_it_gives_the_arithmetic_and_names_the_leak():
+def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -87,7 +87,7 @@ def test_it_gives_the_arithmetic_and_names_the_leak():
     assert "leaked consumers first" in found.remedy
 
 
-def test_over_commit_is_not_called_a_leak():
+def test_the_finding_distinguishes_overcommitment_from_a_leak():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
@@ -97,7 +97,7 @@ def test_over_commit_is_not_called_a_leak():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_while_the_state_is_unread_nobody_says_that_nothing_is_leaked():
+def test_the_leaked_amount_is_unknown_while_the_state_is_unread():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
@@ -106,7 +106,7 @@ def test_while_the_state_is_unread_nobody_says_that_nothing_is_leaked():
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
 
-def test_capacity_is_after_the_reserve_and_times_the_ratio():
+def test_capacity_is_total_minus_reserved_times_the_ratio():
     full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
     chosen = settings(reserved_host_cpus=1)
     assert findings(full, CODE, chosen) == ()
@@ -116,14 +116,14 @@ def test_capacity_is_after_the_reserve_and_times_the_ratio():
     assert dict(found.facts)["free"] == -1.0
 
 
-def test_large_numbers_keep_their_digits():
+def test_a_large_amount_is_printed_with_all_digits():
     world = snapshot(libvirt=host(memory_mib=1048576), placement=view(allocations(uuid("x"), MEMORY_MB=2097153)))
     (found,) = findings(world, CODE)
     assert found.expected == "at most 1048576 MiB of MEMORY_MB used: (1048576 - 0) x 1"
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_unmanaged_use_that_finds_no_room_is_over_capacity_too():
+def test_unmanaged_use_that_exceeds_reserved_is_over_capacity():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -132,7 +132,7 @@ def test_unmanaged_use_that_finds_no_room_is_over_capacity_too():
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
-def test_a_frozen_class_is_measured_by_what_placement_holds():
+def test_the_capacity_of_a_frozen_class_is_read_from_placement():
     four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
     world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
     (found,) = findings(world, CODE)
@@ -165,17 +165,17 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
-def test_without_the_state_nobody_is_called_a_leak():
+def test_the_finding_counts_used_amounts_while_the_state_is_unread():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None
 
 
-def test_a_class_that_the_host_offers_no_more_but_that_is_in_use_is_told():
+def test_a_class_in_use_that_the_host_no_longer_offers_is_reported():
     """With cpu_dedicated_set alone no CPU is shared any more, but a consumer still holds VCPU."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))
@@ -197,7 +197,7 @@ def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
-def test_a_child_that_offers_less_than_is_held_is_told_by_its_own_name():
+def test_a_child_with_more_used_than_offered_is_reported_by_name():
     held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
     world = snapshot(
         libvirt=with_devices(card(GPU_06, nvidia_11=2)),
@@ -213,7 +213,7 @@ def test_a_child_that_offers_less_than_is_held_is_told_by_its_own_name():
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
 
-def test_the_same_class_of_two_children_is_two_amounts():
+def test_the_same_class_on_two_children_is_checked_per_child():
     """Ten on each of two cards that offer eight and sixteen: one card is over capacity, though the sum is not."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
@@ -224,7 +224,7 @@ def test_the_same_class_of_two_children_is_two_amounts():
     assert [f.provider_uuid for f in findings(world, CODE, ONE_TYPE)] == [uuid(GPU_06)]
 
 
-def test_a_child_that_is_to_go_while_it_is_held_is_told():
+def test_a_child_to_be_removed_is_reported_while_allocated():
     nothing_left = with_devices(card(GPU_06, nvidia_11=0))
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
@@ -233,7 +233,7 @@ def test_a_child_that_is_to_go_while_it_is_held_is_told():
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
-def test_a_class_that_a_child_offers_no_more_is_told_while_it_is_held():
+def test_an_allocated_class_that_a_child_no_longer_offers_is_reported():
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)
@@ -266,7 +266,7 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_it_is_silent_about_a_child(world, chosen):
+def test_the_finding_is_not_reported_for_a_child(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -316,28 +316,28 @@ def test_s21_two_instances_on_one_cpu_are_both_counted_and_both_named():
     assert decision.plan.writes  # the audit goes on
 
 
-def test_an_instance_that_isolates_its_threads_takes_the_siblings_too():
+def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
     (found,) = of_cpus(pinned("a", 2, cell=1, thread_policy="isolate"), pinned("b", 3, cell=1))
     assert dict(found.facts)["cpus"] == "3"
 
 
-def test_a_cpu_that_is_not_to_be_pinned_names_its_one_guest():
+def test_a_guest_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
     assert found.expected == "CPU 0 of cell 0 pinned for no guest: guests may not be pinned to it"
     assert found.actual == f"pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 
 
-def test_neighbours_on_cpus_of_their_own_are_no_finding():
+def test_guests_pinned_to_different_cpus_are_not_reported():
     assert of_cpus(pinned("a", 1), pinned("b", 2, 3, cell=1)) == []
 
 
-def test_guests_that_float_share_their_cpus():
+def test_floating_guests_on_the_same_cpu_are_not_reported():
     floating = InstanceCell(id=0, memory_mib=128, cpuset=(0,))
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_one_instance_on_both_sides_of_its_own_move_is_no_conflict():
+def test_a_same_host_resize_does_not_conflict_with_its_own_cpus():
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",
@@ -351,11 +351,11 @@ def test_one_instance_on_both_sides_of_its_own_move_is_no_conflict():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_nobody_is_accused_over_a_cpu_while_a_book_is_missing(lost):
+def test_a_cpu_conflict_is_not_reported_while_a_source_is_unread(lost):
     world = snapshot(libvirt=TWO_CELLS, nova=state(pinned("a", 1), pinned("b", 1)), lost=[lost])
     assert [found for found in findings(world, CODE, DEDICATED) if dict(found.facts).get("cpus")] == []
 
 
-def test_nobody_is_accused_while_a_cpu_of_a_set_is_offline():
+def test_a_cpu_conflict_is_not_reported_while_a_cpu_is_offline():
     offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
     assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []

@@ -67,7 +67,7 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
     return snapshot(**{**usual, **changes})
 
 
-def test_s125_two_virtual_functions_of_one_device_that_nobody_counts():
+def test_s125_two_unrecorded_virtual_functions_are_one_finding():
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
@@ -77,7 +77,7 @@ def test_s125_two_virtual_functions_of_one_device_that_nobody_counts():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_the_remedy_is_one_put_of_the_consumer_and_no_audit_sends_it():
+def test_s125_the_remedy_sets_the_allocation_and_the_audit_does_not():
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(f"stocktake heal --finding {found.id} ")
@@ -88,7 +88,7 @@ def test_s125_the_remedy_is_one_put_of_the_consumer_and_no_audit_sends_it():
     assert decision.plan.allocations == ()
 
 
-def test_each_provider_is_compared_and_only_what_is_wrong_is_told():
+def test_the_finding_names_only_the_providers_that_differ():
     recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
     (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
     assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
@@ -96,13 +96,13 @@ def test_each_provider_is_compared_and_only_what_is_wrong_is_told():
     assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1), ("placement", VF_CLASS, 1)]
 
 
-def test_more_than_the_guest_takes_is_told_too():
+def test_an_allocation_larger_than_the_guests_devices_is_reported():
     (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
     assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
     assert found.remedy.endswith(f"{VF_CLASS}=1")
 
 
-def test_what_is_missing_on_two_providers_is_one_finding():
+def test_missing_allocations_on_two_providers_are_one_finding():
     (found,) = findings(taking(GPU, FIRST), CODE, ALL)
     assert found.expected.startswith(f"1 {T4} on {GPU_NAME}, 1 {VF_CLASS} on {PF_NAME} for ")
     assert found.actual == f"Placement records nothing on {GPU_NAME}, nothing on {PF_NAME}"
@@ -110,43 +110,43 @@ def test_what_is_missing_on_two_providers_is_one_finding():
     assert found.remedy.endswith(f"--allocation rp={gpu},{T4}=1 --allocation rp={pf},{VF_CLASS}=1")
 
 
-def test_a_physical_function_that_is_handed_out_itself():
+def test_an_unrecorded_physical_function_is_reported():
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_a_provider_that_is_not_made_yet_is_named_by_the_uuid_that_it_will_have():
+def test_a_provider_to_be_created_is_named_by_its_future_uuid():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
 
 
-def test_an_instance_whose_other_amounts_are_all_wrong_is_judged_too():
+def test_wrong_amounts_of_other_classes_do_not_hide_the_finding():
     world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_a_guest_that_is_shut_off_keeps_its_functions():
+def test_a_shut_off_guest_with_an_unrecorded_device_is_reported():
     world = taking(GPU, nova=state(instance(vm_state="stopped")))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_without_a_cloud_it_is_told_without_nova_s_commands():
+def test_the_remedy_omits_nova_compute_if_there_is_no_cloud():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
     assert f"allocation set {I1} " in found.remedy
 
 
-def test_s126_an_instance_without_any_allocation_is_told_as_that():
+def test_s126_an_instance_without_allocation_is_allocation_missing_instead():
     world = taking(FIRST, SECOND, recorded=())
     assert findings(world, CODE, ALL) == ()
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_nor_one_whose_guest_has_more_than_was_promised():
+def test_s126_an_unallocated_guest_with_an_extra_volume_is_ignored():
     """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
@@ -166,7 +166,7 @@ SAME_HOST = {"dest_host": "cmp1", "dest_node": NODE}
     ],
     ids=["on its way", "to be confirmed"],
 )
-def test_s126_an_instance_under_same_host_resize_is_left_alone(moved):
+def test_s126_an_instance_in_a_same_host_resize_is_not_reported(moved):
     resized = instance(old_flavor=instance().flavor, new_flavor=FLAVOR_B, **moved)
     world = taking(FIRST, SECOND, nova=state(resized, migrations=(migration(status="finished", **SAME_HOST),)))
     assert findings(world, CODE, ALL) == ()
@@ -215,14 +215,14 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world, chosen):
+def test_the_finding_is_not_reported(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize(
     "order", [(THIRD, FIRST, SECOND), (SECOND, THIRD, FIRST)], ids=["libvirt's order", "another order"]
 )
-def test_the_order_of_the_functions_does_not_matter(order):
+def test_the_order_of_pci_functions_does_not_change_the_finding(order):
     plain = taking(*order)
     turned = dataclasses.replace(domain(), pci_addresses=order)
     facts = dataclasses.replace(plain.host.value, domains=(turned,))
@@ -230,12 +230,12 @@ def test_the_order_of_the_functions_does_not_matter(order):
     assert findings(again, CODE, ALL)[0].expected == findings(plain, CODE, ALL)[0].expected
 
 
-def test_a_settled_world_with_functions_handed_through_has_no_finding_at_all():
+def test_a_host_with_recorded_passthrough_devices_has_no_findings():
     counted = taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2)))
     assert decided(counted, ALL).findings == ()
 
 
-def test_a_device_for_one_use_only_is_no_finding_while_it_is_used():
+def test_a_one_time_use_device_in_use_causes_no_finding():
     once = pci_settings({"vendor_id": "10de", "one_time_use": True})
     used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
     assert decided(taking(GPU, placement=used), once).findings == ()

@@ -23,7 +23,7 @@ ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     ],
     ids=["s123 the entry is gone", "s128c the device is gone"],
 )
-def test_it_names_the_consumer_the_device_and_what_is_gone(devices, chosen, why):
+def test_the_finding_names_the_consumer_the_device_and_the_cause(devices, chosen, why):
     (found,) = findings(world(*devices, placement=USED), CODE, chosen)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
@@ -33,7 +33,7 @@ def test_it_names_the_consumer_the_device_and_what_is_gone(devices, chosen, why)
     assert uuid("i1") in found.remedy
 
 
-def test_fewer_virtual_functions_than_are_held():
+def test_fewer_virtual_functions_than_allocated_are_reported():
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     found = findings(world(*functions(PF, 2), placement=there), CODE, ALL)
@@ -47,7 +47,7 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_device_that_was_used_up_is_told_without_a_consumer():
+def test_a_lost_used_one_time_device_is_reported_without_a_consumer():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(facts, chosen):
+def test_the_finding_is_not_reported(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

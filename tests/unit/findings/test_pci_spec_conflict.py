@@ -51,7 +51,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("devices", "entries", "actual"), CASES.values(), ids=CASES.keys())
-def test_it_says_what_contradicts_what(devices, entries, actual):
+def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entries, actual):
     chosen = pci_settings(*entries)
     (found,) = findings(world(*devices), CODE, chosen)
     assert (found.severity, found.actual) == (Severity.ERROR, actual)
@@ -60,7 +60,7 @@ def test_it_says_what_contradicts_what(devices, entries, actual):
     assert found.expected == f"each device handed out in one way: by [pci] device_spec = {texts}"
 
 
-def test_s120_a_virtual_function_without_a_parent_names_no_provider():
+def test_s120_a_virtual_function_without_parent_is_reported_on_the_root():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -70,7 +70,7 @@ def test_s120_a_virtual_function_without_a_parent_names_no_provider():
     )
 
 
-def test_s128_what_is_allocated_is_not_renamed():
+def test_s128_a_class_change_of_an_allocated_provider_is_reported():
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
@@ -82,7 +82,7 @@ def test_s128_what_is_allocated_is_not_renamed():
     assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
 
 
-def test_live_migration_on_an_old_hypervisor():
+def test_live_migratable_on_an_old_libvirt_is_reported():
     chosen = pci_settings({"product_id": "1515", "live_migratable": True})
     (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
@@ -92,7 +92,7 @@ def test_live_migration_on_an_old_hypervisor():
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 
 
-def test_it_is_the_same_finding_while_placement_is_not_read():
+def test_the_finding_id_does_not_depend_on_a_placement_read():
     """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)
@@ -100,7 +100,7 @@ def test_it_is_the_same_finding_while_placement_is_not_read():
     assert seen.id == unseen.id
 
 
-def test_what_a_provider_yaml_file_adds_beside_a_device_is_no_other_class_of_it():
+def test_a_class_from_a_provider_yaml_file_is_not_a_conflict():
     beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
     chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
     there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))
@@ -123,5 +123,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(devices, chosen):
+def test_the_finding_is_not_reported(devices, chosen):
     assert findings(world(*devices), CODE, chosen) == ()

@@ -15,7 +15,7 @@ GPU = "0000:81:00.0"
 ABSENT = pci_settings({"vendor_id": "1234"})
 
 
-def test_it_names_the_entry_and_what_was_looked_at():
+def test_the_finding_names_the_entry_and_the_device_count():
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'a device of this host for [pci] device_spec = {"vendor_id": "1234"}'
@@ -23,7 +23,7 @@ def test_it_names_the_entry_and_what_was_looked_at():
     assert "virsh nodedev-list" in found.remedy
 
 
-def test_an_entry_behind_one_that_takes_all_its_devices():
+def test_an_entry_whose_devices_match_earlier_entries_is_reported():
     chosen = pci_settings({"vendor_id": "8086"}, {"product_id": "1515"})
     (found,) = findings(world(*functions("0000:82:00.0", 12)), CODE, chosen)
     assert '{"product_id": "1515"}' in found.expected
@@ -32,7 +32,7 @@ def test_an_entry_behind_one_that_takes_all_its_devices():
     assert dict(found.facts)["devices_taken"] == 12
 
 
-def test_each_entry_is_a_finding_of_its_own_and_of_any_reporting():
+def test_each_unmatched_entry_has_its_own_finding_even_without_reporting():
     chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
     first, second = findings(world(device(GPU)), CODE, chosen)
     assert first.id != second.id
@@ -48,5 +48,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(facts, chosen):
+def test_the_finding_is_not_reported(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

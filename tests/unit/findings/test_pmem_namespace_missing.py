@@ -25,7 +25,7 @@ def listing(*names):
     return dataclasses.replace(world, storage=(*world.storage, good(PMEM, StorageFacts(pmem_namespaces=namespaces))))
 
 
-def test_the_namespace_and_its_label_are_named():
+def test_the_finding_names_the_namespace_and_its_label():
     (found,) = findings(listing("ns_0", "ns_9"), CODE, LABELS)
     assert (found.severity, found.provider_uuid, found.subject) == (Severity.ERROR, ROOT_UUID, "ns_1")
     assert found.resource_class == "CUSTOM_PMEM_NAMESPACE_4GB"
@@ -33,7 +33,7 @@ def test_the_namespace_and_its_label_are_named():
     assert found.actual == ("ndctl lists none of that name in devdax mode; persistent memory stays as Placement has it")
 
 
-def test_each_has_a_finding_of_its_own():
+def test_each_faulty_namespace_has_its_own_finding():
     found = findings(listing("ns_1", "ns_1"), CODE, LABELS)
     assert {f.subject: f.actual.partition(";")[0] for f in found} == {
         "ns_0": "ndctl lists none of that name in devdax mode",
@@ -52,5 +52,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_nothing_is_said(world, chosen):
+def test_the_finding_is_not_reported(world, chosen):
     assert findings(world, CODE, chosen) == ()

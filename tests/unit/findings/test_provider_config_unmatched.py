@@ -15,7 +15,7 @@ def named(name):
     )
 
 
-def test_s136_it_names_the_file_and_the_provider():
+def test_s136_the_finding_names_the_file_and_the_provider():
     (found,) = findings(snapshot(), CODE, named("nobody"))
     assert found.severity is Severity.WARNING
     assert (
@@ -23,5 +23,5 @@ def test_s136_it_names_the_file_and_the_provider():
     )
 
 
-def test_it_is_silent_where_the_provider_is_there():
+def test_the_finding_is_not_reported_for_an_existing_provider():
     assert findings(snapshot(), CODE, named(NODE)) == ()

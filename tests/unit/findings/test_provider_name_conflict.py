@@ -11,7 +11,7 @@ HOLDER = root(uuid=uuid("other"))
 WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_s139_it_names_both_uuids():
+def test_s139_the_finding_names_both_uuids():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"
@@ -20,7 +20,7 @@ def test_s139_it_names_both_uuids():
     assert "compute_id" in found.remedy
 
 
-def test_s139_nothing_is_written():
+def test_s139_a_name_conflict_stops_every_write():
     plan = decided(WORLD).plan
     assert plan.writes == ()
     assert plan.held_back == (
@@ -28,7 +28,7 @@ def test_s139_nothing_is_written():
     )
 
 
-def test_it_is_silent_where_the_name_is_free():
+def test_the_finding_is_not_reported_for_a_free_name():
     free = snapshot(placement=view(providers=()))
     assert findings(free, CODE) == ()
     assert decided(free).plan.writes != ()

@@ -28,7 +28,7 @@ def world_of(*trees, nodes=ROWS, **changes):
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.CONDUCTOR])
-def test_s158_it_names_the_provider_and_who_holds_what(kind):
+def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     (found,) = findings(world_of(tree(OLD, HELD), kind=kind), CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
     assert found.expected == "no provider of old-name, which is no compute node of host cmp1 any more"
@@ -38,7 +38,7 @@ def test_s158_it_names_the_provider_and_who_holds_what(kind):
     assert not found.rests_on_recorded
 
 
-def test_it_stays_when_the_record_is_gone():
+def test_the_finding_remains_after_the_record_is_deleted():
     world = world_of(tree(OLD, HELD), nodes=(node(),))
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
@@ -46,7 +46,7 @@ def test_it_stays_when_the_record_is_gone():
 
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
-def test_nothing_is_said_while_the_state_is_unread(held):
+def test_the_finding_is_not_reported_while_the_state_is_unread(held):
     """Without the state the agent cannot know whether the record is gone or belongs to another host."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))
@@ -64,5 +64,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

@@ -16,7 +16,7 @@ VGPU = standing(
 )
 
 
-def test_s106_the_consumers_and_the_children_are_named():
+def test_s106_the_finding_names_the_consumers_and_the_children():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
     assert found.expected == (
@@ -32,7 +32,7 @@ def test_s106_the_consumers_and_the_children_are_named():
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
-def test_s107_of_memory_encryption_too():
+def test_s107_an_encryption_context_used_on_the_root_is_reported():
     held = standing(
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )
@@ -43,7 +43,7 @@ def test_s107_of_memory_encryption_too():
     assert "VGPU" not in found.remedy
 
 
-def test_it_is_said_while_libvirt_is_silent_but_not_where_it_belongs():
+def test_the_finding_names_no_target_provider_while_libvirt_is_unread():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("which ones is not known, because this host offers none of it now")
 
@@ -63,10 +63,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_nothing_is_said(world, chosen):
+def test_the_finding_is_not_reported(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_what_belongs_on_children_is_not_called_withdrawn_as_well():
+def test_a_class_that_needs_a_reshape_is_not_over_capacity_too():
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -47,7 +47,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
-def test_it_says_who_and_what_to_do(placement, nova, chosen, why, remedy):
+def test_the_finding_names_the_rival_and_the_remedy(placement, nova, chosen, why, remedy):
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
@@ -65,7 +65,7 @@ JUST_SEEN = {
 
 
 @pytest.mark.parametrize(("placement", "why", "remedy"), JUST_SEEN.values(), ids=JUST_SEEN.keys())
-def test_while_its_silence_is_not_proven_nothing_is_written(placement, why, remedy):
+def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
     decision = decided(snapshot(placement=placement, nova=DEAD), settings(takeover=True), silent_for_s=50)
     (found,) = [finding for finding in decision.findings if finding.code == CODE]
     assert why in found.actual
@@ -73,7 +73,7 @@ def test_while_its_silence_is_not_proven_nothing_is_written(placement, why, reme
     assert decision.plan.writes == ()
 
 
-def test_a_second_writer_is_shown_with_both_versions():
+def test_an_overwritten_inventory_is_reported_with_both_versions():
     mine, theirs = inventory("MEMORY_MB", 512), inventory("MEMORY_MB", 99)
     written = WrittenProvider(provider_uuid=ROOT_UUID, inventories=(mine,), strikes=1)
     decision = decided(snapshot(placement=view(provider=root(theirs))), written=written)
@@ -92,13 +92,13 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(placement, nova, chosen):
+def test_the_finding_is_not_reported_and_the_agent_writes(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_a_state_source_that_did_not_answer_is_not_told_as_a_living_nova_compute():
+def test_an_unread_state_does_not_count_as_a_live_nova_compute():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "alive is not known: the state source did not answer" in found.actual
@@ -106,7 +106,7 @@ def test_a_state_source_that_did_not_answer_is_not_told_as_a_living_nova_compute
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_an_observer_has_no_rival_and_its_plan_says_what_would_be_held_back():
+def test_an_observer_has_no_finding_but_its_plan_names_the_rival():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan
@@ -114,5 +114,5 @@ def test_an_observer_has_no_rival_and_its_plan_says_what_would_be_held_back():
     assert "is alive" in plan.held_back[0].why
 
 
-def test_placement_not_read_accuses_nobody():
+def test_the_finding_is_not_reported_while_placement_is_unread():
     assert findings(without(snapshot(placement=NOVAS, nova=ALIVE), PLACEMENT), CODE) == ()

@@ -24,23 +24,23 @@ def world():
     )
 
 
-def test_it_says_what_is_old_and_what_stays_as_it_is_for_that(world):
+def test_the_finding_names_the_stale_source_and_the_consequence(world):
     (found,) = findings(world, CODE)
     assert found.severity is Severity.ERROR
     assert found.actual == f"state: {WORDS}; nothing is concluded about guests; reserved is not lowered"
     assert "replica" in found.remedy
 
 
-def test_it_is_told_once_and_not_as_unavailable_too(world):
+def test_a_stale_source_is_not_reported_as_unavailable_too(world):
     assert findings(world, "source-unavailable") == ()
 
 
-def test_no_other_finding_rests_on_what_is_old(world):
+def test_a_stale_source_causes_no_other_finding(world):
     codes = {finding.code for finding in decided(world).findings}
     assert codes == {CODE}
 
 
-def test_inventory_goes_on(world):
+def test_a_stale_state_source_does_not_stop_inventory_writes(world):
     empty = dataclasses.replace(world, placement=dataclasses.replace(world.placement, value=view(providers=())))
     assert [type(write).__name__ for write in decided(empty, settings()).plan.writes][:2] == [
         "CreateProvider",

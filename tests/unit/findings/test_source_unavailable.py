@@ -74,7 +74,7 @@ def losing(source, **changes):
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), CONSEQUENCE.values(), ids=CONSEQUENCE.keys())
-def test_it_says_why_and_what_follows(source, chosen, consequence):
+def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequence):
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
     assert found.actual == f"{source}: no answer within 5 s; {consequence}"
@@ -96,7 +96,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_every_source_that_anything_needs_tells_all_that_it_freezes(chosen):
+def test_the_finding_names_every_frozen_class_and_provider_family(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -110,7 +110,7 @@ def test_every_source_that_anything_needs_tells_all_that_it_freezes(chosen):
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_children_that_stay_are_named_where_there_are_some_or_some_are_asked_for():
+def test_frozen_child_providers_are_named_if_present_or_configured():
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual
@@ -118,12 +118,12 @@ def test_children_that_stay_are_named_where_there_are_some_or_some_are_asked_for
     assert f"{LIBVIRTS}, mdev providers stay as they are" in found.actual
 
 
-def test_each_source_has_a_finding_of_its_own():
+def test_each_unread_source_has_its_own_finding():
     found = findings(snapshot(lost=(PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM)), CODE)
     assert len({f.id for f in found}) == 5
 
 
-def test_a_domain_that_is_not_understood():
+def test_a_domain_that_cannot_be_parsed_is_reported():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
@@ -131,7 +131,7 @@ def test_a_domain_that_is_not_understood():
     )
 
 
-def test_a_row_that_does_not_parse_is_no_source_that_did_not_answer():
+def test_an_unreadable_row_is_not_reported_as_a_failed_source():
     assert findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE) == ()
 
 
@@ -141,7 +141,7 @@ def _with_images(**facts):
 
 
 @pytest.mark.parametrize("reserves", [True, False])
-def test_a_part_that_a_source_could_not_read_is_told(reserves):
+def test_an_unread_part_of_a_source_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "reserved of DISK_GB is not lowered; " if reserves else ""
@@ -150,16 +150,16 @@ def test_a_part_that_a_source_could_not_read_is_told(reserves):
     )
 
 
-def test_a_cache_to_reserve_for_that_is_nowhere_is_told_and_no_other():
+def test_a_missing_image_folder_is_reported_only_with_reserve_image_cache():
     (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
     assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
     assert findings(_with_images(), CODE, settings()) == ()
 
 
-def test_it_is_silent_where_all_was_read():
+def test_the_finding_is_not_reported_if_every_source_was_read():
     assert findings(snapshot(**settled_world()), CODE) == ()
 
 
-def test_the_same_trouble_is_the_same_finding_whatever_the_message():
+def test_the_finding_id_does_not_depend_on_the_error_message():
     first, second = (findings(snapshot(lost=[LVM]), CODE)[0] for _ in range(2))
     assert dataclasses.replace(first, actual="lvm: something else").id == second.id

@@ -32,19 +32,19 @@ BOTH = view(allocations(I1, VCPU=9), allocations(uuid("i2"), VCPU=1, MEMORY_MB=1
 WORLD = snapshot(nova=BROKEN, libvirt=host(domain("i2")), placement=BOTH)
 
 
-def test_it_names_the_row_and_its_consumer():
+def test_the_finding_names_the_row_and_its_consumer():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.subject) == (ROOT_UUID, I1, PROBLEM)
     assert found.actual == f"{PROBLEM}; this consumer is unknown: nothing is concluded about it"
     assert found.severity is Severity.WARNING
 
 
-def test_nothing_is_concluded_about_its_consumer_and_all_about_the_others():
+def test_an_unreadable_row_makes_only_its_own_consumer_unknown():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 
 
-def test_a_migration_whose_row_is_broken_is_no_unknown_consumer():
+def test_a_migration_with_an_unreadable_row_has_the_verdict_unknown():
     """The consumer has a row, and that is all the agent can know."""
     whose = uuid("migration-1")
     text = f"migrations id 1 uuid {whose!r}: status is NULL"
@@ -57,11 +57,11 @@ def test_a_migration_whose_row_is_broken_is_no_unknown_consumer():
     assert found.consumer_uuid is None
 
 
-def test_each_row_has_a_finding_of_its_own():
+def test_each_unreadable_row_has_its_own_finding():
     found = findings(snapshot(nova=state(unreadable=("services id 1: x", "migrations id 2: y"))), CODE)
     assert len({f.id for f in found}) == 2
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE) == ()

@@ -30,7 +30,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
 
 
-def test_it_says_what_was_there_what_is_there_and_what_to_do():
+def test_the_finding_names_both_stores_and_the_adopt_command():
     (found,) = findings(LOST, CODE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
@@ -43,7 +43,7 @@ def test_it_says_what_was_there_what_is_there_and_what_to_do():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_disk_gb_stays_and_the_reason_is_in_the_plan():
+def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_reason():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
@@ -52,7 +52,7 @@ def test_disk_gb_stays_and_the_reason_is_in_the_plan():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_without_a_memory_it_names_the_missing_disks():
+def test_the_finding_names_missing_disks_if_no_store_was_remembered():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "300 GiB of DISK_GB" in found.expected
@@ -60,7 +60,7 @@ def test_without_a_memory_it_names_the_missing_disks():
     assert dict(found.facts)["first_missing_disk"] == DISK
 
 
-def test_a_volume_group_with_another_uuid():
+def test_a_volume_group_with_another_uuid_is_reported():
     world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")
@@ -84,5 +84,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world, chosen):
+def test_the_finding_is_not_reported(world, chosen):
     assert findings(world, CODE, chosen) == ()

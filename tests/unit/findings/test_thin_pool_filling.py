@@ -17,7 +17,7 @@ CODE = "thin-pool-filling"
     ("percent", "severity"),
     [(80.0, Severity.WARNING), (94.99, Severity.WARNING), (95.0, Severity.ERROR), (100.0, Severity.ERROR)],
 )
-def test_a_filling_pool_is_told_and_a_full_one_louder(percent: float, severity: Severity) -> None:
+def test_the_severity_rises_from_warning_to_error_at_95_percent(percent: float, severity: Severity) -> None:
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)
@@ -25,14 +25,14 @@ def test_a_filling_pool_is_told_and_a_full_one_louder(percent: float, severity: 
         assert found.resource_class == "DISK_GB"
 
 
-def test_how_full_it_is_changes_nothing_that_is_said() -> None:
+def test_the_fill_level_does_not_change_id_or_text_of_the_finding() -> None:
     """If the text changed at 85 %, or at the error's 95 %, the finding would be new each time and never confirmed."""
     worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
     found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
     assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1
 
 
-def test_data_and_metadata_are_two_findings() -> None:
+def test_data_and_metadata_of_a_pool_have_separate_findings() -> None:
     found = findings(pool_world(10, data=85.0, metadata=97.0), CODE, lvm_settings())
     assert {(one.subject, one.severity) for one in found} == {
         ("vg0/tpool data", Severity.WARNING),
@@ -41,5 +41,5 @@ def test_data_and_metadata_are_two_findings() -> None:
 
 
 @pytest.mark.parametrize("percent", [None, 0.0, 79.99])
-def test_what_is_not_known_or_not_full_is_no_finding(percent: float | None) -> None:
+def test_a_fill_level_unknown_or_below_80_percent_is_not_reported(percent: float | None) -> None:
     assert findings(pool_world(10, data=percent, metadata=percent), CODE, lvm_settings()) == ()

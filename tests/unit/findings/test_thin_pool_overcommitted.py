@@ -12,7 +12,7 @@ from tests.rigs.thin_pools import pool_world
 CODE = "thin-pool-overcommitted"
 
 
-def test_a_pool_that_promised_too_much_is_told_with_its_sums() -> None:
+def test_an_overcommitted_pool_is_reported_with_its_sums() -> None:
     (found,) = findings(pool_world(40, 30), CODE, lvm_settings())
     assert (found.subject, found.resource_class, found.severity) == ("vg0/tpool", "DISK_GB", Severity.WARNING)
     assert found.expected == (
@@ -28,10 +28,10 @@ def test_a_pool_that_promised_too_much_is_told_with_its_sums() -> None:
     [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
-def test_a_pool_that_can_keep_its_promise_is_no_finding(quiet: Snapshot) -> None:
+def test_a_pool_that_fits_or_is_unread_is_not_reported(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_in_another_group_than_the_guests_it_names_no_class() -> None:
+def test_a_pool_outside_the_guests_volume_group_has_no_resource_class() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

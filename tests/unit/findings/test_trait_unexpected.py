@@ -46,7 +46,7 @@ def cleared(*traits):
     return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
 
 
-def test_an_owner_tells_what_came_back_after_it_was_cleared():
+def test_an_owner_reports_a_trait_that_returns_after_removal():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
@@ -55,18 +55,18 @@ def test_an_owner_tells_what_came_back_after_it_was_cleared():
     assert found.severity is Severity.WARNING
 
 
-def test_what_was_written_remembers_what_was_to_be_absent():
+def test_the_remembered_write_contains_the_unwanted_traits():
     wanted = wanted_root(decided(world()))
     assert remembered(None, wanted).cleared == wanted.traits_unwanted
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_who_clears_nothing_tells_what_is_there(role):
+def test_a_role_that_removes_no_traits_reports_an_unwanted_trait(role):
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "it is on the provider"
 
 
-def test_an_owner_is_silent_about_what_it_is_about_to_clear():
+def test_an_owner_does_not_report_a_trait_that_the_audit_removes():
     """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []
@@ -74,12 +74,12 @@ def test_an_owner_is_silent_about_what_it_is_about_to_clear():
 
 
 @pytest.mark.parametrize("trait", ["CUSTOM_GOLD", "OWNER_NOVA", "HW_NIC_SRIOV"])
-def test_what_is_not_ours_to_decide_is_never_told(trait):
+def test_a_trait_outside_the_agents_control_is_never_reported(trait):
     for role in Role:
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_it_is_silent_where_nothing_is_read():
+def test_the_finding_requires_a_placement_read_and_an_unwanted_trait():
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

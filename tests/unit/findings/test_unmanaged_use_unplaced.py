@@ -42,7 +42,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_it_says_how_much_of_what_and_why():
+def test_the_finding_names_class_amount_and_reason():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake's own consumers have all 6 VCPU that the cloud does not know of"
@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_each_reason(there, expected):
+def test_each_obstacle_to_the_allocation_is_reported(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -88,17 +88,17 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_silent(there, chosen):
+def test_the_finding_is_not_reported(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_what_is_not_known_is_not_told(lost):
+def test_a_class_is_not_reported_while_its_source_is_unread(lost):
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_it_is_no_over_capacity_too():
+def test_unplaced_use_is_not_reported_as_over_capacity_too():
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

@@ -15,7 +15,7 @@ def told(*unlisted: UnlistedUsage):
     return list(findings(snapshot(placement=view(HELD, unlisted=unlisted)), CODE))
 
 
-def test_a_sum_that_is_larger_than_the_list_is_told_with_the_amount_and_the_command():
+def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
     (found,) = told(HIDDEN)
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
@@ -28,11 +28,11 @@ def test_a_sum_that_is_larger_than_the_list_is_told_with_the_amount_and_the_comm
     assert found.rests_on_recorded
 
 
-def test_nothing_is_told_without_a_difference():
+def test_the_finding_is_not_reported_for_equal_sums():
     assert told() == []
 
 
-def test_who_leaves_between_the_list_and_the_sum_is_no_finding():
+def test_difference_counts_only_usage_above_the_listed_amount():
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

@@ -35,7 +35,7 @@ WORLD = snapshot(lvm=group(20, BY_HAND))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_it_names_the_volume_and_its_exact_size(world):
+def test_the_finding_names_the_volume_and_its_exact_size(world):
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0/by-hand"
@@ -58,7 +58,7 @@ def test_it_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_policy_decides_who_hears_of_it(policy, told, reserved):
+def test_the_foreign_volumes_option_decides_finding_and_reserve(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -66,7 +66,7 @@ def test_the_policy_decides_who_hears_of_it(policy, told, reserved):
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_where_it_is_only_reported_no_reserve_is_promised():
+def test_the_finding_mentions_no_reserve_under_the_report_policy():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -77,7 +77,7 @@ def test_where_it_is_only_reported_no_reserve_is_promised():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_in_another_group_it_is_only_reported(chosen):
+def test_a_volume_outside_the_guests_group_is_reported_but_not_reserved(chosen):
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )
@@ -109,9 +109,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world):
+def test_the_finding_is_not_reported(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_name_that_is_no_instance_s_needs_no_state_source():
+def test_a_volume_named_by_hand_is_reported_without_the_state_source():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1

@@ -28,7 +28,7 @@ EMPTY = snapshot(lvm=StorageFacts())
 BROKEN = dataclasses.replace(group(20).groups[0], missing_pvs=2)
 
 
-def test_it_names_the_group_and_the_option():
+def test_the_finding_names_the_group_and_the_option():
     (found,) = findings(EMPTY, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"
@@ -39,7 +39,7 @@ def test_it_names_the_group_and_the_option():
     assert "vgs and pvs" in found.remedy
 
 
-def test_an_empty_report_takes_nothing_from_placement():
+def test_a_missing_volume_group_leaves_disk_gb_unchanged():
     held = root(inventory("DISK_GB", 20, reserved=3))
     world = snapshot(lvm=StorageFacts(), placement=view(provider=held))
     plan = decided(world, lvm_settings()).plan
@@ -49,12 +49,12 @@ def test_an_empty_report_takes_nothing_from_placement():
     assert ("DISK_GB", "volume group vg0 is not in lvm2's report") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_a_group_that_lost_disks():
+def test_a_group_that_lacks_physical_volumes_is_reported():
     (found,) = findings(snapshot(lvm=StorageFacts(groups=(BROKEN,))), CODE, lvm_settings())
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_a_group_that_is_only_audited_is_no_disk_gb():
+def test_a_missing_group_that_is_only_audited_has_no_resource_class():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 
@@ -68,5 +68,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_it_is_silent(world, chosen):
+def test_the_finding_is_not_reported(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -38,11 +38,11 @@ def told(*refusals, world=None):
     return [finding for finding in decision.findings if finding.code == CODE]
 
 
-def test_nothing_refused_is_nothing_told():
+def test_accepted_writes_cause_no_finding():
     assert told() == []
 
 
-def test_it_says_who_what_and_what_placement_said():
+def test_the_finding_names_the_write_and_the_error_of_placement():
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
@@ -77,7 +77,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("refusal", "what", "advice"), WRITES.values(), ids=WRITES.keys())
-def test_every_kind_of_write_is_named(refusal, what, advice):
+def test_the_finding_names_every_kind_of_refused_write(refusal, what, advice):
     old = root(uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)
     (found,) = told(refusal, world=snapshot(placement=view(providers=(root(), old))))
     assert what in found.expected
@@ -85,7 +85,7 @@ def test_every_kind_of_write_is_named(refusal, what, advice):
     assert advice in found.remedy
 
 
-def test_a_new_request_id_is_no_new_evidence():
+def test_a_new_request_id_does_not_change_id_or_evidence():
     first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
     assert first.remedy != second.remedy
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
@@ -96,7 +96,7 @@ def test_two_refusals_of_one_provider_are_two_findings():
     assert len({finding.id for finding in found}) == 2
 
 
-def test_traits_that_placement_does_not_know_are_a_warning_and_are_not_written():
+def test_unknown_traits_are_reported_as_a_warning_and_not_written():
     bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]

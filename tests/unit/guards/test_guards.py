@@ -158,12 +158,12 @@ def refused_by(case: Case) -> list[str]:
     return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
 
 
-def test_nothing_refuses_what_is_right():
+def test_every_guard_accepts_a_correct_change():
     assert refused_by(right()) == []
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_it_alone_says_no(name, words, wrong):
+def test_exactly_the_named_guard_refuses_a_wrong_change(name, words, wrong):
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -182,7 +182,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_own_part_alone_keeps_what_is_elsewhere(change):
+def test_only_the_own_part_guard_refuses_a_write_outside_its_scope(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -190,16 +190,16 @@ def test_own_part_alone_keeps_what_is_elsewhere(change):
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_state_that_was_not_read_is_refused_before_anything_is_proposed():
+def test_an_unread_state_is_refused_by_two_guards():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
-def test_every_guard_has_a_case_of_its_own():
+def test_the_cases_cover_every_guard():
     assert {name for name, _, _ in WRONG} | {"own-part"} == set(GUARDS)
 
 
-def test_a_plan_without_one_guard_would_do_the_wrong_thing(monkeypatch):
+def test_a_plan_without_the_minimum_age_guard_makes_the_wrong_change(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -212,7 +212,7 @@ def test_a_plan_without_one_guard_would_do_the_wrong_thing(monkeypatch):
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_percent_of_the_consumers_but_always_one(count, percent, most):
+def test_max_percent_limits_the_changes_but_always_allows_a_first(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -220,7 +220,7 @@ def test_percent_of_the_consumers_but_always_one(count, percent, most):
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_run_takes_no_more_than_it_may_and_says_so():
+def test_a_plan_stops_at_max_consumers_and_reports_each_refusal():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)
@@ -230,7 +230,7 @@ def test_a_run_takes_no_more_than_it_may_and_says_so():
     assert len(plan.refusals) == 98
 
 
-def test_actions_are_values_whose_digest_is_of_what_is_done():
+def test_the_plan_digest_depends_on_the_actions_and_not_on_the_time():
     world, held = leaks("gone")
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))

@@ -155,12 +155,12 @@ def refused_by(case: Case) -> list[str]:
     return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
 
 
-def test_nothing_refuses_what_is_right():
+def test_every_guard_accepts_a_correct_reshape():
     assert refused_by(many(100, right())) == []
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_it_alone_says_no(name, words, wrong):
+def test_exactly_the_named_guard_refuses_a_wrong_reshape(name, words, wrong):
     case = many(100, wrong(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -173,13 +173,13 @@ def many(count: int, case: Case) -> Case:
     return with_view(case, allocations=(*view.allocations, *extra))
 
 
-def test_what_libvirt_said_earlier_is_no_ground():
+def test_a_reshape_is_refused_while_libvirt_is_unread():
     case = right()
     lost = with_scene(case, snapshot=facts.without(case.scene.snapshot, LIBVIRT))
     assert "sources-fresh" in refused_by(lost)
 
 
-def test_it_counts_as_one_whatever_the_number_of_its_consumers():
+def test_a_reshape_counts_as_one_change_for_any_number_of_consumers():
     """A reshape frees nothing and takes nothing, and half a reshape would be worse than none."""
     used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
     scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))
@@ -189,7 +189,7 @@ def test_it_counts_as_one_whatever_the_number_of_its_consumers():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_a_leak_of_a_consumer_that_a_reshape_moves_is_left_to_a_later_run():
+def test_a_leak_is_refused_if_a_reshape_of_the_run_moves_the_consumer():
     case = right()
     seen = dataclasses.replace(
         case.seen,
@@ -199,6 +199,6 @@ def test_a_leak_of_a_consumer_that_a_reshape_moves_is_left_to_a_later_run():
     assert GUARDS["one-change"].refuses(leak) == f"this run changes the consumer already, for {CODE}"
 
 
-def test_every_guard_was_asked():
+def test_the_cases_cover_every_guard():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked == set(GUARDS)

@@ -70,13 +70,13 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_nothing_is_adopted_where_all_belongs_together():
+def test_a_consistent_host_needs_no_adoption():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "belong together" in plan.notes[0]
 
 
-def test_nothing_is_adopted_by_a_host_that_nobody_knows():
+def test_an_unknown_host_adopts_nothing():
     plan = adoption(facts(identity=None, origin="", ours=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
@@ -90,7 +90,7 @@ def test_a_renamed_host_s_provider_and_record_get_the_new_name():
     assert plan.uuid == ROOT_UUID
 
 
-def test_children_follow_their_root_s_name_and_others_children_do_not():
+def test_only_owned_children_are_renamed_with_their_root():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
@@ -100,7 +100,7 @@ def test_children_follow_their_root_s_name_and_others_children_do_not():
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
-def test_a_child_that_a_broken_run_renamed_is_not_renamed_again_where_the_new_name_begins_with_the_old_one():
+def test_a_child_renamed_by_an_interrupted_run_is_not_renamed_again():
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
     plan = adoption(renamed(node="cmp_1", ours=tree(provider(name="cmp"), done, left)), settings())
@@ -108,19 +108,19 @@ def test_a_child_that_a_broken_run_renamed_is_not_renamed_again_where_the_new_na
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_a_record_that_cannot_be_written_is_left_and_told():
+def test_a_record_that_cannot_be_written_is_kept_and_noted():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_without_a_cloud_the_provider_alone_is_renamed():
+def test_only_the_provider_is_renamed_without_a_cloud():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
 
-def test_s61_a_record_of_a_host_that_is_gone_becomes_ours():
+def test_s61_the_record_of_a_vanished_host_is_assigned_to_this_host():
     there = with_record(stored(host="cmp0", service_id=9), service=None)
     gone = dataclasses.replace(there, host="cmp0", service=service(id=9))
     here = conductor(nodes=there.nodes)
@@ -142,7 +142,7 @@ def test_a_host_without_any_identity_gets_its_uuid_back():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_equal_facts_have_one_digest_and_others_another():
+def test_the_plan_digest_is_the_same_for_equal_facts_only():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -152,22 +152,22 @@ def test_equal_facts_have_one_digest_and_others_another():
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_guard_role(given, role):
+def test_the_role_guard_refuses_observer_and_companion(given, role):
     assert guards(given) == []
     assert guards(given, settings(role=role)) == ["role"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_guard_state(given):
+def test_the_state_guard_refuses_an_unread_state(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_guard_alive_on_this_host(given):
+def test_the_alive_guard_refuses_a_running_nova_compute_on_this_host(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
-def test_guard_alive_elsewhere_a_clone_or_a_second_host_of_our_name():
+def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
     theirs = dataclasses.replace(stored(), host="cmp2")
     row = node(1, host="cmp2")
     other = dataclasses.replace(with_record(theirs), host="cmp2")
@@ -178,35 +178,35 @@ def test_guard_alive_elsewhere_a_clone_or_a_second_host_of_our_name():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_a_row_of_another_host_that_cannot_be_asked_is_told_and_nothing_is_done():
+def test_a_row_of_an_unread_host_is_noted_and_stops_the_adoption():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
 
 
-def test_guard_file_nova_s_own_is_not_ours_to_write():
+def test_the_file_guard_refuses_to_replace_novas_compute_id():
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_guard_allocations_of_the_uuid_in_use_are_not_lost(held):
+def test_the_allocations_guard_refuses_to_drop_a_uuid_with_allocations(held):
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(ours=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(ours=tree(provider(NEW, "another-name")))) == []
 
 
-def test_guard_owner_a_provider_that_merely_bears_the_name():
+def test_the_owner_guard_refuses_a_foreign_provider_of_the_same_name():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_guard_row_another_record_of_this_host_and_node():
+def test_the_row_guard_refuses_a_second_record_of_host_and_node():
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 
 
-def test_guard_instances_that_nova_finds_by_the_old_name():
+def test_the_instances_guard_refuses_instances_with_the_old_node_name():
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

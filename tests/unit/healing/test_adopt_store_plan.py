@@ -15,25 +15,25 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_a_store_in_doubt_is_to_be_remembered():
+def test_adopt_plans_to_remember_a_changed_store():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "the next audit publishes 251 GiB of DISK_GB in place of 300" in plan.notes
     assert "disks of libvirt's guests that are missing there: 1" in plan.notes
 
 
-def test_beside_nova_compute_nothing_is_said_of_publishing():
+def test_a_companions_plan_does_not_mention_publishing():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
 
-def test_a_store_that_is_trusted_needs_nothing():
+def test_an_unchanged_store_needs_no_adoption():
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_what_was_not_read_and_ceph_are_refused():
+def test_an_unread_store_and_ceph_are_refused():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "could not be read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")

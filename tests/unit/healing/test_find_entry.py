@@ -14,7 +14,7 @@ ENTRIES = tuple(
 
 
 @pytest.mark.parametrize(("typed", "found"), [("3f9c", 0), ("3f9d00000000", 1), ("3f", 2)])
-def test_an_id_or_how_only_one_begins(typed: str, found: int) -> None:
+def test_an_id_or_a_unique_prefix_finds_the_entry(typed: str, found: int) -> None:
     assert find_entry(ENTRIES, typed) is ENTRIES[found]
 
 
@@ -22,9 +22,9 @@ def test_an_id_or_how_only_one_begins(typed: str, found: int) -> None:
     ("typed", "words"),
     [("3f9", "several ids begin with 3f9: 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")],
 )
-def test_what_is_none_or_several_is_said(typed: str, words: str) -> None:
+def test_an_unknown_or_ambiguous_prefix_is_reported(typed: str, words: str) -> None:
     assert find_entry(ENTRIES, typed) == NotFound(words=words)
 
 
-def test_the_only_entry_is_not_undone_by_an_empty_variable() -> None:
+def test_an_empty_id_finds_no_entry() -> None:
     assert isinstance(find_entry(ENTRIES[:1], ""), NotFound)

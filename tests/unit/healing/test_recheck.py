@@ -71,13 +71,13 @@ def errand(**how) -> Errand:
 
 
 @pytest.mark.parametrize(("late_s", "waited_s"), [(0, 10), (5, 15), (15, 25)])
-def test_it_waits_until_a_heartbeat_is_newer_than_the_plan(late_s, waited_s):
+def test_heal_waits_for_a_heartbeat_newer_than_the_plan(late_s, waited_s):
     asked = errand(late_s=late_s)
     assert proven(asked, state()) == Proven(NOW + MARGIN)
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_a_heartbeat_that_is_ahead_of_the_clock_proves_nothing_by_itself():
+def test_a_heartbeat_ahead_of_the_clock_requires_another_heartbeat():
     """The clock of a service is fast and the replica lags: the code must wait for one more report."""
     asked = errand(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
@@ -85,7 +85,7 @@ def test_a_heartbeat_that_is_ahead_of_the_clock_proves_nothing_by_itself():
 
 
 @pytest.mark.parametrize("late_s", [35, 59, 3600])
-def test_a_replica_that_is_later_than_it_waits_changes_nothing(late_s):
+def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
     asked = errand(late_s=late_s)
     refused = proven(asked, state())
     assert isinstance(refused, NotNow)
@@ -93,14 +93,14 @@ def test_a_replica_that_is_later_than_it_waits_changes_nothing(late_s):
     assert asked.parts.clock.monotonic() == WAIT_S
 
 
-def test_a_source_that_is_lost_changes_nothing():
+def test_heal_changes_nothing_if_the_state_source_is_lost():
     refused = proven(errand(error=True), state())
     assert isinstance(refused, NotNow)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
     assert not_as_planned(errand(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
 
 
-def test_without_a_cloud_there_is_nothing_to_wait_for():
+def test_heal_skips_the_heartbeat_check_without_a_cloud():
     asked = errand(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)
@@ -130,12 +130,12 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
-def test_the_rows_about_the_consumer_must_be_those_of_the_plan(now, goes_on):
+def test_heal_continues_only_if_the_consumers_rows_match_the_plan(now, goes_on):
     refused = not_as_planned(errand(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
     assert (refused is None) is goes_on
 
 
-def test_what_a_migration_holds_rests_on_its_instance_too():
+def test_a_changed_instance_row_stops_a_change_of_its_migration():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     planned = dataclasses.replace(PLANNED, migrations=(move,))
     back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))

@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_kill_leaves_the_old_file_and_an_unfinished_one_that_the_sweep_removes(tmp_path, call):
+def test_a_killed_write_keeps_the_file_and_sweep_removes_the_temp_file(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -37,7 +37,7 @@ def test_a_kill_leaves_the_old_file_and_an_unfinished_one_that_the_sweep_removes
 
 
 @pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
-def test_a_new_file_is_there_whole_or_not_at_all(tmp_path, call, is_there):
+def test_a_killed_new_file_write_leaves_a_complete_file_or_none(tmp_path, call, is_there):
     path = tmp_path / "compute_id"
     killed(path, "write_new_file", call)
     sweep(str(path))
@@ -45,7 +45,7 @@ def test_a_new_file_is_there_whole_or_not_at_all(tmp_path, call, is_there):
     assert not is_there or path.read_text() == "new" * 99999
 
 
-def test_a_new_file_overwrites_nothing(tmp_path):
+def test_write_new_file_refuses_to_overwrite_a_file(tmp_path):
     path = tmp_path / "compute_id"
     path.write_text("old")
     with pytest.raises(FileExistsError):
@@ -53,7 +53,7 @@ def test_a_new_file_overwrites_nothing(tmp_path):
     assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
 
 
-def test_the_sweep_leaves_what_is_alive_or_somebody_else_s(tmp_path):
+def test_sweep_keeps_files_of_live_processes_and_of_other_names(tmp_path):
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {
@@ -68,11 +68,11 @@ def test_the_sweep_leaves_what_is_alive_or_somebody_else_s(tmp_path):
     assert set(os.listdir(tmp_path)) == kept
 
 
-def test_a_folder_that_is_not_there_has_nothing_to_sweep(tmp_path):
+def test_sweep_ignores_a_missing_folder(tmp_path):
     sweep(str(tmp_path / "none" / "report.json"))
 
 
-def test_writing_leaves_nothing_beside_the_file(tmp_path):
+def test_replace_file_leaves_no_temporary_file(tmp_path):
     path = tmp_path / "report.json"
     replace_file(str(path), "one", 0o644)
     replace_file(str(path), "two", 0o600)
@@ -82,7 +82,7 @@ def test_writing_leaves_nothing_beside_the_file(tmp_path):
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another group")
 @pytest.mark.parametrize("write", [replace_file, write_new_file])
-def test_a_file_is_its_folder_s_group_s_and_nobody_else_s(tmp_path, write):
+def test_a_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, write):
     os.chown(tmp_path, -1, 4)
     old = os.umask(0o077)
     try:
@@ -94,7 +94,7 @@ def test_a_file_is_its_folder_s_group_s_and_nobody_else_s(tmp_path, write):
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_what_was_open_to_others_is_closed(tmp_path, before, after):
+def test_close_to_others_removes_the_permissions_of_others(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

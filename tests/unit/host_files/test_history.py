@@ -59,18 +59,18 @@ def document(sightings: list, added: list = (), left: list = ()) -> str:
     return json.dumps({"schema_version": 1, "sightings": sightings, "added": list(added), "left": list(left)})
 
 
-def test_what_was_saved_is_loaded_by_the_next_process(tmp_path):
+def test_a_saved_history_is_loaded_after_a_restart(tmp_path):
     FindingsFile(str(tmp_path / "state")).save(HISTORY)
     assert FindingsFile(str(tmp_path / "state")).load() == HISTORY
 
 
-def test_the_file_is_for_root_and_its_group(tmp_path):
+def test_the_findings_file_has_mode_0640_and_a_schema_version(tmp_path):
     FindingsFile(str(tmp_path)).save(HISTORY)
     assert stat.S_IMODE(os.stat(tmp_path / "findings.json").st_mode) == 0o640
     assert json.loads((tmp_path / "findings.json").read_text())["schema_version"] == 1
 
 
-def test_no_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
+def test_a_missing_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
     assert FindingsFile(str(tmp_path)).load() == History()
     assert caplog.records == []
 
@@ -93,7 +93,7 @@ def test_no_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
         json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
     ],
 )
-def test_an_unreadable_file_is_empty_warned_of_once_and_kept_aside_at_the_next_save(tmp_path, caplog, text):
+def test_an_unreadable_file_is_logged_once_and_kept_at_the_next_save(tmp_path, caplog, text):
     path = tmp_path / "findings.json"
     path.write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -106,12 +106,12 @@ def test_an_unreadable_file_is_empty_warned_of_once_and_kept_aside_at_the_next_s
     assert (tmp_path / "findings.json.bad").read_text() == text
 
 
-def test_bytes_that_are_no_text_are_an_empty_history(tmp_path):
+def test_a_file_of_non_utf8_bytes_is_an_empty_history(tmp_path):
     (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_a_folder_that_cannot_be_written_is_told_once_until_it_can(tmp_path, caplog):
+def test_an_unwritable_folder_is_logged_once(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]
@@ -129,18 +129,18 @@ def test_a_folder_that_cannot_be_written_is_told_once_until_it_can(tmp_path, cap
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_any_history_comes_back_by_id(tmp_path, sightings):
+def test_any_saved_history_is_loaded_in_order_of_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
 
 
-def test_a_file_of_before_there_were_additions_is_read(tmp_path):
+def test_a_file_without_additions_is_read(tmp_path):
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_what_was_left_of_orphaned_nodes_outlives_a_restart(tmp_path):
+def test_providers_left_by_orphaned_nodes_are_kept_over_a_restart(tmp_path):
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
@@ -150,7 +150,7 @@ def test_what_was_left_of_orphaned_nodes_outlives_a_restart(tmp_path):
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_a_bad_row_of_what_was_left_costs_itself_alone(tmp_path, row):
+def test_only_the_invalid_row_of_left_providers_is_skipped(tmp_path, row):
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 
@@ -174,7 +174,7 @@ def test_a_bad_row_of_what_was_left_costs_itself_alone(tmp_path, row):
         ("id", SEEN.id),
     ],
 )
-def test_a_bad_row_costs_itself_alone_and_is_named(tmp_path, caplog, name, value):
+def test_only_the_invalid_sighting_is_skipped_and_logged(tmp_path, caplog, name, value):
     text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
     (tmp_path / "findings.json").write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -192,7 +192,7 @@ def test_a_bad_row_costs_itself_alone_and_is_named(tmp_path, caplog, name, value
 
 @settings(max_examples=300)
 @given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
-def test_whatever_stands_in_place_of_a_row_the_good_rows_survive_and_nothing_is_lost(sightings, added, left):
+def test_an_invalid_row_never_loses_a_valid_row_or_the_original_file(sightings, added, left):
     text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
@@ -209,7 +209,7 @@ def test_whatever_stands_in_place_of_a_row_the_good_rows_survive_and_nothing_is_
 
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
-def test_whatever_stands_in_place_of_the_file_is_kept(content):
+def test_any_invalid_file_is_kept_as_bad(content):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
         path.write_bytes(content)
@@ -221,7 +221,7 @@ def test_whatever_stands_in_place_of_the_file_is_kept(content):
         assert store.load() == HISTORY
 
 
-def test_ten_files_at_most_are_kept_and_none_twice(tmp_path):
+def test_at_most_ten_different_bad_files_are_kept(tmp_path):
     store = FindingsFile(str(tmp_path))
     for number in (*range(12), 3):
         (tmp_path / "findings.json").write_text(f"garbage {number}")
@@ -231,7 +231,7 @@ def test_ten_files_at_most_are_kept_and_none_twice(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_blocks_nothing_and_is_kept(tmp_path, make):
+def test_a_folder_or_pipe_at_the_path_is_replaced_and_kept_as_bad(tmp_path, make):
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()

@@ -29,16 +29,16 @@ def every_path(files):
     return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
 
 
-def test_no_file_gives_no_identity(files):
+def test_missing_files_yield_no_identity(files):
     assert files.find() is None
 
 
-def test_folders_that_do_not_exist_give_no_identity(tmp_path):
+def test_missing_folders_yield_no_identity(tmp_path):
     assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_file_anywhere_is_found(files, place):
+def test_an_identity_file_is_found_in_each_folder(files, place):
     path = every_path(files)[place]
     path.write_text(ONE)
     identity = files.find()
@@ -46,7 +46,7 @@ def test_a_file_anywhere_is_found(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_first_of_equal_files_is_named(files):
+def test_the_first_of_several_equal_files_is_the_origin(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -54,7 +54,7 @@ def test_the_first_of_equal_files_is_named(files):
     assert (identity.uuid, identity.origin) == (ONE, str(every_path(files)[1]))
 
 
-def test_two_files_that_differ_are_both_named(files):
+def test_two_different_identity_files_are_both_named_in_the_error(files):
     first, last = every_path(files)[0], every_path(files)[3]
     first.write_text(ONE)
     last.write_text(TWO)
@@ -65,7 +65,7 @@ def test_two_files_that_differ_are_both_named(files):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"no uuid", ONE.encode() + b"\nxyz", b"\xff\xfe", ONE[:-1].encode()])
-def test_garbage_is_named_and_never_taken_for_missing(files, content):
+def test_an_invalid_identity_file_raises_a_configuration_error(files, content):
     every_path(files)[0].write_text(ONE)
     path = every_path(files)[3]
     path.write_bytes(content)
@@ -74,14 +74,14 @@ def test_garbage_is_named_and_never_taken_for_missing(files, content):
         files.find()
 
 
-def test_a_folder_in_the_place_of_the_file_is_named(files):
+def test_a_folder_named_compute_id_raises_a_configuration_error(files):
     every_path(files)[2].mkdir()
 
     with pytest.raises(ConfigError, match="lib-nova/compute_id"):
         files.find()
 
 
-def test_a_new_identity_is_on_disk_and_found_again(files):
+def test_a_created_identity_is_written_and_found_again(files):
     created = files.create()
     path = every_path(files)[3]
 
@@ -92,13 +92,13 @@ def test_a_new_identity_is_on_disk_and_found_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_the_state_folder_is_made_where_it_is_missing(tmp_path):
+def test_create_makes_a_missing_state_folder(tmp_path):
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
 
 
-def test_an_existing_file_is_never_overwritten(files):
+def test_create_keeps_an_existing_identity_file(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -106,7 +106,7 @@ def test_an_existing_file_is_never_overwritten(files):
     assert path.read_text() == ONE
 
 
-def test_an_existing_file_with_garbage_is_neither_overwritten_nor_used(files):
+def test_create_rejects_and_keeps_an_invalid_identity_file(files):
     path = every_path(files)[3]
     path.write_text("garbage")
 
@@ -115,7 +115,7 @@ def test_an_existing_file_with_garbage_is_neither_overwritten_nor_used(files):
     assert path.read_text() == "garbage"
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+def test_an_unwritable_state_folder_is_named_in_the_error(tmp_path):
     (tmp_path / "file").write_text("")
     files = ComputeIdFiles((), None, tmp_path / "file" / "state")
 
@@ -128,7 +128,7 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_processes_that_create_at_once_agree(files):
+def test_concurrent_processes_create_the_same_identity(files):
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]
@@ -153,13 +153,13 @@ def state(*nodes, service=SERVICE, kind=StateKind.SQL):
     return NovaState(kind=kind, host="cmp1", nodes=nodes, service=service)
 
 
-def test_the_host_s_own_record_is_the_identity():
+def test_the_compute_node_record_of_this_host_is_the_identity():
     identity = identity_from_state(state(node(3, node_uuid=ONE.upper())), "cmp1.example.org")
 
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_a_record_without_service_is_the_identity_too():
+def test_a_record_without_a_service_is_the_identity_too():
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 
@@ -167,7 +167,7 @@ def test_a_record_without_service_is_the_identity_too():
     "nodes",
     [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),), (node(1, host="cmp2"),)],
 )
-def test_a_service_without_record_is_a_lost_identity(nodes):
+def test_a_service_without_its_record_raises_a_configuration_error(nodes):
     with pytest.raises(ConfigError) as caught:
         identity_from_state(state(*nodes), "cmp1.example.org")
     message = str(caught.value)
@@ -177,15 +177,15 @@ def test_a_service_without_record_is_a_lost_identity(nodes):
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_a_host_that_the_cloud_does_not_know_may_have_a_new_identity(nodes):
+def test_a_host_unknown_to_the_cloud_may_get_a_new_identity(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_without_a_cloud_a_new_identity_may_be_made():
+def test_a_host_without_a_cloud_may_get_a_new_identity():
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 
-def test_a_record_without_a_uuid_is_refused():
+def test_a_record_with_an_invalid_uuid_is_rejected():
     with pytest.raises(ConfigError, match="compute_nodes id 3"):
         identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
 
@@ -206,7 +206,7 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_law_an_identity_is_always_the_record_of_this_host_and_node(nodes, service, hostname):
+def test_an_identity_is_always_the_record_of_this_host_and_node(nodes, service, hostname):
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]
@@ -220,7 +220,7 @@ def test_law_an_identity_is_always_the_record_of_this_host_and_node(nodes, servi
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
-def test_law_a_file_is_a_uuid_or_a_configuration_error(tmp_path_factory, text):
+def test_any_identity_file_yields_a_uuid_or_a_configuration_error(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("law")
     (folder / "compute_id").write_text(text, encoding="utf-8")
     try:

@@ -15,7 +15,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 @pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
-def test_s70_files_that_differ_or_are_garbage_are_a_configuration_error(tmp_path, first, second):
+def test_s70_different_or_invalid_files_raise_a_configuration_error(tmp_path, first, second):
     for name, text in (("one", first), ("two", second)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "compute_id").write_text(text)
@@ -23,7 +23,7 @@ def test_s70_files_that_differ_or_are_garbage_are_a_configuration_error(tmp_path
         ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
 
 
-def test_s71_a_known_service_without_file_takes_the_row_of_this_host_and_node():
+def test_s71_the_row_of_host_and_node_is_the_identity_without_a_file():
     known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
     identity = identity_from_state(known, NODE)
     assert identity is not None
@@ -31,7 +31,7 @@ def test_s71_a_known_service_without_file_takes_the_row_of_this_host_and_node():
 
 
 @pytest.mark.parametrize("rows", [(), (node(hypervisor_hostname="old-name"),), (node(host="cmp2"),)])
-def test_s71_without_such_a_row_the_identity_is_lost(rows):
+def test_s71_a_service_without_its_row_raises_a_configuration_error(rows):
     with pytest.raises(ConfigError, match="compute_id"):
         identity_from_state(state(service=service(version=74), nodes=rows), NODE)
 
@@ -44,19 +44,19 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_trait_follows_the_service_row_and_stays_where_there_is_none(observed):
+def test_s73_the_disabled_trait_follows_an_existing_service_row(observed):
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
 
 
-def test_s73_nothing_is_concluded_while_the_state_is_unread():
+def test_s73_the_disabled_trait_is_kept_while_the_state_is_unread():
     held = root(traits=root().traits | {DISABLED})
     world = without(snapshot(placement=view(provider=held)), "state")
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
 
 
-def test_our_own_file_is_replaced_as_a_whole_and_can_be_gone_again(tmp_path):
+def test_the_agents_own_identity_file_is_replaced_and_removed(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
     files.put_own(f"{ROOT_UUID}\n")
@@ -69,7 +69,7 @@ def test_our_own_file_is_replaced_as_a_whole_and_can_be_gone_again(tmp_path):
     assert files.find() is None
 
 
-def test_our_own_file_that_cannot_be_read_or_written_is_named(tmp_path):
+def test_an_unusable_own_identity_file_is_named_in_the_error(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     (tmp_path / "compute_id").mkdir()
     for ask in (files.own_text, lambda: files.put_own("x"), lambda: files.put_own(None)):

@@ -54,7 +54,7 @@ def journal(tmp_path) -> Journal:
     return FileJournal(str(tmp_path), now=Times(), new_id=Ids())
 
 
-def test_a_change_is_told_with_its_outcome(journal):
+def test_a_change_is_read_with_its_outcome(journal):
     assert journal.read() == Told()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
@@ -63,14 +63,14 @@ def test_a_change_is_told_with_its_outcome(journal):
     assert (entry.result, entry.words, entry.ended_at) == (Result.DONE, "as planned", "2026-11-21T10:00:02.000Z")
 
 
-def test_the_last_outcome_counts(journal):
+def test_the_last_outcome_of_an_entry_is_used(journal):
     entry_id = journal.begin(CHANGE)
     journal.end(entry_id, Result.UNKNOWN, "no answer")
     journal.end(entry_id, Result.DONE, "it was done")
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_an_entry_knows_what_put_it_back_and_not_what_was_refused(journal):
+def test_an_entry_lists_every_undo_except_a_refused_undo(journal):
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")
@@ -78,7 +78,7 @@ def test_an_entry_knows_what_put_it_back_and_not_what_was_refused(journal):
     assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
 
 
-def test_it_is_for_root_alone_and_synced_before_begin_returns(journal, tmp_path, monkeypatch):
+def test_the_journal_has_mode_0640_and_is_synced_before_begin_returns(journal, tmp_path, monkeypatch):
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
@@ -87,7 +87,7 @@ def test_it_is_for_root_alone_and_synced_before_begin_returns(journal, tmp_path,
     assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o640
 
 
-def test_nothing_that_was_written_is_ever_rewritten(journal, tmp_path):
+def test_the_journal_file_is_only_appended_to(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     contents = [b""]
     for step in (lambda: journal.begin(CHANGE), lambda: journal.end("e1", Result.DONE), lambda: journal.begin(CHANGE)):
@@ -97,7 +97,7 @@ def test_nothing_that_was_written_is_ever_rewritten(journal, tmp_path):
         assert len(contents[-1]) > len(contents[-2])
 
 
-def test_each_line_says_its_schema(journal, tmp_path):
+def test_each_journal_line_has_a_schema_version(journal, tmp_path):
     journal.begin(CHANGE)
     journal.end("e1", Result.DONE)
     lines = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
@@ -107,7 +107,7 @@ def test_each_line_says_its_schema(journal, tmp_path):
     ]
 
 
-def test_a_torn_last_line_is_named_and_spoils_nothing_after_it(journal, tmp_path):
+def test_a_torn_last_line_is_reported_and_later_lines_are_read(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     journal.begin(CHANGE)
     journal.begin(CHANGE)
@@ -143,7 +143,7 @@ def test_a_torn_last_line_is_named_and_spoils_nothing_after_it(journal, tmp_path
         ),
     ],
 )
-def test_a_line_that_is_not_ours_costs_no_other_line(journal, tmp_path, line, problem):
+def test_an_invalid_line_is_reported_and_all_other_lines_are_read(journal, tmp_path, line, problem):
     journal.begin(CHANGE)
     with open(tmp_path / "journal.jsonl", "ab") as file:
         file.write(line + b"\n")
@@ -152,7 +152,7 @@ def test_a_line_that_is_not_ours_costs_no_other_line(journal, tmp_path, line, pr
     assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (problem,))
 
 
-def test_an_id_is_never_taken_twice(journal, tmp_path):
+def test_a_repeated_id_is_ignored_and_reported(journal, tmp_path):
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes() * 2)
@@ -160,7 +160,7 @@ def test_an_id_is_never_taken_twice(journal, tmp_path):
 
 
 @pytest.mark.parametrize("make", ["folder", "pipe", "link"])
-def test_what_is_no_file_of_ours_is_not_written_into(journal, tmp_path, make):
+def test_a_folder_pipe_or_link_at_the_path_is_never_written(journal, tmp_path, make):
     path = tmp_path / "journal.jsonl"
     if make == "folder":
         path.mkdir()
@@ -184,7 +184,7 @@ def _lines(count: int) -> bytes:
 
 
 @given(cut=st.integers(0, len(_lines(4))))
-def test_wherever_a_crash_cuts_the_file_every_whole_line_counts(cut):
+def test_every_complete_line_is_read_after_a_cut_at_any_byte(cut):
     content = _lines(4)[:cut]
     found = told(content)
     # A line that lacks only its line end is complete.
@@ -197,7 +197,7 @@ def test_wherever_a_crash_cuts_the_file_every_whole_line_counts(cut):
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_no_garbage_between_lines_loses_one_of_ours(where, noise):
+def test_random_bytes_between_lines_lose_no_entry(where, noise):
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
     assert [(e.id, e.result) for e in told(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
@@ -205,7 +205,7 @@ def test_no_garbage_between_lines_loses_one_of_ours(where, noise):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
-def test_whatever_is_in_the_file_what_is_written_next_is_read_back(tmp_path, content):
+def test_a_new_entry_is_read_back_after_any_file_content(tmp_path, content):
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -224,7 +224,7 @@ ANY_JSON = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_stands_in_place_of_a_line_the_other_changes_are_there(tmp_path_factory, data):
+def test_an_invalid_json_line_loses_no_other_entry(tmp_path_factory, data):
     journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
     journal.end(journal.begin(CHANGE), Result.DONE)
     with open(journal.path, "rb") as file:

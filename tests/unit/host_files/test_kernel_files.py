@@ -15,7 +15,7 @@ from agent.model.host.facts import Unread
 UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
 
 
-def test_parameters_of_a_module_that_is_loaded(tmp_path):
+def test_module_parameters_returns_the_values_of_a_loaded_module(tmp_path):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -23,7 +23,7 @@ def test_parameters_of_a_module_that_is_loaded(tmp_path):
     assert module_parameters(tmp_path) == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", "0"), ("kvm_amd/sev_snp", None))
 
 
-def test_a_module_that_is_not_loaded_has_none(tmp_path):
+def test_module_parameters_are_none_for_an_unloaded_module(tmp_path):
     assert module_parameters(tmp_path) == UNKNOWN
 
 
@@ -42,7 +42,7 @@ def no_descriptor():
     return asked
 
 
-def test_a_process_without_a_descriptor_left_does_not_take_the_module_for_unloaded(tmp_path, no_descriptor):
+def test_a_module_is_unread_if_no_file_descriptor_is_left(tmp_path, no_descriptor):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -52,7 +52,7 @@ def test_a_process_without_a_descriptor_left_does_not_take_the_module_for_unload
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_only_what_is_not_there_is_not_there(tmp_path, monkeypatch, number):
+def test_a_read_error_makes_the_value_unread_or_unknown(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 
@@ -62,7 +62,7 @@ def test_only_what_is_not_there_is_not_there(tmp_path, monkeypatch, number):
     assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
 
 
-def test_a_file_in_a_folders_place_has_no_parameters(tmp_path):
+def test_a_file_at_the_module_folder_yields_no_parameters(tmp_path):
     (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 
@@ -78,7 +78,7 @@ def _with_capacity(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "keys"), [(b"tdx 31\n", 31), (b"sev 410\nsev_es 99\ntdx 15\n", 15), (b"tdx 0\n", 0)]
 )
-def test_keys_for_tdx_are_in_the_misc_cgroup(tmp_path, content, keys):
+def test_tdx_capacity_reads_the_misc_cgroup(tmp_path, content, keys):
     assert tdx_capacity(_with_capacity(tmp_path, content)) == keys
 
 
@@ -86,15 +86,15 @@ def test_keys_for_tdx_are_in_the_misc_cgroup(tmp_path, content, keys):
     "content",
     [b"", b"sev 410\n", b"tdx\n", b"tdx max\n", b"tdx -1\n", b"tdx_x 3\n", b"xtdx 3\n", b"tdx 3 4\n", b"tdx \xb2\n"],
 )
-def test_a_misc_cgroup_that_does_not_say_is_unknown(tmp_path, content):
+def test_tdx_capacity_is_unknown_for_an_invalid_misc_cgroup_file(tmp_path, content):
     assert tdx_capacity(_with_capacity(tmp_path, content)) is None
 
 
-def test_no_misc_cgroup_is_unknown(tmp_path):
+def test_tdx_capacity_is_unknown_without_a_misc_cgroup(tmp_path):
     assert tdx_capacity(tmp_path) is None
 
 
-def test_uptime_and_load_are_this_machines(tmp_path):
+def test_uptime_and_load_are_read_from_proc_files(tmp_path):
     (tmp_path / "uptime").write_text("12535.37 24801.11\n")
     (tmp_path / "loadavg").write_text("1.04 1.06 0.89 2/345 12345\n")
     assert uptime_s(tmp_path) == 12535.37
@@ -102,19 +102,19 @@ def test_uptime_and_load_are_this_machines(tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "", "1.0", "1.0 2.0 up", "1.0 -2.0 3.0", "nan 1 2", "1e400 1 2", "\xff 1 2"])
-def test_what_makes_no_sense_is_unknown(tmp_path, text):
+def test_load_is_unknown_for_a_missing_or_invalid_file(tmp_path, text):
     if text is not None:
         (tmp_path / "loadavg").write_text(text, encoding="latin-1")
     assert load(tmp_path) is None
 
 
-def test_a_folder_in_a_files_place_is_unknown(tmp_path):
+def test_uptime_is_unknown_if_its_path_is_a_folder(tmp_path):
     (tmp_path / "uptime").mkdir()
     assert uptime_s(tmp_path) is None
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_are_figures_or_unknown(tmp_path_factory, content):
+def test_any_file_content_yields_a_number_or_unknown(tmp_path_factory, content):
     folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     (folder / "uptime").write_bytes(content)

@@ -37,27 +37,27 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_second_writer_is_told_who_the_first_is(holder, tmp_path):
+def test_lock_held_names_the_process_that_holds_the_lock(holder, tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass
 
 
-def test_a_killed_holder_leaves_no_lock(holder, tmp_path):
+def test_a_killed_process_releases_the_lock(holder, tmp_path):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     with FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2).hold():
         assert (tmp_path / "lock").read_text().split()[0] == str(os.getpid())
 
 
-def test_a_waiter_gets_it_when_the_holder_ends_in_time(holder, tmp_path):
+def test_a_waiting_process_gets_the_lock_when_the_holder_ends(holder, tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     holder.stdin.close()
     with lock.hold():
         assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
 
 
-def test_it_can_be_held_again_after_an_error_inside(tmp_path):
+def test_an_exception_inside_the_block_releases_the_lock(tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0)
     with pytest.raises(ZeroDivisionError), lock.hold():
         raise ZeroDivisionError
@@ -65,7 +65,7 @@ def test_it_can_be_held_again_after_an_error_inside(tmp_path):
         pass
 
 
-def test_a_child_does_not_inherit_it(tmp_path):
+def test_a_child_process_does_not_inherit_the_lock(tmp_path):
     # Why wait: Linux lets the parent of a vfork continue before the child's exec has closed the child's descriptors.
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     with lock.hold():
@@ -79,7 +79,7 @@ def test_a_child_does_not_inherit_it(tmp_path):
         child.communicate()
 
 
-def test_a_folder_that_is_not_there_leaves_the_lock_to_the_second_folder(tmp_path):
+def test_the_second_folder_is_used_if_the_first_is_missing(tmp_path):
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():
@@ -90,13 +90,13 @@ def test_a_folder_that_is_not_there_leaves_the_lock_to_the_second_folder(tmp_pat
         pass
 
 
-def test_the_lock_of_a_folder_that_is_there_is_its_own(tmp_path):
+def test_the_second_folder_is_not_used_if_the_first_exists(tmp_path):
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()
 
 
-def test_an_input_error_leaves_the_lock_to_the_second_folder(tmp_path, monkeypatch):
+def test_the_second_folder_is_used_after_an_io_error_in_the_first(tmp_path, monkeypatch):
     """No file system here fails on demand, so the test fakes open(2)'s error for the first folder."""
     (tmp_path / "run").mkdir()
     real, asked = os.open, []
@@ -113,7 +113,7 @@ def test_an_input_error_leaves_the_lock_to_the_second_folder(tmp_path, monkeypat
     assert asked[0] == str(tmp_path / "state" / "lock")
 
 
-def test_a_lock_that_can_be_opened_nowhere_is_not_taken_for_free(tmp_path):
+def test_a_lock_that_cannot_be_opened_raises_lock_held(tmp_path):
     path = tmp_path / "no" / "lock"
     lock = FileLock(str(path), "/proc/neither")
     with pytest.raises(LockHeld) as caught, lock.hold():
@@ -121,7 +121,7 @@ def test_a_lock_that_can_be_opened_nowhere_is_not_taken_for_free(tmp_path):
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
 
 
-def test_a_file_where_the_folder_should_be_is_the_operator_s_and_not_taken_for_free(tmp_path):
+def test_a_file_at_the_folder_path_raises_lock_held(tmp_path):
     (tmp_path / "state").write_text("")
     (tmp_path / "run").mkdir()
     lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))

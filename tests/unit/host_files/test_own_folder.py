@@ -10,12 +10,12 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_what_the_machine_may_mend_is_temporary(number):
+def test_a_temporary_error_becomes_folder_unavailable(number):
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR])
-def test_what_an_operator_must_edit_is_configuration(number):
+def test_an_error_that_an_operator_must_fix_becomes_config_error(number):
     assert type(failure("/x", OSError(number, os.strerror(number)))) is ConfigError

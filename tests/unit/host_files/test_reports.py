@@ -10,7 +10,7 @@ from agent.host_files.reports import read_report, report_path, write_report
 from tests.rigs.reports import REPORT, report_with
 
 
-def test_what_was_written_is_read_back(tmp_path):
+def test_a_written_report_is_read_back(tmp_path):
     run_dir = str(tmp_path / "run")
     write_report(run_dir, REPORT)
     document = read_report(run_dir)
@@ -18,7 +18,7 @@ def test_what_was_written_is_read_back(tmp_path):
     assert len(document["ledger"]) == len(REPORT.ledger)
 
 
-def test_the_file_is_for_root_and_the_group_and_nothing_else_is_left(tmp_path):
+def test_the_report_has_mode_0640_and_is_the_only_file(tmp_path):
     old = os.umask(0o077)
     try:
         write_report(str(tmp_path), REPORT)
@@ -28,7 +28,7 @@ def test_the_file_is_for_root_and_the_group_and_nothing_else_is_left(tmp_path):
     assert os.listdir(tmp_path) == ["report.json"]
 
 
-def test_a_reader_never_sees_half_a_report(tmp_path):
+def test_a_reader_never_reads_a_partial_report(tmp_path):
     run_dir = str(tmp_path)
     write_report(run_dir, report_with(0))
     stop = threading.Event()
@@ -50,25 +50,25 @@ def test_a_reader_never_sees_half_a_report(tmp_path):
         writer.join()
 
 
-def test_no_report_yet_is_said_with_the_path(tmp_path):
+def test_a_missing_report_raises_an_error_with_its_path(tmp_path):
     with pytest.raises(SourceUnavailable, match=f"{tmp_path}/report.json does not exist"):
         read_report(str(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema_version": 2}', '{"schema_version": 1}', "[" * 9999])
-def test_what_is_no_report_is_named(tmp_path, text):
+def test_an_invalid_report_raises_an_error_with_its_path(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(SourceInconsistent, match=f"{tmp_path}/report.json: "):
         read_report(str(tmp_path))
 
 
-def test_bytes_that_are_no_text_are_no_report(tmp_path):
+def test_a_report_of_non_utf8_bytes_is_rejected(tmp_path):
     (tmp_path / "report.json").write_bytes(b"\xff\xfe")
     with pytest.raises(SourceInconsistent, match="not a JSON document"):
         read_report(str(tmp_path))
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_the_last_report_stays(tmp_path):
+def test_an_unwritable_folder_is_named_and_the_last_report_is_kept(tmp_path):
     write_report(str(tmp_path), REPORT)
     blocked = tmp_path / "file"
     blocked.write_text("")

@@ -7,13 +7,13 @@ import pytest
 from agent.model.ancestry import ancestors
 
 
-def test_the_nearest_comes_first_and_nobody_beside():
+def test_ancestors_start_with_the_nearest_and_omit_siblings():
     parents = {"root": None, "beside": "root", "child": "root", "grandchild": "child"}
     assert ancestors("grandchild", parents) == ("child", "root")
     assert ancestors("root", parents) == ()
 
 
-def test_it_ends_below_what_is_not_known():
+def test_ancestors_end_before_an_unknown_provider():
     assert ancestors("b", {"b": "a", "a": "nobody"}) == ("a",)
     assert ancestors("nobody", {"a": None}) == ()
 
@@ -21,5 +21,5 @@ def test_it_ends_below_what_is_not_known():
 @pytest.mark.parametrize(
     ("uuid", "above"), [("self", ("self",)), ("e", ("f", "e")), ("f", ("e", "f")), ("below", ("e", "f"))]
 )
-def test_a_loop_is_walked_once_and_who_is_in_it_is_above_itself(uuid, above):
+def test_a_provider_in_a_parent_loop_is_its_own_ancestor(uuid, above):
     assert ancestors(uuid, {"self": "self", "e": "f", "f": "e", "below": "e"}) == above

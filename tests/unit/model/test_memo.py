@@ -18,19 +18,19 @@ def counting(wrapper):
     return total, asked
 
 
-def test_equal_arguments_are_answered_once():
+def test_for_equal_arguments_caches_the_last_result():
     total, asked = counting(for_equal_arguments)
     assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
 
 
-def test_more_arguments_are_another_question():
+def test_a_different_number_of_arguments_is_a_cache_miss():
     total, asked = counting(for_equal_arguments)
     assert [total((1,)), total((1,), ())] == [1, 1]
     assert len(asked) == 2
 
 
-def test_the_same_objects_are_answered_once_and_equal_ones_asked_anew():
+def test_for_the_same_arguments_caches_by_object_identity():
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]
@@ -38,7 +38,7 @@ def test_the_same_objects_are_answered_once_and_equal_ones_asked_anew():
 
 
 @pytest.mark.parametrize("wrapper", [for_equal_arguments, for_the_same_arguments])
-def test_an_error_is_no_answer(wrapper):
+def test_an_exception_is_not_cached(wrapper):
     @wrapper
     def fails(number: int) -> int:
         raise ValueError(number)
@@ -49,13 +49,13 @@ def test_an_error_is_no_answer(wrapper):
 
 
 @pytest.mark.parametrize("wrapper", [for_equal_arguments, for_the_same_arguments])
-def test_names_are_refused(wrapper):
+def test_keyword_arguments_are_rejected(wrapper):
     total, _ = counting(wrapper)
     with pytest.raises(TypeError, match="total takes its arguments by position"):
         total(number=1)
 
 
-def test_another_question_in_the_middle_of_one_changes_no_answer():
+def test_a_nested_call_does_not_change_the_result():
     """As if another thread called the function while the cached arguments are compared with the new ones."""
 
     @for_equal_arguments

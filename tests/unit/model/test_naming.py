@@ -11,7 +11,7 @@ V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
 
 
 @pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
-def test_an_instance_s_folder_is_its_uuid_and_what_nova_appends(suffix):
+def test_an_instance_folder_is_a_uuid_with_an_optional_nova_suffix(suffix):
     assert instance_folder(f"{U}{suffix}") == (U, suffix)
 
 
@@ -19,7 +19,7 @@ def test_an_instance_s_folder_is_its_uuid_and_what_nova_appends(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_no_other_folder_is_an_instance_s(name):
+def test_any_other_folder_name_belongs_to_no_instance(name):
     assert instance_folder(name) is None
 
 
@@ -34,7 +34,7 @@ def test_no_other_folder_is_an_instance_s(name):
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_of_an_instance_begins_with_its_uuid(name, owner):
+def test_a_volume_name_of_uuid_and_disk_belongs_to_the_instance(name, owner):
     assert instance_of_volume(name) == owner
 
 
@@ -50,5 +50,5 @@ def test_a_volume_of_an_instance_begins_with_its_uuid(name, owner):
         (f"{U}_disk", False, False),
     ],
 )
-def test_block_storage_is_known_by_its_templates(name, volume, file):
+def test_block_storage_volumes_and_files_are_recognised_by_name(name, volume, file):
     assert (is_block_storage_volume(name), is_block_storage_file(name)) == (volume, file)

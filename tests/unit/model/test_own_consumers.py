@@ -10,27 +10,27 @@ from agent.model.own_consumers import OWN_CAUSES, OWN_TYPE, own_consumer_uuid, o
 ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
 
 
-def test_names_never_change():
+def test_the_consumer_uuids_never_change():
     """The agent must find the consumers of older versions. Expected values: RFC 9562 5.5 with sha1sum, by hand."""
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 
 
-def test_there_is_one_for_each_cause_of_unmanaged_use_and_all_differ():
+def test_each_unmanaged_cause_has_its_own_consumer_uuid():
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
-def test_two_hosts_share_none():
+def test_two_hosts_share_no_consumer_uuid():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
-def test_without_a_root_there_is_none():
+def test_a_missing_root_yields_no_own_consumers():
     assert own_consumers(None) == {}
 
 
-def test_placement_takes_the_type():
+def test_the_consumer_type_is_valid_for_placement():
     """The type matches Placement's own pattern of a consumer type."""
     assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
     assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -20,7 +20,7 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_children_are_found_by_the_node_s_name_and_an_underscore():
+def test_children_are_found_by_the_node_name_and_an_underscore():
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
@@ -30,13 +30,13 @@ def test_children_are_found_by_the_node_s_name_and_an_underscore():
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_the_root_is_no_child_even_if_its_name_would_do():
+def test_the_root_is_never_a_child_even_with_a_child_name():
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}
 
 
-def test_one_child_by_its_key():
+def test_child_of_returns_the_child_with_the_key():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -47,7 +47,7 @@ def test_one_child_by_its_key():
 KINDS = tuple(model.name for model in models(host(), settings()))
 
 
-def test_children_of_frozen_families_are_told_from_other_services():
+def test_left_alone_contains_only_children_of_frozen_families():
     """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
@@ -80,11 +80,11 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_what_is_still_on_the_root(placement, expected):
+def test_still_on_root_returns_the_classes_in_use_on_the_root(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
-def test_a_new_child_has_the_same_uuid_on_every_start_and_no_other_s():
+def test_the_uuid_of_a_new_child_is_stable_and_unique():
     keys = [ProviderKey(kind, name) for kind in ("mdev", "pci") for name in (GPU_06, GPU_07)]
     first = [child_uuid(ROOT_UUID, key) for key in keys]
     assert len(set(first)) == len(first)
@@ -94,14 +94,14 @@ def test_a_new_child_has_the_same_uuid_on_every_start_and_no_other_s():
     assert made[GPU_06].uuid == child_uuid(ROOT_UUID, ProviderKey("mdev", GPU_06))
 
 
-def test_families_have_names_of_their_own_and_no_class_in_common():
+def test_families_have_distinct_names_and_resource_classes():
     assert len({family.name for family in BUILTIN}) == len(BUILTIN)
     moved = [name for family in BUILTIN for name in family.root_classes]
     assert len(set(moved)) == len(moved)
 
 
 @pytest.mark.parametrize("family", BUILTIN, ids=lambda family: family.name)
-def test_no_family_decides_about_the_root(family):
+def test_no_family_publishes_or_withdraws_the_root(family):
     world = snapshot(libvirt=CARDS)
     keys = {one.key for one in family.providers(world, ONE_TYPE)} | family.withdrawn(world, ONE_TYPE)
     assert ROOT not in keys

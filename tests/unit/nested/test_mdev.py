@@ -35,7 +35,7 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_each_card_offers_what_exists_and_what_it_can_still_make():
+def test_s100_a_card_offers_existing_plus_available_mediated_devices():
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {
@@ -49,19 +49,19 @@ def test_s100_each_card_offers_what_exists_and_what_it_can_still_make():
     assert tree.root.inventory("VGPU") is None
 
 
-def test_s101_a_type_of_its_own_for_each_card_and_only_its_devices_count():
+def test_s101_a_card_counts_only_devices_of_its_own_type():
     assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_s102_above_its_cap_a_card_offers_nothing_even_with_devices_on_it(there):
+def test_s102_a_card_above_its_max_instances_has_no_provider(there):
     old = child(GPU_06, inventory("VGPU", 16))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(*(old,) if there else ())), CAPPED)
     assert totals(tree) == {GPU_07: {"VGPU": 10}}
     assert tree.obsolete == ((old.uuid,) if there else ())
 
 
-def test_s94_a_card_with_nothing_to_give_has_no_provider():
+def test_s94_a_card_with_zero_capacity_has_no_provider():
     tree = tree_of(snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=0))), ONE_TYPE)
     assert totals(tree) == {}
 
@@ -92,16 +92,16 @@ TOTALS = {
 
 
 @pytest.mark.parametrize(("types", "expected"), TOTALS.values(), ids=TOTALS.keys())
-def test_what_a_card_offers(types, expected):
+def test_the_configured_types_decide_the_inventory_of_each_card(types, expected):
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 
-def test_a_card_that_makes_no_more_still_offers_what_exists():
+def test_a_full_card_still_offers_its_existing_devices():
     made = with_devices(made=mdevs(GPU_06, "nvidia-11", 3))
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_device_that_is_not_pci_is_bound_by_its_name_alone():
+def test_a_non_pci_device_is_bound_only_by_its_name():
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}
@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_is_left_alone(libvirt, chosen):
+def test_a_provider_that_is_not_provably_withdrawn_is_left_alone(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -152,7 +152,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_is_not_zero(libvirt, lost, why):
+def test_unread_devices_freeze_the_mdev_providers(libvirt, lost, why):
     old = child(GPU_06, inventory("VGPU", 4))
     world = snapshot(libvirt=libvirt, placement=standing(old), lost=lost)
     tree = tree_of(world, ONE_TYPE)
@@ -162,7 +162,7 @@ def test_unknown_is_not_zero(libvirt, lost, why):
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_a_child_that_is_there_is_written_under_its_own_uuid_and_loses_other_classes():
+def test_an_existing_child_keeps_its_uuid_and_loses_other_classes():
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -170,7 +170,7 @@ def test_a_child_that_is_there_is_written_under_its_own_uuid_and_loses_other_cla
     assert found.owned_classes == {"VGPU", "CUSTOM_OLD"}
 
 
-def test_a_withdrawn_child_in_use_stays_and_is_told():
+def test_the_removal_of_a_withdrawn_child_in_use_is_held_back():
     old = child(GPU_06, inventory("VGPU", 16))
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
@@ -179,7 +179,7 @@ def test_a_withdrawn_child_in_use_stays_and_is_told():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
+def test_s106_no_child_is_published_while_vgpu_is_allocated_on_the_root():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -195,7 +195,7 @@ def test_s106_while_the_root_holds_vgpu_in_use_no_child_is_published():
     assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
 
 
-def test_vgpu_on_the_root_that_nobody_uses_goes_for_the_children():
+def test_unused_vgpu_on_the_root_is_replaced_by_the_children():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
@@ -203,7 +203,7 @@ def test_vgpu_on_the_root_that_nobody_uses_goes_for_the_children():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_vgpu_on_the_root_is_left_alone_where_no_type_is_enabled():
+def test_vgpu_on_the_root_is_left_alone_if_no_mdev_type_is_enabled():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 
@@ -217,11 +217,11 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_where_a_device_is(name, place):
+def test_place_of_converts_a_libvirt_device_name_to_a_pci_address(name, place):
     assert place_of(name) == place
 
 
-def test_without_a_reading_of_libvirt_the_family_says_nothing():
+def test_the_mdev_family_decides_nothing_while_libvirt_is_unread():
     family, blind = MediatedDevices(), snapshot(lost=[LIBVIRT])
     assert family.needs(ONE_TYPE) == {LIBVIRT}
     assert family.obstacle(blind, ONE_TYPE) is None
@@ -229,7 +229,7 @@ def test_without_a_reading_of_libvirt_the_family_says_nothing():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_children_of_another_node_s_name_are_not_ours():
+def test_a_child_with_another_nodes_prefix_is_ignored():
     """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)

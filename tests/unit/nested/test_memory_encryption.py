@@ -32,7 +32,7 @@ CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
 
 
-def test_s103_sev_is_a_child_whose_guests_take_one_context_each():
+def test_s103_sev_is_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")))
     found = below(tree)
     assert list(found) == ["amd_sev"]
@@ -47,13 +47,13 @@ def test_s103_sev_is_a_child_whose_guests_take_one_context_each():
     assert tree.root.inventory(CONTEXT) is None
 
 
-def test_s104_sev_es_has_a_child_and_a_total_of_its_own():
+def test_s104_sev_es_has_its_own_child_provider_and_total():
     tree = tree_of(snapshot(libvirt=encrypting(sev="1", sev_es="1")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_es": {CONTEXT: 17}}
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_sev_snp_takes_the_places_of_sev_es():
+def test_s105_sev_snp_replaces_the_provider_of_sev_es():
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
@@ -90,14 +90,14 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_which_kinds_there_are(libvirt, expected):
+def test_kernel_qemu_and_libvirt_decide_the_encryption_providers(libvirt, expected):
     tree = tree_of(snapshot(libvirt=libvirt))
     assert set(below(tree)) == expected
     assert tree.frozen_families == ()
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_a_kind_that_is_not_supported_loses_its_provider(libvirt, expected):
+def test_the_provider_of_an_unsupported_encryption_is_removed(libvirt, expected):
     old = {kind: child(kind, inventory(CONTEXT, 3, max_unit=1)) for kind in ("amd_sev", "amd_sev_es", "amd_sev_snp")}
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(*old.values())))
     assert set(tree.obsolete) == {provider.uuid for kind, provider in old.items() if kind not in expected}
@@ -147,7 +147,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_is_not_zero(libvirt, lost, why):
+def test_unread_facts_freeze_the_encryption_providers(libvirt, lost, why):
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -155,18 +155,18 @@ def test_unknown_is_not_zero(libvirt, lost, why):
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_a_part_that_guests_do_not_rest_on_is_no_obstacle():
+def test_an_unrelated_missing_capability_freezes_no_provider():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
-def test_a_missing_machine_type_says_nothing_beside_one_that_has_it():
+def test_a_missing_machine_type_is_ignored_if_another_supports_sev():
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
 
-def test_a_kernel_without_it_needs_no_capabilities():
+def test_capabilities_are_not_needed_if_the_kernel_lacks_sev():
     """A host of another vendor need not wait while libvirt still probes its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
@@ -175,7 +175,7 @@ def test_a_kernel_without_it_needs_no_capabilities():
 NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
-def test_a_host_whose_cpu_could_not_be_read_is_not_one_without_it():
+def test_an_unread_host_cpu_freezes_the_encryption_providers():
     """The architecture of such a host is empty."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
@@ -183,7 +183,7 @@ def test_a_host_whose_cpu_could_not_be_read_is_not_one_without_it():
     assert [f.why for f in tree.frozen_families] == ["what guests can have is not known (host CPU: no <arch>)"]
 
 
-def test_tdx_is_a_child_whose_guests_take_one_context_each():
+def test_tdx_is_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=with_tdx(31)), passing_through())
     found = below(tree)
     assert list(found) == ["intel_tdx"]
@@ -218,14 +218,14 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_how_many_guests_with_tdx_there_are(libvirt, chosen, expected):
+def test_the_tdx_total_follows_kernel_options_and_libvirt(libvirt, chosen, expected):
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_tdx_that_is_not_there_loses_its_provider(libvirt, chosen, expected):
+def test_the_provider_of_unsupported_tdx_is_removed(libvirt, chosen, expected):
     old = child("intel_tdx", inventory(CONTEXT, 3, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert tree.obsolete == (() if expected else (old.uuid,))
@@ -260,7 +260,7 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_tdx_that_is_unknown_is_not_zero(libvirt, lost, why):
+def test_unread_tdx_facts_freeze_the_encryption_providers(libvirt, lost, why):
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}
@@ -269,19 +269,19 @@ def test_tdx_that_is_unknown_is_not_zero(libvirt, lost, why):
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_options_that_leave_no_tdx_need_no_capabilities(chosen):
+def test_capabilities_are_not_needed_if_options_rule_out_tdx(chosen):
     """Such a host need not wait while libvirt still probes its QEMU."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
 
 
-def test_a_missing_machine_type_says_nothing_beside_one_that_has_tdx():
+def test_a_missing_machine_type_is_ignored_if_another_supports_tdx():
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 
 
-def test_a_platform_that_has_only_sev_publishes_it_with_the_hosts_own_cpu_too():
+def test_sev_is_published_with_cpu_mode_host_passthrough_too():
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")), passing_through())
     assert (totals(tree), tree.frozen_families) == ({"amd_sev": {CONTEXT: 16}}, ())
 
@@ -294,7 +294,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_a_context_in_use_on_the_root_keeps_class_and_trait_there_and_is_told():
+def test_s107_an_allocated_context_on_the_root_is_kept_and_reported():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
@@ -308,7 +308,7 @@ def test_s107_a_context_in_use_on_the_root_keeps_class_and_trait_there_and_is_to
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_once_nobody_uses_it_there_class_and_trait_leave_the_root_for_the_child():
+def test_s107_an_unused_context_and_its_trait_move_from_root_to_child():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

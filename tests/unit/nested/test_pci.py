@@ -49,7 +49,7 @@ def writes(decision, address: str) -> list:
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
-def test_s116_one_provider_for_a_device_and_for_a_physical_function():
+def test_s116_each_device_or_physical_function_has_one_provider():
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -78,7 +78,7 @@ def test_s116_one_provider_for_a_device_and_for_a_physical_function():
     }
 
 
-def test_a_new_device_is_created_below_the_root_with_its_own_uuid():
+def test_the_provider_of_a_new_device_is_created_below_the_root():
     decision = decided(world(device("0000:81:0a.0")), ALL_T4)
     made = provider(decision, "0000:81:0a.0")
     assert made.name == f"{NODE}_0000:81:0A.0", "the address is in upper case"
@@ -90,7 +90,7 @@ def test_a_new_device_is_created_below_the_root_with_its_own_uuid():
     ]
 
 
-def test_the_same_again_writes_nothing():
+def test_an_unchanged_device_is_not_written_again():
     there = tree(child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, placement=there), chosen)
@@ -98,7 +98,7 @@ def test_the_same_again_writes_nothing():
     assert pci_providers(decision) == {GPU: {T4: 1}, PF: {VF_CLASS: 4}}
 
 
-def test_s121_a_device_of_a_physical_network_is_not_in_placement():
+def test_s121_a_device_of_a_physical_network_is_not_published():
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
     # null is a network without a name (tunnelled): nova-compute reports such a device.
@@ -106,13 +106,13 @@ def test_s121_a_device_of_a_physical_network_is_not_in_placement():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_a_free_device_that_no_spec_names_loses_its_provider():
+def test_s122_the_provider_of_a_free_unmatched_device_is_deleted():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_an_allocated_device_that_no_spec_names_is_kept_until_it_is_free():
+def test_s123_an_allocated_unmatched_device_is_kept_until_freed():
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -122,7 +122,7 @@ def test_s123_an_allocated_device_that_no_spec_names_is_kept_until_it_is_free():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_the_total_falls_to_what_is_held():
+def test_s123_the_total_of_an_unmatched_device_falls_to_the_allocated():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -130,21 +130,21 @@ def test_s123_the_total_falls_to_what_is_held():
     ]
 
 
-def test_s123_virtual_functions_that_are_left_never_count_less_than_is_held():
+def test_s123_the_total_is_never_below_the_allocated_virtual_functions():
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     left = pci_settings({"address": VFS[1].address})
     assert pci_providers(decided(world(*VFS, placement=there), left)) == {PF: {VF_CLASS: 3}}
 
 
-def test_s124_never_enabled_says_nothing():
+def test_s124_reporting_that_was_never_enabled_publishes_no_provider():
     chosen = pci_settings({"vendor_id": "10de"}, report=False)
     decision = decided(world(device(GPU)), chosen)
     assert pci_providers(decision) == {}
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_s124_turned_off_after_use_leaves_the_providers_alone():
+def test_s124_disabled_reporting_leaves_existing_providers_alone():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(placement=there), pci_settings(report=False))
     assert (pci_providers(decision), writes(decision, GPU)) == ({}, [])
@@ -159,27 +159,27 @@ ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
     [(0, (), 0), (0, (held(GPU, T4),), 1), (1, (held(GPU, T4),), 1), (1, (), 1)],
     ids=["free", "allocated", "allocated and reserved", "freed"],
 )
-def test_s127_a_one_time_use_device_is_reserved_when_allocated_and_stays_so(before, allocations, reserved):
+def test_s127_a_one_time_use_device_stays_reserved_after_allocation(before, allocations, reserved):
     there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_new_class_does_not_make_a_used_device_new():
+def test_s127_a_used_device_stays_reserved_under_a_new_class():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_an_operators_reserved_is_kept_and_never_above_the_total():
+def test_an_operators_reserved_value_is_kept_up_to_the_total():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=3)))
     assert writes(decided(world(*VFS, placement=there), ALL_VFS), PF) == []
     fewer = decided(world(*VFS[:3], placement=there), ALL_VFS)
     assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
 
 
-def test_everything_else_of_an_inventory_is_placements_default():
+def test_other_inventory_fields_are_reset_to_placements_defaults():
     odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
     decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
     assert provider(decision, PF).inventories == (
@@ -187,7 +187,7 @@ def test_everything_else_of_an_inventory_is_placements_default():
     )
 
 
-def test_s128_an_allocated_physical_function_is_not_made_one_of_its_virtual_functions():
+def test_s128_an_allocated_physical_function_keeps_its_resource_class():
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -197,19 +197,19 @@ def test_s128_an_allocated_physical_function_is_not_made_one_of_its_virtual_func
     assert "CUSTOM_PCI_8086_1563 of this provider is allocated" in found.actual
 
 
-def test_s128b_a_device_that_nobody_names_keeps_its_inventory_while_the_allocation_exists():
+def test_s128b_an_allocated_unmatched_device_keeps_its_inventory():
     """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_an_allocated_device_that_vanished_keeps_provider_and_total():
+def test_s128c_an_allocated_lost_device_keeps_provider_and_total():
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_what_the_providers_of_nova_compute_carry_is_taken_over():
+def test_a_takeover_replaces_the_traits_of_nova_computes_provider():
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -217,7 +217,7 @@ def test_what_the_providers_of_nova_compute_carry_is_taken_over():
     assert writes(decision, GPU) == [PutTraits(provider_uuid=theirs.uuid, traits=(MANAGED, OURS))]
 
 
-def test_traits_replace_what_is_there():
+def test_configured_traits_replace_the_existing_traits():
     there = tree(
         child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_OLD", "HW_PCI_LIVE_MIGRATABLE"}))
     )
@@ -241,7 +241,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_is_not_gone(facts, why):
+def test_unread_devices_freeze_the_pci_providers(facts, why):
     there = tree(child(GPU, inventory(T4, 1)))
     facts = dataclasses.replace(facts, placement=snapshot(placement=there).placement)
     decision = decided(facts, ALL_T4)
@@ -250,13 +250,13 @@ def test_unknown_is_not_gone(facts, why):
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_odd_device_of_another_kind_is_in_nobodys_way():
+def test_an_unreadable_non_pci_device_freezes_no_pci_provider():
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_a_provider_name_has_room_in_200_characters(length, told):
+def test_a_provider_name_over_200_characters_freezes_the_family(length, told):
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
     facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
@@ -265,7 +265,7 @@ def test_a_provider_name_has_room_in_200_characters(length, told):
     assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
 
 
-def test_providers_that_are_no_pci_devices_are_left_alone():
+def test_a_provider_of_another_kind_is_left_alone():
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []
@@ -281,7 +281,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_a_contradiction_freezes_its_provider_and_nothing_else(devices, entries):
+def test_a_spec_conflict_freezes_only_its_own_provider(devices, entries):
     there = tree(child(PF, inventory(VF_CLASS, 2)))
     decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
     assert pci_providers(decision) == {GPU: {T4: 1}}
@@ -290,7 +290,7 @@ def test_a_contradiction_freezes_its_provider_and_nothing_else(devices, entries)
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_virtual_function_of_unknown_parent_freezes_all_that_it_may_belong_to():
+def test_a_virtual_function_without_parent_freezes_possible_providers():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -307,7 +307,7 @@ def test_a_virtual_function_of_unknown_parent_freezes_all_that_it_may_belong_to(
         ({"libvirt_version": 10_000_000, "hypervisor_version": 8_002_001}, False),
     ],
 )
-def test_live_migratable_needs_its_versions(versions, offered):
+def test_live_migratable_requires_minimum_libvirt_and_qemu_versions(versions, offered):
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"})
     decision = decided(world(device(GPU), **versions), chosen)
     assert (GPU in pci_providers(decision)) is offered
@@ -316,7 +316,7 @@ def test_live_migratable_needs_its_versions(versions, offered):
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_live_migratable_waits_for_qemus_version(there):
+def test_a_live_migratable_device_is_frozen_while_qemus_version_is_unknown(there):
     """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
@@ -325,7 +325,7 @@ def test_live_migratable_waits_for_qemus_version(there):
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_what_cannot_be_migrated_asks_for_no_version():
+def test_live_migratable_false_requires_no_version():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
@@ -337,20 +337,20 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_used_up_device_that_is_gone_does_not_come_back_as_new(chosen):
+def test_a_used_one_time_device_stays_reserved_after_loss_and_return(chosen):
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
     assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_an_unused_device_for_use_once_goes_as_any_other():
+def test_the_provider_of_a_lost_unused_one_time_device_is_deleted():
     there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
     decision = decided(world(placement=tree(there)), ONCE)
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
 
 
-def test_a_device_for_use_once_that_is_gone_while_it_is_held_is_used_up():
+def test_an_allocated_one_time_device_that_is_lost_becomes_reserved():
     there = tree(child(GPU, inventory(T4, 1), traits=ONCE_TRAITS), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -366,7 +366,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_what_a_file_adds_says_nothing_of_the_device():
+def test_a_class_from_a_provider_yaml_file_does_not_count_as_the_device():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})
@@ -376,7 +376,7 @@ def test_what_a_file_adds_says_nothing_of_the_device():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_of_a_device_that_is_gone_what_a_file_added_and_somebody_holds_stays_alone():
+def test_a_lost_device_keeps_the_allocated_class_of_a_provider_yaml_file():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()
@@ -391,9 +391,7 @@ COUNTS = st.integers(0, 6)
 
 
 @given(offered=COUNTS, matching=COUNTS, allocated=COUNTS, reserved=COUNTS)
-def test_law_no_provider_offers_less_than_is_held_or_an_inventory_that_placement_refuses(
-    offered, matching, allocated, reserved
-):
+def test_the_total_covers_all_allocations_and_the_reserved_amount(offered, matching, allocated, reserved):
     there = child(PF, inventory(VF_CLASS, offered, reserved=min(reserved, offered))) if offered else child(PF)
     allocations = (held(PF, VF_CLASS, allocated),) if allocated and offered else ()
     facts = world(*functions(PF, matching), placement=tree(there, allocations=allocations))
@@ -409,7 +407,7 @@ def test_law_no_provider_offers_less_than_is_held_or_an_inventory_that_placement
 
 
 @given(st.permutations((device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563"))))
-def test_law_the_order_of_devices_does_not_matter(devices):
+def test_the_order_of_pci_devices_does_not_change_the_tree(devices):
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"}, {"address": "0000:83:00.0"})
     tree_of = decided(world(*devices), chosen).tree
     assert tree_of == decided(world(device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563")), chosen).tree

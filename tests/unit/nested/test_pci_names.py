@@ -17,7 +17,7 @@ def spec(**tags):
     return made
 
 
-def test_s117_a_class_of_the_ids_where_none_is_given():
+def test_s117_the_default_class_consists_of_vendor_and_product_id():
     for given_name in ({}, {"resource_class": ""}, {"resource_class": None}):
         assert class_of(spec(**given_name), "10de", "1eb8") == "CUSTOM_PCI_10DE_1EB8"
 
@@ -26,11 +26,11 @@ def test_s117_a_class_of_the_ids_where_none_is_given():
     ("asked", "name"),
     [("crypto", "CUSTOM_CRYPTO"), ("pgpu", "PGPU"), ("custom_foo", "CUSTOM_FOO"), ("A--b", "CUSTOM_A_B")],
 )
-def test_s118_a_class_that_is_given(asked, name):
+def test_s118_a_configured_class_is_normalised(asked, name):
     assert class_of(spec(resource_class=asked), "10de", "1eb8") == name
 
 
-def test_s119_traits():
+def test_s119_configured_traits_are_normalised():
     asked = spec(traits="HW_NIC_SRIOV,to-the-moon,custom_x,hw_nic_sriov")
     assert traits_of(asked) == {
         "HW_NIC_SRIOV",
@@ -41,7 +41,7 @@ def test_s119_traits():
     }
 
 
-def test_a_blank_counts_as_it_does_for_an_alias():
+def test_a_blank_before_a_trait_becomes_an_underscore():
     assert traits_of(spec(traits="A, B,,")) == {"CUSTOM_A", "CUSTOM__B", MANAGED}
 
 
@@ -54,12 +54,12 @@ def test_a_blank_counts_as_it_does_for_an_alias():
         ({"one_time_use": "on"}, {"HW_PCI_ONE_TIME_USE"}),
     ],
 )
-def test_traits_of_what_it_can_do(tags, also):
+def test_live_migratable_and_one_time_use_add_their_traits(tags, also):
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_law_a_name_that_is_not_custom_already_is_made_valid(text):
+def test_a_class_without_the_custom_prefix_becomes_a_valid_name(text):
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)
@@ -69,5 +69,5 @@ def test_law_a_name_that_is_not_custom_already_is_made_valid(text):
 @pytest.mark.parametrize(
     "name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "CUSTOM_A\n", "FOO", "", "CUSTOM_" + "A" * 249]
 )
-def test_names_that_placement_refuses(name):
+def test_is_valid_name_rejects_names_that_placement_refuses(name):
     assert not is_valid_name(name)

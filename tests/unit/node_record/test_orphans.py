@@ -59,7 +59,7 @@ def after(world, audits=1, chosen=None):
     return decision(world, chosen, history_after(audits, world, chosen)).plan
 
 
-def test_s68_a_row_that_libvirt_does_not_report_goes_with_its_empty_provider_once_it_is_confirmed():
+def test_s68_a_confirmed_orphaned_row_is_deleted_with_its_empty_provider():
     world = world_of(below(tree(OLD), child()))
     first = after(world, audits=0)
     assert (first.records, first.removals) == ((), ())
@@ -71,19 +71,19 @@ def test_s68_a_row_that_libvirt_does_not_report_goes_with_its_empty_provider_onc
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_it_goes_at_once_where_one_audit_confirms():
+def test_an_orphaned_row_is_deleted_at_once_with_confirm_audits_1():
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_a_row_that_changes_counts_anew():
+def test_a_changed_row_restarts_the_confirmation():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1, service_id=3), changed))
     assert decision(world, None, before).plan.records == ()
 
 
-def test_another_node_that_somebody_put_below_it_is_not_deleted_with_it():
+def test_an_orphaned_tree_with_another_compute_node_below_is_kept():
     """No consumer uses the provider and its trait is the agent's, but it belongs to another host."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
@@ -92,7 +92,7 @@ def test_another_node_that_somebody_put_below_it_is_not_deleted_with_it():
     assert "another compute node is below it: cmp2.example.org" in {h.why for h in found.held_back}
 
 
-def test_s158_allocations_are_never_deleted_with_their_provider():
+def test_s158_an_orphaned_provider_with_allocations_is_kept():
     whole = dataclasses.replace(below(tree(OLD), child()), allocations=(held("i1"), held("i2")))
     world = world_of(whole)
     plan = after(world)
@@ -120,26 +120,26 @@ STAYS = {
 
 
 @pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
-def test_what_may_be_somebody_else_s_stays_and_is_told(whole):
+def test_a_provider_of_doubtful_ownership_is_kept_and_reported(whole):
     world = world_of(whole)
     plan = after(world)
     assert plan.removals == ()
     assert len(findings(world, "provider-orphaned")) == 1
 
 
-def test_a_tree_that_was_not_read_stays():
+def test_an_orphaned_tree_that_was_not_read_is_kept():
     plan = after(world_of())
     assert plan.removals == ()
     assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_a_node_without_provider_leaves_its_record_alone_to_go():
+def test_the_record_of_a_node_without_provider_is_deleted():
     plan = after(world_of(OrphanTree(uuid=OLD.uuid)))
     assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_instances_that_name_the_node_keep_its_record_and_provider():
+def test_an_instance_that_names_the_node_keeps_record_and_provider():
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
@@ -147,7 +147,7 @@ def test_instances_that_name_the_node_keep_its_record_and_provider():
     assert why == f"instance {uuid('i1')} names it (old-name)"
 
 
-def test_a_deleted_instance_keeps_nothing():
+def test_a_deleted_instance_does_not_keep_the_orphaned_record():
     world = world_of(tree(OLD), instances=(instance(node="old-name", deleted=True),))
     assert after(world).records == (DeleteComputeNode(record=OLD),)
 
@@ -165,13 +165,13 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_nothing_goes(world, chosen):
+def test_an_orphan_is_kept_if_a_precondition_fails(world, chosen):
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()
 
 
-def test_rows_of_other_hosts_deleted_ones_and_our_own_are_no_orphans():
+def test_foreign_deleted_and_own_rows_are_not_orphans():
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -193,7 +193,7 @@ def world_without_row(*trees):
     return world_of(*trees, nodes=(node(1, service_id=3),), records=(stored(),))
 
 
-def test_a_provider_that_was_left_is_told_and_goes_once_it_is_empty_and_that_is_confirmed():
+def test_a_left_provider_is_deleted_once_empty_and_confirmed():
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code
@@ -217,7 +217,7 @@ def _sightings(world):
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 
-def test_a_record_that_we_deleted_is_remembered_while_its_provider_is_there():
+def test_a_deleted_record_is_remembered_while_its_provider_exists():
     full = world_of(tree(OLD, held("i1"))).placement.value
     done = [DeleteComputeNode(record=OLD)]
     assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
@@ -232,6 +232,6 @@ def test_a_record_that_we_deleted_is_remembered_while_its_provider_is_there():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_who_removed_a_provider_is_no_obstacle():
+def test_a_missing_or_unallocated_provider_is_no_obstacle():
     assert obstacle(OrphanTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

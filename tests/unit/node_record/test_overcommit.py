@@ -37,7 +37,7 @@ def world(*guests, files=(), free=100 * GIB, **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
 
 
-def test_s88_what_a_qcow2_and_a_raw_disk_may_still_take():
+def test_s88_over_commit_sums_virtual_minus_allocated_bytes_of_each_disk():
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
     # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
@@ -46,7 +46,7 @@ def test_s88_what_a_qcow2_and_a_raw_disk_may_still_take():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_a_domain_with_a_disk_that_cannot_be_read_is_named_and_the_rest_counted():
+def test_s89_over_commit_excludes_a_domain_with_an_unreadable_disk():
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [
         guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
@@ -82,31 +82,31 @@ def test_s90_a_disk_of_the_block_storage_service_is_ignored(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_whose_name_only_begins_like_a_volume_counts():
+def test_a_file_with_only_a_volume_name_prefix_is_a_guest_file():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
 
 @pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
-def test_every_other_format_is_measured_as_a_plain_file(form, asked):
+def test_guest_files_treats_formats_other_than_qcow2_and_ploop_as_raw(form, asked):
     assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_only_a_qcow2_that_takes_more_than_its_size_counts_as_nothing(form, still_to_come):
+def test_an_oversized_qcow2_counts_as_zero_and_other_formats_as_negative(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )
 
 
-def test_a_disk_that_another_guest_has_by_another_format_is_measured_for_each():
+def test_a_file_used_with_two_formats_is_measured_once_per_format():
     guests = host(guest("a", disk("/a", form="raw")), guest("b", disk("/a")))
     files = [file("/a", GIB, 0, "raw"), hidden("/a", "not a qcow2 image")]
     found = over_commit(guests, files)
     assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
 
 
-def test_a_file_that_was_not_measured_and_a_domain_that_was_not_understood_are_unknown():
+def test_unmeasured_files_and_unparsed_domains_are_reported_as_unknown():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.why) for unknown in found.unknown} == {
@@ -116,30 +116,30 @@ def test_a_file_that_was_not_measured_and_a_domain_that_was_not_understood_are_u
 
 
 @pytest.mark.parametrize(("over_gib", "gib"), [(99.5, 0), (100, 0), (100.5, 0), (103.7, -3), (104, -4), (10, 90)])
-def test_what_is_left_may_be_negative_and_is_cut_towards_zero(over_gib, gib):
+def test_disk_available_least_truncates_towards_zero_and_may_be_negative(over_gib, gib):
     read = world(guest("a", disk("/a")), files=[file("/a", int(over_gib * GIB), 0)])
     assert disk_available_least(read, settings()).gib == gib
 
 
 @pytest.mark.parametrize("lost", [FILESYSTEM, LIBVIRT])
-def test_nothing_is_said_of_what_was_not_read(lost):
+def test_disk_available_least_is_none_if_filesystem_or_libvirt_is_unread(lost):
     assert disk_available_least(world(lost=[lost]), settings()) == LeastDisk(size_bytes=None)
 
 
-def test_nothing_is_said_while_the_files_were_not_read():
+def test_disk_available_least_is_none_while_disk_files_are_unread():
     read = world()
     unread = dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES)))
     assert disk_available_least(unread, settings()).gib is None
 
 
-def test_in_a_volume_group_what_is_free_there_counts():
+def test_disk_available_least_uses_the_free_space_of_the_volume_group():
     read = world(guest("a", disk("/a", form="raw")), files=[file("/a", GIB, 0, "raw")], lvm=group(20))
     assert disk_available_least(read, lvm_settings()).gib == 19
     assert disk_available_least(read, lvm_settings(images_volume_group="gone")).gib is None
     assert disk_available_least(world(lost=[LVM]), lvm_settings()).gib is None
 
 
-def test_in_ceph_what_the_pool_can_still_take_counts():
+def test_disk_available_least_uses_the_available_space_of_the_ceph_pool():
     pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
     read = world()
     chosen = settings(images_type="rbd", images_rbd_pool="vms")

@@ -33,7 +33,7 @@ def record(pool: PciPool) -> dict[str, Any]:
     return dict(document["nova_object.data"])
 
 
-def test_one_pool_for_devices_that_are_alike():
+def test_equal_devices_share_one_pool():
     found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
     assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
     assert record(found[0]) == {
@@ -45,7 +45,7 @@ def test_one_pool_for_devices_that_are_alike():
     }
 
 
-def test_s121_a_device_of_a_physical_network_is_in_a_pool_and_has_no_provider():
+def test_s121_a_physical_network_device_is_pooled_without_a_provider_uuid():
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"
@@ -62,18 +62,18 @@ def test_s121_a_device_of_a_physical_network_is_in_a_pool_and_has_no_provider():
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_only_what_can_be_had_is_in_a_pool(in_use, left):
+def test_pools_exclude_used_devices_and_the_functions_that_they_block(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 
-def test_tags_are_in_a_pool_but_class_and_traits_are_placements():
+def test_pool_tags_omit_resource_class_and_traits():
     tagged = specs({"vendor_id": "10de", "resource_class": "x", "traits": "A", "trusted": "true", "managed": "no"})
     (found,) = pools((device(GPU),), tagged, frozenset())
     assert found.tags == (("managed", "false"), ("trusted", "true"))
 
 
 @pytest.mark.parametrize("kind", [PciKind.PF, PciKind.VF, PciKind.VDPA])
-def test_a_network_device_is_not_managed_remotely_unless_it_says_so(kind):
+def test_a_network_device_is_tagged_remote_managed_false_by_default(kind):
     own = device(PF, kind, "8086:1", card_serial="S1", parent_address=None if kind is PciKind.PF else GPU)
     (found,) = pools((own,), specs({"vendor_id": "8086"}), frozenset())
     assert dict(found.tags) == {"remote_managed": "false"}
@@ -81,7 +81,7 @@ def test_a_network_device_is_not_managed_remotely_unless_it_says_so(kind):
     assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
 
 
-def test_devices_that_differ_are_in_different_pools():
+def test_different_devices_are_in_different_pools():
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,
@@ -95,10 +95,10 @@ def test_devices_that_differ_are_in_different_pools():
     assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
 
 
-def test_a_device_that_no_spec_names_or_of_a_long_domain_is_in_no_pool():
+def test_a_device_without_a_spec_or_with_a_long_pci_domain_is_in_no_pool():
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_a_tag_without_value_stays_one():
+def test_a_tag_without_a_value_is_kept_as_null():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

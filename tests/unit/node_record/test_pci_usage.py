@@ -61,7 +61,7 @@ def world(*rows, who=None, **changes):
         "failed to arrive",
     ],
 )
-def test_a_device_of_who_is_here_is_taken(there):
+def test_a_device_row_of_an_instance_on_this_host_counts_as_in_use(there):
     assert owned_addresses(there, NODE) == {ONE}
 
 
@@ -88,7 +88,7 @@ def test_a_device_of_who_is_here_is_taken(there):
         "of a deleted node",
     ],
 )
-def test_a_device_of_no_instance_here_is_free(there):
+def test_a_device_row_without_an_instance_on_this_host_counts_as_free(there):
     assert owned_addresses(there, NODE) == frozenset()
 
 
@@ -104,21 +104,21 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_what_rows_and_definitions_take_is_not_free():
+def test_free_pools_excludes_devices_in_rows_and_in_guest_definitions():
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))
     assert left(host(guest, devices=DEVICES), ONE) == without((ONE, "type-PCI"), (TWO, "type-PCI"))
 
 
-def test_a_virtual_function_that_a_row_takes_takes_its_physical_one_out():
+def test_a_used_virtual_function_excludes_its_physical_function():
     assert left(host(devices=DEVICES), VF) == {**without((PF, "type-PF")), (PF, "type-VF"): 1}
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 
 
-def test_devices_that_were_not_listed_are_in_no_pool():
+def test_free_pools_returns_none_if_devices_were_not_listed():
     assert free_pools(host(), CHOSEN, None) is None
 
 
-def test_a_row_of_a_device_that_is_not_there_changes_nothing():
+def test_a_row_of_a_missing_device_does_not_change_free_pools():
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING

@@ -48,7 +48,7 @@ def saved(world, chosen=None):
     return (writes[0].changed, writes[0].record) if writes else None
 
 
-def test_s59_an_empty_database_gets_the_row_of_our_uuid_with_service_and_initial_ratios():
+def test_s59_the_agent_creates_a_missing_record_with_initial_ratios():
     (write,) = decision(snapshot(nova=conductor(), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     made = write.record
@@ -60,28 +60,28 @@ def test_s59_an_empty_database_gets_the_row_of_our_uuid_with_service_and_initial
     assert (made.hypervisor_type, made.hypervisor_version) == ("QEMU", 7002000)
 
 
-def test_s1_nothing_is_used_on_an_empty_host():
+def test_s1_the_record_of_an_empty_host_has_zero_usage():
     made = created()
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (0, 0, 0)
     assert (made.free_ram_mib, made.free_disk_gib) == (512, 6)
     assert (made.running_vms, made.current_workload) == (0, 0)
 
 
-def test_what_instances_take_is_in_the_record():
+def test_the_record_contains_the_usage_of_the_instances():
     made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
     assert (made.running_vms, made.current_workload) == (2, 1)
     assert dict(made.stats)["num_instances"] == "2"
 
 
-def test_s60_the_row_of_our_uuid_that_is_soft_deleted_comes_back():
+def test_s60_the_agent_creates_a_soft_deleted_record_again():
     gone = node(7, deleted=True)
     (write,) = decision(snapshot(nova=conductor(nodes=(gone,)), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_the_row_of_our_uuid_of_another_host_is_left_alone_and_told():
+def test_s61_this_uuid_on_another_host_is_reported_and_blocks_writes():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -91,7 +91,7 @@ def test_s61_the_row_of_our_uuid_of_another_host_is_left_alone_and_told():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
 
 
-def test_s62_another_row_with_our_host_and_node_keeps_the_record_back_and_nothing_else():
+def test_s62_another_uuid_for_this_node_blocks_only_the_record_write():
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -104,37 +104,37 @@ def test_s62_another_row_with_our_host_and_node_keeps_the_record_back_and_nothin
     assert uuid("other") in found.actual
 
 
-def test_a_row_of_ours_that_was_not_read_in_full_is_never_made_anew():
+def test_a_record_that_was_not_read_in_full_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, and was not read in full"]
 
 
 @pytest.mark.parametrize("before", [None, 7])
-def test_s64_the_service_of_the_row_is_set_right(before):
+def test_s64_a_wrong_service_id_in_the_record_is_corrected(before):
     changed, record = saved(world_of(stored(service_id=before)))
     assert (changed, record.service_id) == (("service_id",), 3)
 
 
-def test_a_service_that_is_not_there_takes_nothing_from_the_row():
+def test_a_missing_service_does_not_clear_the_service_id_of_the_record():
     world = snapshot(nova=with_record(stored(), service=None), libvirt=about())
     assert decision(world).plan.records == ()
 
 
-def test_s65_a_second_audit_writes_nothing_whatever_the_uptime_says():
+def test_s65_a_changed_uptime_alone_causes_no_record_write():
     first = stored()
     assert saved(world_of(first)) is None
     assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
 
 
-def test_s65_an_uptime_goes_along_when_something_else_changed():
+def test_s65_uptime_is_written_together_with_another_change():
     record = stored(stats=(("failed_builds", "3"), ("uptime", "old")))
     changed, now = saved(world_of(record, instance(), uptime_s=90.0, load=(1.0, 0.5, 0.2)))
     assert "stats" in changed
     assert "load average: 1.00, 0.50, 0.20" in dict(now.stats)["uptime"]
 
 
-def test_s18_failed_builds_are_carried_over():
+def test_s18_failed_builds_is_copied_from_the_stored_stats():
     record = stored(stats=(("failed_builds", "3"), ("uptime", None)))
     assert saved(world_of(record)) is None
     _changed, now = saved(world_of(record, instance()))
@@ -146,7 +146,7 @@ def test_s18_failed_builds_are_carried_over():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_ratios(name, configured, before, after):
+def test_s67_a_ratio_is_the_configured_or_the_stored_or_the_initial_value(name, configured, before, after):
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -166,7 +166,7 @@ def test_s98_a_new_record_has_the_initial_ratios():
     assert (made.cpu_ratio, made.memory_ratio, made.disk_ratio) == (16.1, 1.6, 1.1)
 
 
-def test_only_what_changed_is_written():
+def test_a_save_writes_only_changed_fields():
     changed, record = saved(world_of(stored(), instance("a")))
     assert set(changed) == {
         *("vcpus_used", "memory_mib_used", "local_gib_used", "free_ram_mib", "free_disk_gib", "running_vms", "stats"),
@@ -174,7 +174,7 @@ def test_only_what_changed_is_written():
     assert (record.id, record.memory_mib_used) == (1, 128)
 
 
-def test_s72_a_wrong_compute_id_is_neither_reported_nor_corrected():
+def test_s72_the_agent_ignores_a_wrong_compute_id_of_an_instance():
     for compute_id in (None, 99):
         world = world_of(dataclasses.replace(stored(), memory_mib=1), instance(compute_id=compute_id))
         decided = decision(world)
@@ -196,7 +196,7 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_law_what_was_saved_is_what_the_next_audit_wants(before, after):
+def test_law_a_saved_record_needs_no_write_in_the_next_audit(before, after):
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))
@@ -226,14 +226,14 @@ def pci_row(owner):
 
 
 @pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
-def test_a_device_that_a_row_gives_to_an_instance_here_is_in_no_pool(owner, free):
+def test_pci_pools_exclude_a_device_claimed_by_an_instance_on_this_host(owner, free):
     """No guest's definition has the device yet: libvirt alone would assign it a second time."""
     _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
     pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
     assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
 
 
-def test_pools_keep_what_is_stored_while_some_row_cannot_be_read():
+def test_pci_pools_keep_the_stored_value_while_a_device_row_is_unreadable():
     changed, record = saved(pci_world(unreadable=("pci_devices id 7",)), pci_settings({"vendor_id": "10de"}))
     assert "pci_pools" not in changed
     assert record.pci_pools == stored().pci_pools
@@ -242,7 +242,7 @@ def test_pools_keep_what_is_stored_while_some_row_cannot_be_read():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_unknown_columns_keep_what_is_stored():
+def test_unknown_columns_keep_their_stored_values():
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -251,14 +251,14 @@ def test_unknown_columns_keep_what_is_stored():
     assert (now.cpu_info, now.hypervisor_version, now.local_gib) == (old.cpu_info, 1, 77)
 
 
-def test_nothing_of_use_is_written_while_an_instance_cannot_be_read():
+def test_usage_columns_are_not_written_while_an_instance_is_unreadable():
     broken = instance("broken", flavor=None, problem="flavor does not parse")
     changed, now = saved(world_of(stored(memory_mib_used=9999, memory_mib=1), instance("a"), broken))
     assert changed == ("memory_mib",)
     assert now.memory_mib_used == 9999
 
 
-def test_a_new_record_waits_until_all_its_columns_are_known():
+def test_a_new_record_is_not_created_until_all_columns_are_known():
     plan = decision(snapshot(nova=conductor(), libvirt=about(capabilities=None))).plan
     assert plan.records == ()
     (held,) = [h for h in plan.held_back if h.what == "compute node record"]
@@ -267,7 +267,7 @@ def test_a_new_record_waits_until_all_its_columns_are_known():
 
 
 @pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])
-def test_no_record_is_written_while_what_it_rests_on_is_unread(lost):
+def test_no_record_is_written_while_a_needed_source_is_unread(lost):
     assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
 
 
@@ -280,19 +280,19 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_other_roles_write_no_record(chosen):
+def test_companion_and_observer_write_no_record(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_other_sources_write_no_record_and_hold_none_back(kind):
+def test_state_source_sql_or_none_plans_no_record_write(kind):
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_a_living_nova_compute_keeps_its_record():
+def test_a_running_nova_compute_blocks_record_writes():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -300,7 +300,7 @@ def test_a_living_nova_compute_keeps_its_record():
     assert [h.what for h in plan.held_back] == ["everything"]
 
 
-def test_a_name_that_is_another_provider_s_keeps_the_record_back():
+def test_a_node_name_held_by_another_provider_blocks_record_writes():
     world = snapshot(
         nova=conductor(),
         libvirt=about(),
@@ -318,9 +318,9 @@ def test_a_name_that_is_another_provider_s_keeps_the_record_back():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_one_sentence_says_who_writes_it(role, kind, said):
+def test_record_note_explains_if_and_how_the_record_is_written(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_sentence_while_the_source_is_unread():
+def test_record_note_reports_an_unread_state_source():
     assert "while the state source is unread" in record_note(settings(), failed(STATE).value)

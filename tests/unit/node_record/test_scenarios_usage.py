@@ -80,20 +80,20 @@ def on_b(**changes):
 # Usage accounting
 
 
-def test_s1_nothing():
+def test_s1_an_empty_host_has_zero_usage():
     found = figures(state())
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (0, 0, 0)
     assert (found.free_ram_mib, found.free_disk_gib) == (512, 6)
     assert (found.running_vms, found.current_workload) == (0, 0)
 
 
-def test_s2_reserves():
+def test_s2_host_reserves_count_as_used():
     found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
 
 
-def test_s3_free_is_not_clamped():
+def test_s3_free_memory_and_disk_may_be_negative():
     reserved = {"reserved_host_memory_mib": 2048, "reserved_host_disk_mib": 11 * 1024}
     found = figures(state(), libvirt=host(memory_mib=1024), gib=10, **reserved)
     assert (found.free_ram_mib, found.free_disk_gib) == (-1024, -1)
@@ -102,13 +102,13 @@ def test_s3_free_is_not_clamped():
 FOUR = state(instance("a"), instance("b", vm_state="deleted"))
 
 
-def test_s4_a_deleted_vm_state_is_not_counted():
+def test_s4_an_instance_with_vm_state_deleted_is_not_counted():
     found = figures(FOUR)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib, found.running_vms) == (384, 5, 1)
 
 
-def test_s5_what_the_hypervisor_says_is_used_is_not_asked():
+def test_s5_usage_ignores_the_used_memory_measured_on_the_host():
     busy = host(memory_used_mib=9999)
     assert resource_view(snapshot(libvirt=busy), settings(), NODE).memory_used_mib == 9999
     assert figures(FOUR, libvirt=busy) == figures(FOUR)
@@ -141,28 +141,28 @@ def test_s6_a_volume_backed_instance_takes_no_root_disk():
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_without_a_boot_disk_the_image_tells(image_ref, disk_gib):
+def test_s7_image_ref_decides_the_root_disk_without_a_block_device_row(image_ref, disk_gib):
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
-def test_s8_half_a_gib_of_swap_is_cut():
+def test_s8_half_a_gib_of_swap_counts_as_zero():
     assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
 
 
-def test_s9_and_is_cut_for_each_instance_by_itself():
+def test_s9_swap_is_truncated_separately_for_each_instance():
     swapping = flavor(swap_mib=512)
     assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
 
 
-def test_s10_one_and_a_half_gib_of_swap_count_one():
+def test_s10_one_and_a_half_gib_of_swap_counts_as_one_gib():
     assert used(state(instance(flavor=flavor(swap_mib=1536)))) == (128, 1, 2)
 
 
-def test_s11_ephemeral():
+def test_s11_ephemeral_disk_counts_as_used_disk():
     assert used(state(instance(flavor=flavor(ephemeral_gib=10)))) == (128, 1, 11)
 
 
-def test_s12_half_a_gib_of_reserve_is_cut_here_and_rounded_up_in_placement():
+def test_s12_half_a_gib_of_reserve_is_0_in_the_record_and_1_in_placement():
     half = {"reserved_host_disk_mib": 512}
     assert used(state(), **half) == (0, 0, 0)
     decision = decided(snapshot(), settings(**half))
@@ -171,23 +171,23 @@ def test_s12_half_a_gib_of_reserve_is_cut_here_and_rounded_up_in_placement():
 
 
 @pytest.mark.parametrize(("task", "counted"), [(None, (0, 0, 0)), ("spawning", (128, 1, 1))])
-def test_s13_shelved_offloaded_counts_while_it_spawns(task, counted):
+def test_s13_a_shelved_offloaded_instance_counts_only_while_spawning(task, counted):
     assert used(state(instance(vm_state="shelved_offloaded", task_state=task))) == counted
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_every_other_state_counts_in_full(vm_state):
+def test_s14_an_instance_in_any_other_vm_state_counts_in_full(vm_state):
     found = figures(state(instance(vm_state=vm_state)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
-def test_s15_the_flavor_s_document_counts_and_not_the_columns():
+def test_s15_usage_reads_the_flavor_document_instead_of_the_columns():
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 
-def test_s16_gib_are_cut_towards_zero():
+def test_s16_disk_sizes_in_gib_are_truncated_towards_zero():
     disk = Disk(target="vda", kind="file", source="/i/disk", format="qcow2")
     # 99.7 GiB are free, and a disk may still grow by 103.4 GiB: 3.7 GiB are missing.
     file = DiskFile(path="/i/disk", format="qcow2", virtual_bytes=int(103.4 * GIB), allocated_bytes=0)
@@ -202,7 +202,7 @@ def test_s16_gib_are_cut_towards_zero():
 SEVENTEEN = state(instance("a", task_state="resize_migrating", os_type="linux"), instance("b", vm_state="building"))
 
 
-def test_s17_stats():
+def test_s17_stats_count_instances_by_state_task_os_type_and_project():
     found = figures(SEVENTEEN)
     assert dict(found.stats) == {
         "num_instances": "2",
@@ -220,7 +220,7 @@ def test_s17_stats():
     assert found.current_workload == 1
 
 
-def test_s18_failed_builds_stay_and_all_else_is_counted_anew():
+def test_s18_failed_builds_is_kept_and_other_stats_are_recounted():
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -257,7 +257,7 @@ def cells_with(*instances, **changes):
     return [cell["nova_object.data"] for cell in document["nova_object.data"]["cells"]]
 
 
-def test_s19_a_pinned_instance_uses_its_cpu_its_memory_and_small_pages():
+def test_s19_a_pinned_instance_uses_cpu_memory_and_small_pages_of_its_cell():
     (cell,) = cells_with(instance(numa=pinned(2)))
     assert (cell["cpuset"], cell["pcpuset"]) == ([0, 1], [2, 3])
     assert (cell["pinned_cpus"], cell["memory_usage"], cell["cpu_usage"]) == ([2], 512, 0)
@@ -265,12 +265,12 @@ def test_s19_a_pinned_instance_uses_its_cpu_its_memory_and_small_pages():
     assert pages == {4: 131072, 2048: 0}
 
 
-def test_s20_isolated_threads_take_the_siblings():
+def test_s20_thread_policy_isolate_also_pins_the_sibling_threads():
     (cell,) = cells_with(instance(numa=pinned(2, thread_policy="isolate")))
     assert cell["pinned_cpus"] == [2, 3]
 
 
-def test_s21_two_pinned_to_one_cpu_are_both_counted_and_both_named():
+def test_s21_two_instances_pinned_to_one_cpu_are_counted_and_reported():
     """The agent's audit goes on; nova's fails."""
     both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
     (cell,) = cells_with(*both)
@@ -284,7 +284,7 @@ def test_s21_two_pinned_to_one_cpu_are_both_counted_and_both_named():
     assert uuid("b") in found.actual
 
 
-def test_s22_a_cell_in_use_keeps_its_socket_and_networks():
+def test_s22_a_numa_cell_in_use_keeps_its_socket_and_networks():
     sockets = tuple(dataclasses.replace(cpu, socket=1) for cpu in NUMA_HOST.cpus)
     libvirt = dataclasses.replace(NUMA_HOST, cpus=sockets)
     view = resource_view(snapshot(libvirt=libvirt), NUMA_SETTINGS, NODE)
@@ -298,54 +298,54 @@ def test_s22_a_cell_in_use_keeps_its_socket_and_networks():
 # Migrations
 
 
-def test_s23_outgoing_resize_holds_the_old_flavor():
+def test_s23_an_outgoing_resize_uses_the_old_flavor():
     found = figures(state(on_b(**AWAY), migrations=(migration(),)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
     assert found.running_vms == 0
 
 
-def test_s24_incoming_resize_takes_the_new_flavor():
+def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_an_incoming_resize_in_error_with_its_context_counts_the_same():
+def test_s25_an_incoming_resize_in_error_with_context_uses_the_new_flavor():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s26_incoming_evacuation():
+def test_s26_an_incoming_evacuation_uses_the_instances_flavor():
     there = instance(flavor=FLAVOR_B, task_state="rebuilding", **AWAY)
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_same_host_resize_already_on_the_new_flavor():
+def test_s27_a_same_host_resize_on_the_new_flavor_counts_both_flavors():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_same_host_resize_still_on_the_old_flavor():
+def test_s28_a_same_host_resize_on_the_old_flavor_counts_both_flavors():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
-def test_s29_awaiting_confirmation_the_source_holds_the_old_flavor():
+def test_s29_an_unconfirmed_resize_uses_the_old_flavor_on_the_source():
     there = on_b(vm_state="resized", task_state=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (128, 1, 1)
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_a_finished_migration_is_not_counted(status):
+def test_s30_a_migration_with_a_final_status_is_not_counted(status):
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 
-def test_s32_a_confirm_that_races_leaves_nothing_to_count():
+def test_s32_a_resize_without_a_stored_old_flavor_is_not_counted():
     there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
 
 
-def test_s33_an_instance_without_a_task_is_on_no_move():
+def test_s33_a_migration_of_an_instance_without_a_task_is_not_counted():
     assert used(state(resizing(task_state=None, **AWAY), migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
@@ -356,7 +356,7 @@ def test_s33_an_instance_without_a_task_is_on_no_move():
         *("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"),
     ],
 )
-def test_s34_each_resizing_task_of_a_stopped_instance_counts(task):
+def test_s34_a_stopped_instance_with_a_resize_or_rebuild_task_is_counted(task):
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
@@ -364,11 +364,11 @@ def test_s34_each_resizing_task_of_a_stopped_instance_counts(task):
 LIVE = migration(kind="live-migration", old_type_id=1, new_type_id=1, **INCOMING)
 
 
-def test_s35_a_live_migration_to_us_counts_the_instance_s_flavor():
+def test_s35_an_incoming_live_migration_uses_the_instances_flavor():
     assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
 
 
-def test_s36_but_not_of_an_instance_in_error():
+def test_s36_a_live_migration_of_an_instance_in_error_is_not_counted():
     there = instance(vm_state="error", task_state="migrating", **AWAY)
     assert used(state(there, migrations=(LIVE,))) == (0, 0, 0)
 
@@ -384,13 +384,13 @@ def hours(number):
         ({"updated_at": None, "created_at": hours(0)}, (256, 2, 5)),
     ],
 )
-def test_s37_of_two_migrations_the_newest_counts(second, counted):
+def test_s37_the_newest_of_two_migrations_is_counted(second, counted):
     resize = migration(1, updated_at=hours(1), **INCOMING)
     live = dataclasses.replace(LIVE, id=2, **second)
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_that_is_not_the_context_s_is_told_and_not_counted():
+def test_s38_a_migration_that_differs_from_the_context_is_only_reported():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
@@ -401,16 +401,16 @@ def test_s38_a_migration_that_is_not_the_context_s_is_told_and_not_counted():
     assert found.actual.endswith("it contributes 0 here")
 
 
-def test_s39_a_migration_without_its_instance_is_passed_over():
+def test_s39_a_migration_without_an_instance_is_ignored():
     assert used(state(migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
-def test_s40_a_deleted_instance_that_can_be_read_counts():
+def test_s40_an_incoming_resize_of_a_deleted_instance_is_counted():
     there = resizing(deleted=True, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s41_an_arriving_instance_sits_in_the_cells_of_its_context():
+def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_its_context():
     context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
     here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
     world = state(here, migrations=(migration(**INCOMING),))
@@ -420,7 +420,7 @@ def test_s41_an_arriving_instance_sits_in_the_cells_of_its_context():
 
 
 @pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
-def test_s42_a_migration_without_a_type_is_told_by_its_flavors(types, kind):
+def test_s42_a_migration_without_a_type_gets_its_kind_from_the_flavors(types, kind):
     old, new = types
     found = migration_from_row(
         {
@@ -462,12 +462,12 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_each_side_of_a_move_has_its_own_cells(who, moves, expected):
+def test_each_side_of_a_migration_uses_its_own_pinned_cpus(who, moves, expected):
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 
 
-def test_an_instance_whose_size_is_unknown_is_told_beside_the_figures():
+def test_an_instance_of_unknown_size_is_listed_as_unknown():
     world = state(
         instance("whole"),
         instance("broken", flavor=None, problem="flavor is NULL"),
@@ -492,7 +492,7 @@ def test_an_instance_whose_size_is_unknown_is_told_beside_the_figures():
         (2 * 86400 + 60, "2 days, 1 min"),
     ],
 )
-def test_uptime_is_what_procps_prints(seconds, since):
+def test_uptime_text_has_the_format_of_procps(seconds, since):
     libvirt = host(uptime_s=float(seconds), load=(1.567, 1.2, 0.97))
     view = resource_view(snapshot(libvirt=libvirt), settings(), NODE)
     expected = f" 18:53:31 up {since},  0 users,  load average: 1.57, 1.20, 0.97\n"

@@ -130,11 +130,11 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
-def test_summary(world, chosen, expected):
+def test_summary_has_the_figures_of_nova_computes_log_lines(world, chosen, expected):
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
 
 
-def test_what_is_used_is_unknown_and_not_0_while_the_cloud_is_unread():
+def test_summary_has_unknown_usage_while_the_state_is_unread():
     world, chosen = snapshot(**settled_world()), settings()
     told = summary(resource_view(world, chosen, NODE), None)
     assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)

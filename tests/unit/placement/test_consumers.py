@@ -45,18 +45,18 @@ def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tu
     return after, source.asked
 
 
-def test_who_was_there_before_the_first_look_is_not_asked_for():
+def test_the_first_read_requests_no_consumer_records():
     after, asked = looked(NOBODY, dict.fromkeys("abc", 1))
     assert (asked, after.records) == ([], ())
 
 
-def test_who_came_or_changed_since_the_last_look_is():
+def test_a_read_requests_the_records_of_new_and_changed_consumers():
     first, _ = looked(NOBODY, {"a": 1, "b": 1, "c": 1})
     _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
     assert asked == ["b", "d"]
 
 
-def test_a_crowd_that_came_is_read_over_several_looks():
+def test_records_of_many_new_consumers_are_requested_over_several_reads():
     nobody, _ = looked(NOBODY, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
@@ -67,17 +67,17 @@ def test_a_crowd_that_came_is_read_over_several_looks():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_a_suspect_is_read_at_once_and_only_once():
+def test_a_suspect_consumer_is_read_at_once_and_only_once():
     first, asked = looked(NOBODY, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_by_hand_all_are_read():
+def test_unlimited_unsuspicious_reads_request_all_consumers():
     assert looked(NOBODY, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_of_the_others_those_written_most_often_come_first_then_those_read_longest_ago():
+def test_unsuspicious_reads_rotate_starting_with_the_highest_generation():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NOBODY, []
     for _ in range(8):
@@ -86,20 +86,20 @@ def test_of_the_others_those_written_most_often_come_first_then_those_read_longe
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_a_turn_comes_on_top_of_what_is_read_at_once():
+def test_unsuspicious_reads_are_added_to_the_reads_of_new_consumers():
     first, _ = looked(NOBODY, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]
 
 
-def test_who_went_is_forgotten():
+def test_the_record_of_a_removed_consumer_is_dropped():
     first, _ = looked(NOBODY, {"a": 1, "b": 1}, unsuspicious_reads=None)
     after, asked = looked(first, {"b": 1})
     assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_in_as_many_turns_as_there_are_consumers_each_is_read_once(count, reads):
+def test_unsuspicious_reads_reach_every_consumer_in_one_rotation(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NOBODY, []
     for _ in range(-(-count // reads)):

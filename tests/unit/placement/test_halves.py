@@ -14,27 +14,27 @@ def reply(text: str) -> Reply:
     return Reply(request="GET http://placement.example/", status=200, text=text, request_id=None)
 
 
-def test_half_a_secret_is_not_quoted_wherever_a_long_page_is_cut():
+def test_quoted_omits_a_secret_that_truncation_cuts_in_half():
     for spaces in range(5970, 6001):
         said = quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
         assert "a-tok" not in said
         assert said.startswith("you sent")
 
 
-def test_of_an_indented_page_with_a_long_token_what_it_says_is_left():
+def test_quoted_keeps_the_text_of_an_indented_page_with_a_long_secret():
     said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
     assert said.startswith("line 0 line 1 line 2")
 
 
-def test_a_page_of_one_word_is_quoted_all_the_same():
+def test_quoted_keeps_the_start_of_a_page_without_spaces():
     assert quoted("x" * 10_000).startswith("xxx")
 
 
 @pytest.mark.parametrize("half", [r"\ud800", r"\uDC00", r"\ude00\ud83d"])
-def test_half_a_character_is_no_answer(half):
+def test_an_unpaired_surrogate_in_json_raises_placement_unavailable(half):
     with pytest.raises(PlacementUnavailable, match="not JSON"):
         reply(f'{{"uuid": "{half}"}}').body()
 
 
-def test_both_halves_are_one():
+def test_a_surrogate_pair_in_json_is_decoded_to_one_character():
     assert reply(json.dumps({"name": "host-😀"})).body() == {"name": "host-😀"}

@@ -4,7 +4,7 @@ from agent.placement.http.client import MINIMUM, TYPED
 from agent.placement.microversions import optional_features, spoken
 
 
-def test_the_needed_version_has_none_of_them_and_the_newest_all():
+def test_the_minimum_microversion_has_no_optional_feature_and_1_39_has_all():
     none, all_missing = optional_features(MINIMUM)
     all_there, nothing = optional_features((1, 39))
     assert (none, nothing) == ((), ())
@@ -19,5 +19,5 @@ def test_the_needed_version_has_none_of_them_and_the_newest_all():
     )
 
 
-def test_consumer_types_come_with_the_version_that_the_client_asks_for():
+def test_consumer_types_are_available_from_the_typed_microversion_on():
     assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"

@@ -18,7 +18,7 @@ def reply(status: int, text: str, **changes) -> Reply:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_only_placement_itself_says_that_something_is_gone(status):
+def test_a_404_405_or_410_of_a_proxy_maps_to_placement_unavailable(status):
     own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
     assert type(refusal(reply(status, own))) is PlacementRejected
     for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):
@@ -27,18 +27,18 @@ def test_only_placement_itself_says_that_something_is_gone(status):
         assert "not Placement's own answer: check the path of [placement] endpoint_override" in str(error)
 
 
-def test_what_a_gateway_says_in_json_of_its_own_is_quoted():
+def test_the_json_error_message_of_a_gateway_is_quoted():
     assert "no Route matched" in str(refusal(reply(503, '{"message": "no Route matched"}')))
 
 
 @pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
-def test_a_body_that_is_too_large_says_how_large_it_was(page):
+def test_a_413_error_reports_the_size_of_the_sent_body(page):
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
     assert "must accept bodies of 70000 bytes" in str(error)
 
 
-def test_a_redirect_says_where_to_and_not_what_it_carries():
+def test_a_redirect_error_shows_the_target_without_credentials_and_query():
     error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
     assert type(error) is PlacementUnavailable
     assert "it redirects to https://***@login.example/sso: put" in str(error)
@@ -53,7 +53,7 @@ def test_a_token_in_an_error_page_is_masked_in_every_message():
     assert token not in str(raised.value)
 
 
-def test_denied_is_denied_whoever_says_it():
+def test_a_403_page_of_a_proxy_maps_to_placement_denied():
     assert type(refusal(reply(403, "<html>blocked</html>"))) is PlacementDenied
 
 
@@ -72,26 +72,26 @@ def test_denied_is_denied_whoever_says_it():
         (None, None),
     ],
 )
-def test_a_redirect_is_followed_on_the_same_host(location, goes_to):
+def test_a_redirect_is_followed_only_to_the_same_host(location, goes_to):
     assert onward(307, HERE, location) == goes_to
 
 
 @pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
-def test_what_does_not_mean_the_same_request_elsewhere_is_not_followed(status):
+def test_a_status_other_than_301_302_307_or_308_is_not_followed(status):
     assert onward(status, HERE, "/x") is None
 
 
-def test_what_is_no_url_leads_nowhere():
+def test_a_redirect_to_an_invalid_url_is_not_followed():
     assert onward(301, HERE, "http://[placement/") is None
     assert "it redirects to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
 
 
-def test_never_from_https_to_http():
+def test_a_redirect_from_https_to_http_is_not_followed():
     assert onward(301, HERE.replace("http:", "https:"), "http://placement.example/x") is None
 
 
 @given(st.text())
-def test_our_token_goes_to_our_host_only_whatever_a_proxy_says(location):
+def test_a_redirect_never_sends_the_token_to_another_host(location):
     goes_to = onward(302, HERE, location)
     assert goes_to is None or urlsplit(goes_to).hostname == "placement.example"
 
@@ -107,16 +107,16 @@ def test_our_token_goes_to_our_host_only_whatever_a_proxy_says(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_password_goes_to_the_same_port_or_from_http_to_https(location, goes_to):
+def test_a_password_redirect_allows_only_the_same_port_or_https(location, goes_to):
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 
 @pytest.mark.parametrize("location", ["http://keystone.example/v3", "https://keystone.example:5000/v3"])
-def test_a_password_that_went_by_https_goes_nowhere_else(location):
+def test_a_password_redirect_from_https_to_another_port_is_not_followed(location):
     assert onward_with_password(308, "https://keystone.example/v3", location) is None
 
 
-def test_where_keystone_sends_us_is_said_without_its_secrets():
+def test_a_keystone_redirect_error_shows_both_urls_without_secrets():
     moved = TokenMoved(
         "http://joe:hunter2@keystone.example/v3", "http://joe:hunter2@elsewhere.example/v3?x=hunter2#hunter2"
     )

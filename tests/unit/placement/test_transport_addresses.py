@@ -41,7 +41,7 @@ def silent() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_addresses_that_say_nothing_share_the_time_of_the_whole(session, monkeypatch):
+def test_unresponsive_addresses_share_the_total_time_limit(session, monkeypatch):
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
         # It would take more than an hour if each address had the time-out to itself.
@@ -50,7 +50,7 @@ def test_addresses_that_say_nothing_share_the_time_of_the_whole(session, monkeyp
         assert is_over()
 
 
-def test_after_an_address_that_refuses_the_next_one_is_tried(session, monkeypatch):
+def test_the_next_address_is_tried_after_a_refused_connection(session, monkeypatch):
     tried = named(monkeypatch, "127.0.0.2", "127.0.0.1", "127.0.0.3")
     with gateway() as gate, within(60):
         gate.before = lambda _asked: Answer(status=200, body=BODY)
@@ -59,7 +59,7 @@ def test_after_an_address_that_refuses_the_next_one_is_tried(session, monkeypatc
         assert tried == ["127.0.0.2", "127.0.0.1"]
 
 
-def test_a_name_that_nobody_knows_is_looked_up_once_and_said_by_its_name(session, monkeypatch):
+def test_an_unknown_host_name_is_resolved_once_and_named_in_the_error(session, monkeypatch):
     asked = []
 
     def unknown(host: Any, *_more: Any, **_options: Any) -> Any:
@@ -74,13 +74,13 @@ def test_a_name_that_nobody_knows_is_looked_up_once_and_said_by_its_name(session
     assert asked == [NAME]
 
 
-def test_what_cannot_be_a_name_is_no_bug_of_ours(session):
+def test_an_invalid_host_name_raises_a_request_exception(session):
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)
 
 
-def test_an_address_of_a_family_that_this_machine_does_not_speak_is_not_asked_for(session, monkeypatch):
+def test_ipv6_addresses_are_not_resolved_without_ipv6_support(session, monkeypatch):
     asked = []
 
     def of_family(_host: Any, _port: Any, family: int = 0, *_more: Any, **_options: Any) -> Any:
@@ -94,7 +94,7 @@ def test_an_address_of_a_family_that_this_machine_does_not_speak_is_not_asked_fo
     assert set(asked) == {socket.AF_INET}
 
 
-def test_an_address_of_a_link_keeps_its_link(session, monkeypatch):
+def test_a_link_local_address_keeps_its_scope_id(session, monkeypatch):
     tried = []
 
     def of_link(host: Any, *_more: Any, **_options: Any) -> Any:

@@ -69,26 +69,26 @@ def over_the_wire(body: object) -> object:
 
 
 @given(st.lists(INVENTORIES, unique_by=lambda inventory: inventory.resource_class), COUNTS)
-def test_inventories_come_back_as_they_were_sent(inventories, generation):
+def test_inventories_are_equal_after_render_and_parse(inventories, generation):
     body = over_the_wire(wire.render_inventories(inventories, generation))
     wanted = tuple(sorted(inventories, key=lambda inventory: inventory.resource_class))
     assert wire.parse_inventories(body) == wire.Inventories(generation=generation, inventories=wanted)
 
 
 @given(st.frozensets(NAMES), COUNTS)
-def test_traits_come_back_as_they_were_sent(traits, generation):
+def test_traits_are_equal_after_render_and_parse(traits, generation):
     body = over_the_wire(wire.render_traits(traits, generation))
     assert wire.parse_traits(body) == wire.Traits(generation=generation, traits=traits)
 
 
 @given(st.frozensets(UUIDS), COUNTS)
-def test_aggregates_come_back_as_they_were_sent(aggregates, generation):
+def test_aggregates_are_equal_after_render_and_parse(aggregates, generation):
     body = over_the_wire(wire.render_aggregates(aggregates, generation))
     assert wire.parse_aggregates(body) == wire.Aggregates(generation=generation, aggregates=aggregates)
 
 
 @given(st.builds(CreateProvider, provider_uuid=UUIDS, name=NAMES, parent_uuid=st.none() | UUIDS))
-def test_a_provider_comes_back_as_it_was_sent(write):
+def test_a_provider_is_equal_after_render_and_parse(write):
     body = over_the_wire(wire.render_provider(write)) | {"generation": 0}
     assert wire.parse_provider(body) == Provider(
         uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0
@@ -97,26 +97,26 @@ def test_a_provider_comes_back_as_it_was_sent(write):
 
 @pytest.mark.parametrize("parser", PARSERS.values(), ids=PARSERS.keys())
 @given(body=JSON | NEARLY)
-def test_any_json_is_a_value_or_one_error(parser, body):
+def test_a_parser_raises_only_placement_unavailable_for_any_json(parser, body):
     with contextlib.suppress(PlacementUnavailable):
         parser(body)
 
 
 @given(st.text())
-def test_what_a_message_quotes_of_an_answer_is_short(text):
+def test_an_error_message_quotes_only_a_short_part_of_the_response(text):
     with pytest.raises(PlacementUnavailable) as raised:
         wire.parse_traits({"resource_provider_generation": text * 100, "traits": []})
     assert len(str(raised.value)) < 300
 
 
 @given(JSON | NEARLY)
-def test_any_error_body_gives_a_code_and_a_detail(body):
+def test_parse_refusal_returns_a_code_and_a_detail_for_any_json(body):
     said = wire.parse_refusal(body)
     assert isinstance(said.code, str)
     assert isinstance(said.detail, str)
 
 
-def test_s145_what_placement_leaves_out_gets_its_documented_default():
+def test_s145_a_missing_inventory_field_gets_its_documented_default():
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": 8}}}
     full = Inventory(
         resource_class="VCPU",
@@ -131,20 +131,20 @@ def test_s145_what_placement_leaves_out_gets_its_documented_default():
 
 
 @pytest.mark.parametrize("odd", [True, "8", 8.0, None])
-def test_a_total_that_is_no_integer_is_refused(odd):
+def test_an_inventory_total_that_is_not_an_integer_is_rejected(odd):
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": odd}}}
     with pytest.raises(PlacementUnavailable, match="total is not a 64-bit integer"):
         wire.parse_inventories(body)
 
 
 @pytest.mark.parametrize("odd", ["NaN", "Infinity", "true", "1" + "0" * 400])
-def test_a_ratio_that_cannot_be_compared_is_refused(odd):
+def test_an_allocation_ratio_that_is_not_a_finite_number_is_rejected(odd):
     text = '{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 8, "allocation_ratio": RATIO}}}'
     with pytest.raises(PlacementUnavailable, match="allocation_ratio"):
         wire.parse_inventories(json.loads(text.replace("RATIO", odd)))
 
 
-def test_allocations_are_one_value_per_consumer_and_class_sorted():
+def test_parse_allocations_returns_sorted_amounts_by_consumer_and_class():
     body = {
         "resource_provider_generation": 12,
         "allocations": {
@@ -161,7 +161,7 @@ def test_allocations_are_one_value_per_consumer_and_class_sorted():
     ]
 
 
-def test_more_allocations_than_are_taken_of_one_provider_are_refused_before_a_value_is_made_of_any():
+def test_parse_allocations_rejects_more_allocations_than_the_limit():
     held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
     body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
     assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
@@ -169,7 +169,7 @@ def test_more_allocations_than_are_taken_of_one_provider_are_refused_before_a_va
         wire.parse_allocations(body, "rp", 3)
 
 
-def test_a_consumer_record_holds_what_it_has_elsewhere():
+def test_a_consumer_record_includes_the_allocations_on_all_providers():
     body = {
         "allocations": {"rp2": {"generation": 9, "resources": {"VCPU": 1}}, "rp1": {"resources": {"VCPU": 2}}},
         "project_id": "p",
@@ -191,7 +191,7 @@ def test_a_consumer_record_holds_what_it_has_elsewhere():
     )
 
 
-def test_a_consumer_that_does_not_exist_is_an_empty_record():
+def test_a_missing_consumer_is_parsed_as_an_empty_record():
     assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
         consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
     )
@@ -202,11 +202,11 @@ def provider(uuid: str, parent: str | None, name: str = "") -> Provider:
 
 
 @given(st.permutations([provider("a", None), provider("z", "a"), provider("b", "z"), provider("c", "a")]))
-def test_parents_come_first_whatever_the_order(providers):
+def test_parents_first_sorts_parents_before_children(providers):
     assert [p.uuid for p in wire.parents_first(providers)] == ["a", "c", "z", "b"]
 
 
-def test_a_loop_of_parents_is_an_error_and_not_a_hang():
+def test_parents_first_raises_on_a_loop_of_parents():
     with pytest.raises(PlacementUnavailable, match="loop"):
         wire.parents_first([provider("a", "b"), provider("b", "a")])
 
@@ -216,6 +216,6 @@ def test_microversions_compare_as_numbers():
     assert wire.parse_maximum(root) < wire.Microversion(1, 30)
 
 
-def test_wire_does_no_io():
+def test_wire_imports_no_io_module():
     text = Path(wire.__file__).read_text()
     assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_one_consumer_for_each_cause_beside_a_living_nova_compute():
+def test_a_companion_writes_one_consumer_per_cause():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -108,14 +108,14 @@ def test_one_consumer_for_each_cause_beside_a_living_nova_compute():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_the_tree_is_never_written_and_nobody_is_a_rival(nova):
+def test_a_companion_never_writes_the_tree_and_reports_no_rival(nova):
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
     assert decision.plan.allocations
 
 
-def test_a_second_look_writes_nothing():
+def test_a_second_audit_of_a_companion_writes_nothing():
     first = decided(world(), BESIDE).plan
     placed = after(view(provider=NOVA), first.allocations)
     again = decided(world(placement=placed), BESIDE)
@@ -123,13 +123,13 @@ def test_a_second_look_writes_nothing():
     assert [f.code for f in again.findings if f.code in ("consumer-unknown", "over-capacity")] == []
 
 
-def test_it_grows_and_shrinks_with_the_generation_that_was_read():
+def test_a_changed_amount_is_written_with_the_generation_that_was_read():
     recorded = view(ours(VOLUME, DISK_GB=7), provider=NOVA)
     (write,) = decided(world(placement=recorded, libvirt=host()), BESIDE).plan.allocations
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_the_last_one_gone_empties_the_consumer():
+def test_a_consumer_is_emptied_after_its_last_volume_or_guest_is_gone():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_the_last_one_gone_empties_the_consumer():
         (PLACEMENT, True, True),
     ],
 )
-def test_what_cannot_be_read_is_neither_shrunk_nor_removed(lost, kept_volume, kept_guest):
+def test_a_consumer_of_an_unread_source_is_not_changed(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -155,21 +155,21 @@ def test_what_cannot_be_read_is_neither_shrunk_nor_removed(lost, kept_volume, ke
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_an_unread_class_of_a_consumer_stays_while_another_follows():
+def test_a_consumer_keeps_an_unread_class_while_other_classes_change():
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_what_the_operator_does_not_want_counted_is_not_held(policy):
+def test_policy_report_or_ignore_empties_the_consumer_of_foreign_volumes(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_a_guest_that_placement_counts_already_is_not_counted_twice():
+def test_a_guest_with_recorded_allocations_is_not_counted_twice():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -186,30 +186,30 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_on_doubt_nothing_is_written(placement, why):
+def test_a_companion_requires_an_undoubted_provider_and_microversion_1_38(placement, why):
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_a_record_of_another_name_holds_back():
+def test_a_compute_node_record_of_another_node_name_blocks_all_writes():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_an_observer_beside_it_still_says_what_an_owner_would_do():
+def test_an_observer_reports_a_running_nova_compute_as_a_rival():
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_in_this_role_reserved_does_not_count_it_too():
+def test_a_companion_does_not_count_foreign_volumes_in_reserved():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
-def test_the_ledger_says_what_our_consumer_is():
+def test_the_ledger_lists_cause_and_source_of_each_companion_consumer():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]
@@ -224,7 +224,7 @@ def test_the_ledger_says_what_our_consumer_is():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_a_stranger_of_the_same_amount_is_none_of_ours():
+def test_an_unknown_consumer_of_equal_amount_is_not_a_companion_consumer():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -251,7 +251,7 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("there", "claims", "expected"), DEMANDS.values(), ids=DEMANDS.keys())
-def test_demands(there, claims, expected):
+def test_demand_rounds_the_sum_of_claims_once_and_applies_the_ratio(there, claims, expected):
     assert demand(claims, there) == expected
 
 
@@ -278,24 +278,24 @@ CUTS = {
 
 
 @pytest.mark.parametrize(("there", "used", "wanted", "expected"), CUTS.values(), ids=CUTS.keys())
-def test_what_placement_takes(there, used, wanted, expected):
+def test_cut_reduces_amounts_until_placement_accepts_each_amount(there, used, wanted, expected):
     assert cut(wanted, there, used) == expected
 
 
-def test_shares_come_in_whole_steps_rounded_up_once():
+def test_shares_rounds_the_sum_up_to_whole_steps_once():
     claims = [claim("DISK_GB", 0, VOLUME, 5 * GIB), claim("DISK_GB", 0, ORPHAN, 2 * GIB)]
     assert shares(claims, inventory("DISK_GB", 20, step_size=4)) == {VOLUME: 8, ORPHAN: 0}
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_what_grows_goes_first_where_there_is_room_for_both():
+def test_a_growing_consumer_is_written_first_if_both_amounts_fit():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_where_there_is_none_what_shrinks_makes_room():
+def test_a_shrinking_consumer_is_written_first_on_a_full_provider():
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]
@@ -326,7 +326,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_law_placement_would_take_every_amount(there, claims, used):
+def test_law_cut_returns_only_amounts_that_placement_accepts(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
@@ -337,13 +337,13 @@ def test_law_placement_would_take_every_amount(there, claims, used):
 
 
 @given(inventories(), DISK_CLAIMS)
-def test_law_shares_are_the_demand_and_less_than_a_step_more(there, claims):
+def test_law_shares_exceed_the_demand_by_less_than_one_step(there, claims):
     total, wanted = sum(shares(claims, there).values()), demand(claims, there)
     assert wanted <= total < wanted + there.step_size
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_law_the_scheduler_is_left_what_an_owner_would_leave(found, ratio):
+def test_law_a_companion_leaves_the_same_capacity_as_an_owner(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -354,7 +354,7 @@ def test_law_the_scheduler_is_left_what_an_owner_would_leave(found, ratio):
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_law_the_order_of_claims_does_not_matter(there, claims, shuffler: random.Random):
+def test_law_shares_do_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -364,7 +364,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_law_a_plan_that_was_taken_is_followed_by_none(before, now, others, guests, disk):
+def test_law_the_audit_after_an_accepted_plan_writes_nothing(before, now, others, guests, disk):
     """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
@@ -392,14 +392,14 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_an_owner_reserves_first_and_then_takes_its_consumers_back():
+def test_an_owner_reserves_unmanaged_use_and_empties_companion_consumers():
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_owner_that_may_not_write_yet_leaves_them():
+def test_an_owner_blocked_by_nova_compute_keeps_companion_consumers():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,10 +407,10 @@ def test_an_owner_that_may_not_write_yet_leaves_them():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_an_owner_that_cannot_tell_leaves_them(lost, volume_goes, guest_goes):
+def test_an_owner_keeps_the_companion_consumers_of_unread_sources(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_an_owner_without_such_consumers_writes_none():
+def test_an_owner_without_companion_consumers_writes_no_allocations():
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

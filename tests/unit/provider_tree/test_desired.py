@@ -65,7 +65,7 @@ HELD = view(
 )
 
 
-def test_a_new_host_gets_its_whole_root():
+def test_a_new_host_gets_a_complete_root_provider():
     wanted = wanted_root(decided(snapshot(placement=view(providers=())), settings(reserved_host_memory_mib=128)))
     assert (wanted.key, wanted.uuid, wanted.name, wanted.parent_uuid) == (ROOT, ROOT_UUID, NODE, None)
     assert wanted.inventories == (
@@ -77,7 +77,7 @@ def test_a_new_host_gets_its_whole_root():
     assert wanted.frozen == ()
 
 
-def test_s93_the_four_classes_with_nova_s_defaults():
+def test_s93_the_four_standard_classes_have_novas_defaults():
     machine = snapshot(libvirt=host(cpus=36, memory_mib=1024), files=filesystem(200), placement=view(providers=()))
     shared, dedicated = tuple(range(24)), tuple(range(24, 36))
     chosen = settings(cpu_shared_set=shared, cpu_dedicated_set=dedicated, reserved_host_memory_mib=512)
@@ -117,7 +117,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
-def test_a_class_is_frozen_with_its_reason(world, chosen, expected):
+def test_a_class_of_an_unread_or_invalid_source_is_frozen_with_a_reason(world, chosen, expected):
     wanted = wanted_root(decided(world, chosen))
     assert {f.resource_class: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -191,31 +191,31 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_on_doubt_reserved_does_not_fall(world, chosen, expected):
+def test_reserved_is_not_reduced_while_a_needed_source_is_incomplete(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_what_is_kept_on_doubt_is_a_term_of_its_own():
+def test_an_amount_kept_from_placement_is_a_separate_reserve_term():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
     )
 
 
-def test_a_host_that_was_never_read_can_be_compared_but_not_named():
+def test_a_host_of_unknown_node_name_gets_a_wanted_root_without_a_name():
     decision = decide(snapshot(lost=[LIBVIRT]), settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert wanted_root(decision).name == ""
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_without_an_identity_there_is_no_tree_and_no_plan():
+def test_a_host_without_a_root_uuid_gets_no_tree_and_no_writes():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_an_instance_that_is_expected_here_is_no_stranger_whatever_its_size():
+def test_a_guest_of_an_expected_instance_adds_nothing_to_reserved():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 
@@ -226,7 +226,7 @@ CARDS_AND_SEV = dataclasses.replace(
 )
 
 
-def test_s94_nothing_to_offer_is_an_empty_root_without_children():
+def test_s94_a_host_with_nothing_to_offer_gets_only_an_empty_root():
     """Totals of 0 are left out, since Placement refuses them."""
     empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
     nothing = dataclasses.replace(
@@ -238,7 +238,7 @@ def test_s94_nothing_to_offer_is_an_empty_root_without_children():
     assert (tree.root.frozen, tree.frozen_families, tree.obsolete) == ((), (), ())
 
 
-def test_the_root_comes_first_and_each_child_below_it():
+def test_the_tree_lists_the_root_first_and_all_children_below_the_root():
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert [provider.name for provider in tree.providers] == [
         NODE,
@@ -257,7 +257,7 @@ def test_unmanaged_use_is_reserved_on_the_root_and_never_on_a_child():
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
 
 
-def test_a_family_that_cannot_be_told_holds_no_other_back():
+def test_a_frozen_provider_family_does_not_freeze_other_families():
     devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]
@@ -266,7 +266,7 @@ def test_a_family_that_cannot_be_told_holds_no_other_back():
     ]
 
 
-def test_without_the_node_s_name_nothing_is_said_of_children():
+def test_an_unknown_node_name_leaves_children_out_of_the_tree():
     """A child's name begins with the node's name, so the agent could not find an existing child."""
     decision = decide(
         snapshot(libvirt=CARDS_AND_SEV, placement=standing(child(GPU_06, inventory("VGPU", 2)))),
@@ -278,7 +278,7 @@ def test_without_the_node_s_name_nothing_is_said_of_children():
     assert decision.tree.obsolete == ()
 
 
-def test_a_takeover_of_nova_s_child_keeps_the_operator_s_traits():
+def test_a_takeover_of_a_nova_child_keeps_the_operators_traits():
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

@@ -70,13 +70,13 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
-def test_inventories(provider, observed, expected):
+def test_diff_writes_inventories_only_if_a_class_of_the_agent_changes(provider, observed, expected):
     plan = diff(tree(provider), observed)
     assert list(plan.writes) == expected
     assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
 
 
-def test_a_class_that_is_used_is_not_taken_away():
+def test_a_class_with_allocations_is_not_removed():
     used = inventory("PCPU", 2)
     observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
     plan = diff(tree(wanted(MEMORY, VCPU)), observed)
@@ -85,20 +85,20 @@ def test_a_class_that_is_used_is_not_taken_away():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why=why),)
 
 
-def test_a_used_class_may_shrink():
+def test_the_total_of_a_class_with_allocations_may_shrink():
     """Placement accepts the smaller total with 200 (measured); over-capacity reports it."""
     observed = dataclasses.replace(held(VCPU), allocations=allocations(uuid("i1"), VCPU=16))
     smaller = dataclasses.replace(VCPU, total=2, max_unit=2)
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_another_provider_s_use_keeps_nothing_here():
+def test_allocations_on_another_provider_do_not_prevent_a_removal():
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_a_frozen_class_keeps_what_placement_holds():
+def test_a_frozen_class_keeps_its_recorded_inventory():
     lvm_down = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -106,7 +106,7 @@ def test_a_frozen_class_keeps_what_placement_holds():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_a_frozen_class_that_placement_lacks_stays_absent():
+def test_a_frozen_class_that_placement_lacks_is_not_created():
     frozen = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -121,13 +121,13 @@ TRAITS = {
 
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
-def test_traits(before, after):
+def test_diff_adds_wanted_removes_unwanted_and_keeps_foreign_traits(before, after):
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected
 
 
-def test_a_new_root_is_created_before_it_is_filled():
+def test_a_new_root_is_created_before_its_inventories_and_traits():
     plan = diff(tree(wanted(MEMORY, VCPU)), NOTHING)
     assert plan.writes == (
         CreateProvider(provider_uuid=ROOT_UUID, name=NODE, parent_uuid=None),
@@ -155,7 +155,7 @@ def child(name, parent=ROOT_UUID, **changes):
     )
 
 
-def test_s157_parents_first_each_together_then_deletes_children_first():
+def test_s157_writes_are_ordered_parents_first_with_deletes_last():
     before = (root(), *(root(uuid=uuid(n), name=n, parent_uuid=ROOT_UUID) for n in ("r", "s")))
     observed = view(providers=before)
     plan = diff(
@@ -177,7 +177,7 @@ def test_s157_parents_first_each_together_then_deletes_children_first():
 
 
 @pytest.mark.parametrize("child_goes", [False, True])
-def test_a_provider_with_children_of_somebody_s_is_not_deleted(child_goes):
+def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
     """Placement refuses to delete a parent with 409; an operator may have put another provider below the agent's."""
     below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
     old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)
@@ -192,19 +192,19 @@ def test_a_provider_with_children_of_somebody_s_is_not_deleted(child_goes):
     )
 
 
-def test_a_provider_of_the_tree_that_nobody_wants_or_gives_up_is_left_alone():
+def test_a_foreign_provider_in_the_tree_is_not_changed():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 
 
-def test_equal_plans_have_equal_digests_and_others_do_not():
+def test_plan_digests_are_equal_only_for_equal_plans():
     one, same = (diff(tree(wanted(MEMORY, VCPU)), held(VCPU)) for _ in range(2))
     other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
     assert one.digest == same.digest
     assert one.digest != other.digest
 
 
-def test_traits_that_placement_does_not_know_are_no_reason_to_write_and_are_told():
+def test_a_trait_unknown_to_placement_is_reported_and_not_written():
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=OURS), frozenset({"HW_NEW", "HW_OTHER"}))
     assert plan.writes == ()
@@ -213,7 +213,7 @@ def test_traits_that_placement_does_not_know_are_no_reason_to_write_and_are_told
     )
 
 
-def test_the_other_traits_of_a_set_with_an_unknown_one_are_written():
+def test_known_traits_are_written_without_the_unknown_trait():
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=frozenset({"CUSTOM_RACK"})), frozenset({"HW_NEW"}))
     assert plan.writes == (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS | {"CUSTOM_RACK"}))),)
@@ -228,7 +228,7 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
-def test_aggregates(before, after):
+def test_diff_adds_wanted_removes_unwanted_and_keeps_foreign_aggregates(before, after):
     provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
     plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))
     expected = () if after is None else (PutAggregates(provider_uuid=ROOT_UUID, aggregates=tuple(sorted(after))),)
@@ -240,13 +240,13 @@ def standing(name, parent=ROOT_UUID):
     return root(inventory("VGPU", 1), uuid=uuid(name), name=f"{name} by hand", parent_uuid=parent, traits=OURS)
 
 
-def test_a_provider_that_stands_below_another_gets_its_parent_and_keeps_its_name():
+def test_a_provider_below_a_wrong_parent_is_moved_and_keeps_its_name():
     observed = view(providers=(root(traits=OURS), standing("p"), standing("q", uuid("p"))))
     plan = diff(tree(wanted(), child("p"), child("q")), observed)
     assert plan.writes == (MoveProvider(provider_uuid=uuid("q"), name="q by hand", parent_uuid=ROOT_UUID),)
 
 
-def test_what_an_obsolete_provider_s_children_move_away_from_goes():
+def test_an_obsolete_provider_is_deleted_after_its_children_are_moved():
     observed = view(providers=(root(traits=OURS), standing("r"), standing("q", uuid("r"))))
     plan = diff(tree(wanted(), child("q"), obsolete=(uuid("r"),)), observed)
     assert plan.writes == (
@@ -255,7 +255,7 @@ def test_what_an_obsolete_provider_s_children_move_away_from_goes():
     )
 
 
-def test_nothing_is_put_below_a_provider_that_is_not_there():
+def test_no_provider_is_created_or_moved_below_a_missing_parent():
     observed = view(providers=(root(traits=OURS), standing("p")))
     plan = diff(tree(wanted(), child("p", uuid("nobody")), child("q", uuid("nobody"))), observed)
     assert plan.writes == ()

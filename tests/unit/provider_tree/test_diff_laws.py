@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_what_is_owned_becomes_as_wanted_or_is_told(world):
+def test_law_1_owned_data_becomes_as_wanted_or_is_held_back(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -231,7 +231,7 @@ def test_law_1_what_is_owned_becomes_as_wanted_or_is_told(world):
 
 
 @given(worlds())
-def test_law_1_nothing_else_is_changed(world):
+def test_law_1_data_of_other_owners_is_not_changed(world):
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
         if old.uuid not in world.ours:
@@ -246,7 +246,7 @@ def test_law_1_nothing_else_is_changed(world):
 
 
 @given(worlds())
-def test_law_1_a_server_that_moves_providers_gets_every_tree(world):
+def test_law_1_every_wanted_parent_is_set_from_microversion_1_37_on(world):
     """From 1.37 on no parent is ever held back: in the order parents first every move works."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())
@@ -256,7 +256,7 @@ def test_law_1_a_server_that_moves_providers_gets_every_tree(world):
 
 
 @given(worlds())
-def test_law_1_an_older_server_gives_a_parent_to_those_that_have_none(world):
+def test_law_1_before_1_37_only_providers_without_a_parent_are_moved(world):
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -277,7 +277,7 @@ def test_law_2_a_tree_as_wanted_needs_no_write(world):
 
 
 @given(worlds())
-def test_each_provider_s_writes_stand_together_and_deletes_come_last(world):
+def test_writes_of_one_provider_are_adjacent_and_deletes_are_last(world):
     writes = diff(world.wanted, world.view()).writes
     deletes = [n for n, write in enumerate(writes) if isinstance(write, DeleteProvider)]
     assert deletes == list(range(len(writes) - len(deletes), len(writes)))
@@ -292,7 +292,7 @@ def test_each_provider_s_writes_stand_together_and_deletes_come_last(world):
 
 
 @given(worlds())
-def test_parents_come_before_children(world):
+def test_writes_of_a_parent_precede_the_writes_of_its_children(world):
     writes = diff(world.wanted, world.view()).writes
     first = {}
     for n, write in enumerate(writes):

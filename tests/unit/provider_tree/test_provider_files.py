@@ -53,7 +53,7 @@ def tree(there, *entries) -> DesiredTree:
     return made
 
 
-def test_s129_an_entry_for_this_root_goes_before_the_one_for_every_compute_node():
+def test_s129_an_entry_for_this_root_overrides_the_entry_for_all_nodes():
     every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
     ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
     assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
@@ -62,12 +62,12 @@ def test_s129_an_entry_for_this_root_goes_before_the_one_for_every_compute_node(
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_the_root_is_found_by_its_name_too_and_before_it_exists():
+def test_an_entry_matches_the_root_by_name_before_the_root_exists():
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_one_provider_by_uuid_and_by_name_is_left_alone_with_both():
+def test_s130_entries_by_uuid_and_by_name_for_one_provider_conflict():
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -79,7 +79,7 @@ def test_s130_one_provider_by_uuid_and_by_name_is_left_alone_with_both():
     }
 
 
-def test_s132_a_class_that_the_host_decides_is_a_conflict_and_the_root_goes_out():
+def test_s132_an_entry_with_a_class_of_the_agent_is_reported_as_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -87,7 +87,7 @@ def test_s132_a_class_that_the_host_decides_is_a_conflict_and_the_root_goes_out(
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_our_own_earlier_class_is_no_conflict_and_a_second_audit_writes_nothing():
+def test_s135_a_class_added_by_an_earlier_audit_is_no_conflict():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -104,7 +104,7 @@ def test_s135_our_own_earlier_class_is_no_conflict_and_a_second_audit_writes_not
 
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
-def test_s136_an_unknown_provider_waits_and_is_told(who):
+def test_s136_an_entry_is_reported_until_its_provider_exists(who):
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -114,13 +114,13 @@ def test_s136_an_unknown_provider_waits_and_is_told(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_where_placement_was_not_read_nothing_is_called_absent():
+def test_no_entry_is_reported_as_unmatched_while_placement_is_unread():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_another_service_s_provider_keeps_all_that_is_its_own():
+def test_an_entry_for_a_foreign_provider_keeps_its_other_inventories():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -138,7 +138,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_what_no_file_names_any_more_goes_again_and_what_operators_added_stays():
+def test_a_removed_entry_is_reverted_and_operator_additions_are_kept():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -149,25 +149,25 @@ def test_what_no_file_names_any_more_goes_again_and_what_operators_added_stays()
     assert after().plan.writes == ()
 
 
-def test_it_is_remembered_until_placement_has_it_no_more():
+def test_an_addition_is_remembered_while_recorded_in_placement():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_what_a_file_still_names_stays():
+def test_an_addition_that_a_file_still_names_is_kept():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
 
 
-def test_of_entries_that_contradict_each_other_nothing_is_taken_away():
+def test_contradicting_entries_remove_no_earlier_addition():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_another_service_s_provider_loses_what_a_file_added_and_nothing_else():
+def test_a_foreign_provider_loses_only_the_addition_of_a_removed_entry():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -176,7 +176,7 @@ def test_another_service_s_provider_loses_what_a_file_added_and_nothing_else():
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_where_placement_was_not_read_all_is_remembered():
+def test_all_additions_are_remembered_while_placement_is_unread():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(snapshot(lost=("placement",)), settings(), subject, None, added=(A, T)).tree.added == (A, T)
 
@@ -203,7 +203,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_what_the_host_wants_itself_is_no_files_any_more():
+def test_an_addition_that_the_agent_itself_wants_is_no_longer_remembered():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -221,7 +221,7 @@ def test_what_the_host_wants_itself_is_no_files_any_more():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_on_a_child_that_stays_as_it_stands_files_neither_add_nor_take(facts, entries):
+def test_provider_files_change_nothing_on_a_frozen_or_unlisted_child(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -229,7 +229,7 @@ def test_on_a_child_that_stays_as_it_stands_files_neither_add_nor_take(facts, en
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_of_a_device_whose_entries_contradict_each_other_files_neither_add_nor_take():
+def test_provider_files_change_nothing_on_a_device_with_conflicting_specs():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
@@ -239,13 +239,13 @@ def test_of_a_device_whose_entries_contradict_each_other_files_neither_add_nor_t
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_a_child_that_is_to_go_is_not_written_before():
+def test_a_child_to_be_deleted_gets_no_other_write():
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
 
 
-def test_a_child_of_a_family_that_is_turned_off_takes_what_a_file_says():
+def test_an_entry_applies_to_a_child_of_a_disabled_family():
     there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
     added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
     assert custom(added.providers[-1]) == {"CUSTOM_B": 1}
@@ -259,7 +259,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_of_a_child_of_ours_contradicting_entries_take_nothing_that_files_added():
+def test_contradicting_entries_keep_earlier_additions_on_a_gpu_child():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -268,7 +268,7 @@ def test_of_a_child_of_ours_contradicting_entries_take_nothing_that_files_added(
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_of_a_pci_device_contradicting_entries_take_no_trait_that_files_added():
+def test_contradicting_entries_keep_earlier_traits_on_a_pci_device():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

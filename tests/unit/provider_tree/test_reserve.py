@@ -78,17 +78,17 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_amounts(before, claims, expected):
+def test_raised_adds_unmanaged_use_to_reserved(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_what_finds_no_room_is_told():
+def test_unmanaged_use_above_the_total_is_reported_as_overflow():
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 
 
-def test_what_the_operator_keeps_above_the_total_is_overflow_too():
+def test_an_operator_reserve_above_the_total_is_reported_as_overflow():
     """The operator's reserve stays as configured; the part that does not fit is reported, not lost."""
     after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
     assert after.reserved == 20
@@ -96,7 +96,7 @@ def test_what_the_operator_keeps_above_the_total_is_overflow_too():
     assert terms.overflow == 5
 
 
-def test_the_terms_say_what_each_cause_takes_and_add_up():
+def test_reserve_terms_list_each_cause_and_add_up_to_reserved():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)
@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_each_policy_rules_its_own_causes(volumes, guests, expected):
+def test_each_policy_applies_only_to_its_own_causes(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),
@@ -139,7 +139,7 @@ DOUBT = {
 
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
-def test_on_doubt_it_is_not_lowered(ours, observed, expected, terms):
+def test_not_below_keeps_a_higher_recorded_reserve(ours, observed, expected, terms):
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms

@@ -50,20 +50,20 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_nova_compute(traits, known, takeover, may_write):
+def test_rival_of_detects_nova_compute_by_trait_and_heartbeat(traits, known, takeover, may_write):
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_no_single_look_says_that_nova_compute_is_dead(traits, silent_for_s, may_write):
+def test_a_takeover_requires_an_observed_period_without_heartbeats(traits, silent_for_s, may_write):
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
 
 
-def test_the_clock_of_its_life_is_the_newest_heartbeat_of_the_cell():
+def test_heartbeat_age_is_relative_to_the_newest_heartbeat_of_the_cell():
     """In a lagging replica every service's heartbeat is old, and a hypervisor's clock may be fast."""
     late = datetime.timedelta(seconds=50)
     reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
@@ -86,11 +86,11 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_what_a_look_leaves_of_its_silence(there, known, after):
+def test_silence_restarts_after_a_new_heartbeat_or_generation(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_root_that_does_not_exist_has_no_rival_but_a_living_one():
+def test_a_missing_root_has_a_rival_only_if_nova_compute_is_running():
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -135,26 +135,26 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_strikes(before, there, now_wanted, after):
+def test_judged_counts_audits_in_a_row_that_find_a_foreign_change(before, there, now_wanted, after):
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
 
-def test_a_provider_deleted_from_outside_is_no_strike():
+def test_judged_returns_none_for_a_deleted_provider():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_what_was_never_written_cannot_be_changed():
+def test_judged_returns_none_for_a_provider_that_was_never_written():
     assert judged(None, root(THEIRS), wanted()) is None
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_two_strikes_stop_the_writing(strikes, stopped):
+def test_a_rival_is_reported_after_two_foreign_changes(strikes, stopped):
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
 
-def test_the_rival_is_told_with_both_versions():
+def test_the_rival_message_has_the_written_and_the_present_inventories():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -164,13 +164,13 @@ def test_the_rival_is_told_with_both_versions():
     )
 
 
-def test_a_rival_that_paused_is_still_one():
+def test_a_rival_is_still_reported_after_its_change_is_gone():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("now equal again")
 
 
-def test_strikes_outlive_the_write_that_puts_it_right():
+def test_remembered_keeps_the_strikes_after_a_corrective_write():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -184,12 +184,12 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_whose_ratio_is_read(there, ratio):
+def test_a_foreign_ratio_is_ignored_if_total_or_max_unit_changed_too(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_before_anything_was_written_every_ratio_is_read_as_it_is():
+def test_every_ratio_is_read_unchanged_before_the_first_write():
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -26,13 +26,13 @@ def astray():
     return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
 
 
-def test_an_audit_brings_a_child_of_ours_back_below_the_root():
+def test_an_audit_moves_a_child_of_the_agent_back_below_the_root():
     assert moves(decision_with(OTHER, astray())) == [
         MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
     ]
 
 
-def test_on_an_older_placement_it_says_why_it_does_not():
+def test_a_move_is_held_back_with_a_reason_before_microversion_1_37():
     decision = decision_with(OTHER, astray(), reparents=False)
     assert moves(decision) == []
     (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]
@@ -40,18 +40,18 @@ def test_on_an_older_placement_it_says_why_it_does_not():
     assert "microversion 1.37" in held.why
 
 
-def test_others_children_stay_wherever_they_are():
+def test_children_of_other_owners_are_not_moved():
     theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_trees_beside_ours_are_no_part_of_the_view_s_providers():
+def test_view_known_includes_other_trees_and_view_provider_does_not():
     view = dataclasses.replace(standing(), beside=(TreeBeside(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER
     assert view.known[ROOT_UUID] == view.root
 
 
-def test_depth_counts_what_is_known_above_and_ends_in_a_loop():
+def test_depth_counts_known_ancestors_and_stops_at_a_loop():
     parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
     assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]

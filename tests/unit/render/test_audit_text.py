@@ -15,7 +15,7 @@ CONSUMER = "22222222-0000-4000-8000-000000000009"
 DOCUMENT = audit_document(REPORT)
 
 
-def test_head_says_node_outcome_and_every_source():
+def test_head_lines_show_node_outcome_and_every_source():
     said = list(head_lines(DOCUMENT))
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: findings, 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -29,15 +29,15 @@ def source(**changes):
     return source_line({key: value for key, value in keys.items() if value is not ...})
 
 
-def test_a_source_behind_says_by_how_much():
+def test_source_line_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; newest heartbeat 70 s old")
 
 
-def test_a_source_whose_heartbeat_is_ahead_of_the_clock_is_not_behind():
+def test_source_line_shows_a_heartbeat_ahead_of_the_clock():
     assert source(behind_s=-70.0).endswith(": old; newest heartbeat 70 s ahead")
 
 
-def test_a_report_of_a_version_that_did_not_know_the_age_of_rows_is_shown():
+def test_source_line_accepts_a_report_without_behind_s():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -49,13 +49,13 @@ def test_a_report_of_a_version_that_did_not_know_the_age_of_rows_is_shown():
         ({"writes_done": 2}, "2 of 4 writes done"),
     ],
 )
-def test_head_says_what_was_written(changes, text):
+def test_head_lines_show_the_number_of_writes_done(changes, text):
     document = audit_document(dataclasses.replace(REPORT, **changes))
     assert list(head_lines(document))[1].endswith(text)
 
 
 @pytest.mark.parametrize("width", [20, 80, 120, 200])
-def test_table_keeps_uuids_whole_and_fits_from_80_columns_on(width):
+def test_finding_table_keeps_uuids_whole_and_fits_80_columns(width):
     finding = dataclasses.replace(FINDING.finding, consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20)
     said = list(finding_table([finding_document(dataclasses.replace(FINDING, finding=finding))], width))
     assert len({len(line) for line in said}) == 1
@@ -65,13 +65,13 @@ def test_table_keeps_uuids_whole_and_fits_from_80_columns_on(width):
     assert words.count("8053063680 bytes") == 20
 
 
-def test_table_has_one_row_a_finding():
+def test_finding_table_has_one_row_per_finding():
     said = list(finding_table([finding_document(FINDING)] * 3, 100))
     assert sum(line.startswith("+") for line in said) == 4
     assert list(finding_table([], 100)) == []
 
 
-def test_table_lists_the_loud_ones_first():
+def test_finding_table_lists_the_most_severe_findings_first():
     # In alphabetical order "info" would come between "error" and "warning".
     quiet = [
         finding_document(dataclasses.replace(FINDING, finding=dataclasses.replace(FINDING.finding, **changes)))
@@ -88,7 +88,7 @@ def test_table_lists_the_loud_ones_first():
     assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
 
 
-def test_plan_lists_writes_with_units_and_what_is_held_back():
+def test_plan_lines_list_writes_with_units_and_held_back_changes():
     said = list(plan_lines(DOCUMENT["plan"], 400))
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -111,7 +111,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_of_traits_people_see_the_change_within_the_width_and_programs_the_whole_set():
+def test_plan_lines_show_changed_traits_and_the_document_has_all_traits():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -135,7 +135,7 @@ def children(count):
         yield PutTraits(provider_uuid=uuid, traits=("CUSTOM_OWNER_STOCKTAKE",))
 
 
-def test_equal_writes_to_many_children_are_told_as_one():
+def test_plan_lines_group_equal_writes_to_many_children():
     other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"
@@ -149,5 +149,5 @@ def test_equal_writes_to_many_children_are_told_as_one():
     assert len(plan["writes"]) == 127
 
 
-def test_a_few_children_are_told_one_by_one():
+def test_plan_lines_list_writes_to_a_few_children_separately():
     assert len(list(plan_lines(planned(*children(5)), 400))) == 1 + 15

@@ -88,7 +88,7 @@ TRAIT = [
 ]
 
 
-def test_every_stable_key_is_there():
+def test_documents_have_every_stable_key():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
@@ -101,7 +101,7 @@ def test_every_stable_key_is_there():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_a_book_that_does_not_mention_a_consumer_is_null_and_not_zero():
+def test_an_amount_that_a_book_does_not_have_is_null():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -112,14 +112,14 @@ def test_a_book_that_does_not_mention_a_consumer_is_null_and_not_zero():
     )
 
 
-def test_free_may_be_negative_and_is_null_where_used_is_unknown():
+def test_free_may_be_negative_and_is_null_if_used_is_unknown():
     disk, vcpu = inventory_rows(REPORT)
     assert vcpu["free"] == 48 * 4.0 - 204 == -12
     assert (disk["used"], disk["free"], disk["recorded_total"]) == (None, None, None)
     assert disk["reserved"] == 8
 
 
-def test_a_class_that_only_placement_has_shows_nothing_wanted():
+def test_a_class_that_only_placement_has_shows_no_wanted_total():
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows(replace(REPORT, inventory=(row,)))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
@@ -132,7 +132,7 @@ def test_the_size_of_a_foreign_volume_is_exact_in_the_evidence():
     assert finding["facts"] == {"group": "guests", "size_bytes": 8_053_063_680}
 
 
-def test_the_plan_names_its_writes_in_order_and_its_digest():
+def test_the_plan_document_has_the_writes_in_order_and_the_digest():
     plan = audit_document(REPORT)["plan"]
     assert [write["kind"] for write in plan["writes"]] == [
         "create-provider",
@@ -149,7 +149,7 @@ def test_every_kind_of_write_has_a_name():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
-def test_the_report_file_keeps_everything_that_the_report_has():
+def test_the_report_file_contains_every_field_of_the_report():
     stored = report_from_json(report_to_json(REPORT))
     assert stored == json.loads(json.dumps(report_document(REPORT)))
     assert stored["summary"]["free_vcpus"] == -156
@@ -158,7 +158,7 @@ def test_the_report_file_keeps_everything_that_the_report_has():
     assert {field.name for field in fields(REPORT)} <= somewhere
 
 
-def test_a_number_that_json_has_not_is_an_error_and_not_a_broken_document():
+def test_report_to_json_raises_value_error_for_nan():
     with pytest.raises(ValueError, match="JSON"):
         report_to_json(replace(REPORT, duration_ms=math.nan))
 
@@ -169,13 +169,13 @@ def test_a_number_that_json_has_not_is_an_error_and_not_a_broken_document():
     st.sampled_from(Verdict),
     st.integers(-(2**40), 2**40) | st.none(),
 )
-def test_any_report_comes_back_as_its_document(text, outcome, verdict, amount):
+def test_report_from_json_returns_the_document_that_was_written(text, outcome, verdict, amount):
     row = replace(REPORT.ledger[0], consumer_name=text, verdict=verdict, held=amount)
     report = replace(REPORT, host=text, outcome=outcome, error=text or None, ledger=(row,))
     assert report_from_json(report_to_json(report)) == report_document(report)
 
 
 @given(st.text(max_size=40) | st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).map(json.dumps))
-def test_anything_else_is_inconsistent(text):
+def test_report_from_json_raises_source_inconsistent_for_other_text(text):
     with pytest.raises(SourceInconsistent):
         report_from_json(text)

@@ -186,15 +186,15 @@ def text_of(found):
     return list(lines(found))
 
 
-def test_story_1_names_what_makes_up_the_number_and_the_evacuation_that_contributes_nothing():
+def test_story_1_explain_class_lists_the_parts_and_the_finished_evacuation():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
-def test_story_1_of_the_evacuated_instance():
+def test_story_1_explain_consumer_explains_the_evacuated_instance():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
-def test_findings_stand_in_the_order_of_loudness_code_and_name():
+def test_findings_are_sorted_by_severity_code_and_consumer():
     found = dataclasses.replace(STALE.finding, consumer_uuid=GUESTS[3], resource_class="VCPU")
     seen = [
         dataclasses.replace(STALE, finding=dataclasses.replace(found, **changes))
@@ -211,14 +211,14 @@ def test_findings_stand_in_the_order_of_loudness_code_and_name():
     assert told == ["first", "second", "third", "fourth", "last"]
 
 
-def test_an_evacuation_whose_allocation_is_gone_is_still_named():
+def test_an_evacuation_without_an_allocation_is_still_listed():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0" in said
     assert "none of the three books has it here" in text_of(explain_consumer(clean, MIGRATION))
 
 
-def test_memory_of_an_evacuation_is_in_mib_and_other_classes_have_no_amount():
+def test_an_evacuation_shows_memory_in_mib_and_no_amount_of_disk():
     assert f"evacuation {MIGRATION} of instance {MOVED} (8192 MiB) to cmp2 is done: contributes 0" in text_of(
         explain_class(STORY_1, "MEMORY_MB")
     )
@@ -235,7 +235,7 @@ def capacity_text(**changes):
     return said[said.index(f"provider {NODE} ({PROVIDER})") + 1 :]
 
 
-def test_negative_free_is_said_and_computed():
+def test_explain_shows_a_negative_free_amount_with_its_calculation():
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
     assert "  free -43 = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
@@ -243,14 +243,14 @@ def test_negative_free_is_said_and_computed():
     )
 
 
-def test_reserved_is_taken_apart_with_what_found_no_room():
+def test_explain_lists_the_reserve_terms_and_the_overflow():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved cannot exceed the total)"
     assert f"  reserved 100 GiB = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 
-def test_what_placement_holds_is_set_beside_what_we_want():
+def test_explain_compares_the_recorded_with_the_wanted_inventory():
     there = dataclasses.replace(VCPU, reserved=2, allocation_ratio=1.5)
     assert "  Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
@@ -259,7 +259,7 @@ def test_what_placement_holds_is_set_beside_what_we_want():
     assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU here; Placement records:"
 
 
-def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
+def test_recorded_and_free_are_unknown_while_placement_is_unread():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -277,7 +277,7 @@ def test_without_placement_recorded_and_free_are_unknown_and_not_zero():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_without_libvirt_an_empty_promise_is_unknown_too():
+def test_an_empty_promised_book_is_unknown_while_libvirt_is_unread():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -285,7 +285,7 @@ def test_without_libvirt_an_empty_promise_is_unknown_too():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_disk_held_is_a_lower_bound_while_lvm_is_not_read():
+def test_held_disk_is_a_lower_bound_while_lvm_is_unread():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -293,7 +293,7 @@ def test_disk_held_is_a_lower_bound_while_lvm_is_not_read():
     assert "DISK_GB promised 20 GiB = 20 (1 instance)" in said
 
 
-def test_a_disk_that_an_unread_group_may_hold_is_not_said_to_be_mentioned_nowhere():
+def test_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
@@ -304,7 +304,7 @@ def test_a_disk_that_an_unread_group_may_hold_is_not_said_to_be_mentioned_nowher
     assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_a_promise_is_known_without_libvirt_where_another_instance_has_one():
+def test_promised_is_known_without_libvirt_if_any_instance_has_a_promise():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
@@ -312,7 +312,7 @@ def test_a_promise_is_known_without_libvirt_where_another_instance_has_one():
     assert "  promised: not read (libvirt)" in alone
 
 
-def test_a_volume_is_explained_by_its_name_with_its_bytes():
+def test_explain_accepts_a_volume_name_and_shows_the_exact_bytes():
     volume = row(
         "vg0/scratch",
         (None, 8, None),
@@ -336,7 +336,7 @@ def disk_row(key, held, **changes):
     return row(key, (None, held, None), Verdict.UNMANAGED, "foreign-volume", resource_class="DISK_GB", **changes)
 
 
-def test_the_exact_sum_stands_beside_what_was_rounded_up_volume_by_volume():
+def test_explain_shows_the_exact_sum_beside_the_sum_of_rounded_amounts():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
@@ -347,7 +347,7 @@ def test_the_exact_sum_stands_beside_what_was_rounded_up_volume_by_volume():
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_what_has_no_exact_size_is_not_said_to_be_part_of_the_exact_sum():
+def test_the_exact_sum_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -376,7 +376,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not_zero():
+def test_promised_and_held_are_not_counted_for_a_class_on_children():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[2:6] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
@@ -394,7 +394,7 @@ def test_of_a_class_on_children_what_is_promised_and_held_is_not_counted_and_not
     }
 
 
-def test_what_flavors_ask_of_children_by_name_is_promised():
+def test_promised_counts_child_classes_that_flavors_request_by_name():
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -404,7 +404,7 @@ def test_what_flavors_ask_of_children_by_name_is_promised():
     }
 
 
-def test_of_a_consumer_of_a_child_it_is_said_that_nobody_compares_and_not_that_nobody_decides():
+def test_a_consumer_on_a_child_provider_is_shown_as_not_compared():
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[said.index(f"VGPU on provider {NODE}_card (uuid-card)") :][1:6] == [
@@ -419,14 +419,14 @@ def test_of_a_consumer_of_a_child_it_is_said_that_nobody_compares_and_not_that_n
     assert told["verdict_means"] == CHILDREN_SENTENCE
 
 
-def test_a_leak_on_a_child_keeps_its_verdict():
+def test_a_leak_on_a_child_provider_keeps_its_verdict():
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "  verdict: allocation-leaked: the instance is deleted, and Placement still counts it" in said
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_a_class_that_is_no_resources_and_wanted_on_no_child_is_decided_by_nobody(where):
+def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -437,13 +437,13 @@ def test_a_class_that_is_no_resources_and_wanted_on_no_child_is_decided_by_nobod
     assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
 
 
-def test_an_unread_book_of_a_class_of_ours_is_no_undecided_class():
+def test_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_book():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     assert "  verdict: unknown: a book that the verdict needs could not be read, or does not decide it" in said
 
 
-def test_equal_children_are_told_once_and_the_one_in_use_by_itself():
+def test_explain_groups_equal_children_and_lists_a_used_child_alone():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -461,7 +461,7 @@ def test_equal_children_are_told_once_and_the_one_in_use_by_itself():
     assert len(document(found)["inventory"]) == 43
 
 
-def test_many_leaked_consumers_are_counted_and_the_first_named():
+def test_many_leaked_consumers_are_counted_with_the_first_three_named():
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(5)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -469,7 +469,7 @@ def test_many_leaked_consumers_are_counted_and_the_first_named():
     assert sum(line.startswith("  44444444") for line in said) == 5
 
 
-def test_a_held_back_class_says_why():
+def test_explain_shows_why_a_class_is_held_back():
     plan = Plan(
         held_back=(
             HeldBack(provider_uuid=PROVIDER, what="VCPU", why="libvirt could not be read"),
@@ -501,7 +501,7 @@ def test_document_of_a_class_has_the_numbers_and_the_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_document_of_a_consumer_says_what_the_verdict_means():
+def test_document_of_a_consumer_explains_the_verdict():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -510,27 +510,27 @@ def test_document_of_a_consumer_says_what_the_verdict_means():
 
 
 @pytest.mark.parametrize("unknown", ["VCPUS", "vcpu", "CUSTOM_NOBODY"])
-def test_unknown_class_is_refused(unknown):
+def test_explain_class_raises_lookup_error_for_an_unknown_class(unknown):
     with pytest.raises(LookupError):
         explain_class(STORY_1, unknown)
     assert is_class_name(unknown, STORY_1)
 
 
-def test_unknown_consumer_is_refused():
+def test_explain_consumer_raises_lookup_error_for_an_unknown_consumer():
     with pytest.raises(LookupError):
         explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
 
 
-def test_a_standard_class_that_the_host_lacks_is_known_and_empty():
+def test_a_standard_class_without_inventory_is_explained_as_not_offered():
     assert "no inventory of VGPU: this host offers none" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_a_host_whose_provider_is_not_known_is_not_said_to_offer_nothing():
+def test_a_missing_inventory_is_explained_by_an_unknown_provider():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is not known" in lines
 
 
-def test_a_custom_class_is_known_once_the_report_mentions_it():
+def test_a_custom_class_is_known_if_the_report_contains_the_class():
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(
         inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
@@ -538,14 +538,14 @@ def test_a_custom_class_is_known_once_the_report_mentions_it():
     assert "CUSTOM_LICENCE" in known_classes(known)
 
 
-def test_a_uuid_is_a_consumer_in_any_spelling():
+def test_a_consumer_uuid_is_accepted_without_hyphens():
     bare = MOVED.replace("-", "")
     assert canonical(bare) == MOVED
     assert not is_class_name(bare, STORY_1)
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_unread_names_each_source_once():
+def test_unread_names_the_source_once_in_each_message():
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -566,7 +566,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_law_parts_add_up_to_the_book_and_the_book_to_the_rows(found):
+def test_law_the_amount_of_a_book_is_the_sum_of_its_parts_and_of_its_rows(found):
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -575,13 +575,13 @@ def test_law_parts_add_up_to_the_book_and_the_book_to_the_rows(found):
 
 
 @given(rows, st.randoms())
-def test_law_order_of_rows_changes_no_sum_line(found, random):
+def test_law_totals_do_not_depend_on_the_order_of_rows(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
 
 
-def test_what_is_left_on_a_sharing_provider_is_told_of_its_consumer_and_is_in_no_sum():
+def test_a_leak_on_a_sharing_provider_is_explained_but_not_summed():
     on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
     cause = "recorded-only"
     left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)

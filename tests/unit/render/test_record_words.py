@@ -14,11 +14,11 @@ SAVE = SaveComputeNode(record=stored(service_id=3, vcpus=9), changed=("service_i
 PLAN = Plan(records=(SAVE, DeleteComputeNode(record=orphan())), removals=(DeleteProvider(provider_uuid=orphan().uuid),))
 
 
-def test_every_kind_of_record_write_is_named():
+def test_every_kind_of_record_write_has_a_name():
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_a_save_has_its_fields_and_their_values():
+def test_a_save_document_has_the_changed_fields_and_their_values():
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,
@@ -28,14 +28,14 @@ def test_a_save_has_its_fields_and_their_values():
     }
 
 
-def test_a_new_record_has_all_of_them_and_is_plain_json():
+def test_a_create_document_has_the_values_without_the_id_as_plain_json():
     document = record_document(CreateComputeNode(record=created()))
     assert document["values"]["memory_mib"] == 512
     assert "id" not in document["changed"]
     assert json.loads(json.dumps(document)) == document
 
 
-def test_records_and_removals_stand_in_the_plan_in_their_order():
+def test_the_plan_document_lists_record_writes_before_removals():
     document = plan_document(PLAN)
     assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
     assert document["digest"] == PLAN.digest
@@ -44,12 +44,12 @@ def test_records_and_removals_stand_in_the_plan_in_their_order():
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 
 
-def test_the_digest_is_of_records_and_removals_too():
+def test_the_plan_digest_includes_records_and_removals():
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3
 
 
-def test_a_log_line_names_the_record_and_what_changed():
+def test_record_text_names_the_record_and_the_changed_fields():
     assert record_text(SAVE) == f"record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
     assert record_text(CreateComputeNode(record=created())).endswith(": create cmp1.example.org")

@@ -20,12 +20,12 @@ def told(report=DOCUMENT, now=AT, interval_s=60.0):
     return last_report(report, "/run/stocktake/report.json", now, interval_s)
 
 
-def test_age_is_counted_from_the_audit():
+def test_the_age_of_a_report_is_the_time_since_its_audit():
     assert told().age_s == 120.0
     assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
 
 
-def test_a_clock_that_went_back_gives_no_negative_age():
+def test_a_clock_that_was_set_back_yields_an_age_of_zero():
     assert told(now="2026-11-21T09:00:00+00:00").age_s == 0.0
 
 
@@ -45,7 +45,7 @@ def test_a_report_is_stale_after_three_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_document_has_the_audits_keys_with_age_and_free():
+def test_status_document_has_the_keys_of_the_audit_and_age_and_free():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -54,7 +54,7 @@ def test_document_has_the_audits_keys_with_age_and_free():
     assert {row["resource_class"] for row in found["free"]} == {r["resource_class"] for r in DOCUMENT["inventory"]}
 
 
-def test_negative_free_is_said():
+def test_status_lines_mark_a_negative_free_amount():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
@@ -63,7 +63,7 @@ def test_negative_free_is_said():
     )
 
 
-def test_many_alike_are_one_line_and_the_one_that_differs_has_its_own():
+def test_status_lines_group_equal_rows_and_list_a_different_row_separately():
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
@@ -78,13 +78,13 @@ def test_many_alike_are_one_line_and_the_one_that_differs_has_its_own():
     assert len(status_document(told(report))["free"]) == 43
 
 
-def test_a_finding_is_one_line():
+def test_status_lines_show_a_finding_on_one_line():
     (line,) = [line for line in status_lines(told()) if "volume-foreign" in line]
     assert line == "  volume-foreign (warning, confirmed) guests/scratch: 8053063680 bytes"
     assert PROVIDER not in line
 
 
-def test_findings_stand_in_the_order_of_what_people_call_things():
+def test_status_lines_sort_findings_by_severity_and_consumer_name():
     report = copy.deepcopy(DOCUMENT)
     (plain,) = report["audit"]["findings"]
     named = {"u1": "zebra", "u2": "ant", "u3": "mole"}
@@ -99,14 +99,14 @@ def test_findings_stand_in_the_order_of_what_people_call_things():
 
 @pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
 @pytest.mark.parametrize("instead", [None, 7, "x"])
-def test_a_file_of_another_shape_is_inconsistent_and_no_bug(key, instead):
+def test_a_malformed_report_raises_source_inconsistent(key, instead):
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
     with pytest.raises(SourceInconsistent, match="not a report of this program"):
         told(report)
 
 
-def test_the_host_as_a_compute_node_record_has_it_is_in_the_document():
+def test_status_document_contains_the_resource_view():
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
 
@@ -125,7 +125,7 @@ def nearly(row):
 
 @settings(max_examples=300)
 @given(data=st.data(), part=st.sampled_from(["findings", "inventory", "ledger"]))
-def test_whatever_stands_in_place_of_a_row_the_other_rows_are_shown(data, part):
+def test_a_malformed_row_does_not_hide_the_other_rows(data, part):
     report = copy.deepcopy(DOCUMENT)
     rows = report["audit"]["findings"] if part == "findings" else report[part]
     good = list(rows)
@@ -137,7 +137,7 @@ def test_whatever_stands_in_place_of_a_row_the_other_rows_are_shown(data, part):
     assert all(f"{part}[0]" in problem for problem in found.problems)
 
 
-def test_a_row_that_is_left_out_is_named():
+def test_a_malformed_row_is_left_out_and_reported():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
@@ -154,7 +154,7 @@ def nested(levels):
     return value
 
 
-def test_a_row_that_is_nested_too_deep_to_be_printed_is_left_out():
+def test_a_row_that_is_nested_too_deep_is_left_out():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
     found = told(report)
@@ -162,6 +162,6 @@ def test_a_row_that_is_nested_too_deep_to_be_printed_is_left_out():
     assert json.loads(json.dumps(status_document(found), indent=2))["findings"] == DOCUMENT["audit"]["findings"]
 
 
-def test_a_report_that_is_nested_too_deep_is_inconsistent_and_no_bug():
+def test_a_report_that_is_nested_too_deep_raises_source_inconsistent():
     with pytest.raises(SourceInconsistent, match="nested too deep"):
         told({**DOCUMENT, "resource_view": {"numa_topology": nested(500)}})

@@ -76,7 +76,7 @@ def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
 
 
-def test_s125_what_the_guest_takes_comes_and_the_rest_stays():
+def test_s125_heal_adds_the_guests_devices_and_keeps_other_allocations():
     action = healed(scene(FIRST, SECOND, GPU))
     assert amounts(action) == of(*FLAVOR) | {
         (uuid(f"child-{PF}"), VF_CLASS): 2,
@@ -86,22 +86,22 @@ def test_s125_what_the_guest_takes_comes_and_the_rest_stays():
     assert f"2 {VF_CLASS} on {NODE}_{PF.upper()}" in action.why
 
 
-def test_s125_more_than_it_takes_becomes_what_it_takes():
+def test_s125_heal_reduces_an_allocation_to_the_guests_actual_devices():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(PF, VF_CLASS, 3))))
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_as_in_nova_a_provider_that_the_guest_takes_nothing_of_is_left_alone():
+def test_heal_keeps_allocations_on_a_provider_unused_by_the_guest():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_a_device_that_is_not_published_is_an_audits_to_publish_first():
+def test_heal_declines_a_device_that_is_not_published():
     assert "is not published with" in declined(scene(GPU, children=()))
     assert "is not published with" in declined(scene(GPU, children=(child(GPU),)))
 
 
-def test_no_room_is_told_with_the_numbers():
+def test_heal_declines_a_full_provider_and_reports_the_numbers():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; others have 3, and this one needs 2"
@@ -137,7 +137,7 @@ def with_host(found: Scene, **changes: Any) -> Scene:
 
 
 @pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
-def test_s126_what_is_not_so_any_more_is_not_made_up(words, change):
+def test_s126_heal_declines_a_finding_that_no_longer_applies(words, change):
     found = scene(FIRST)
     (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
     said = BY_CODE[CODE].proposed(change(found), seen)
@@ -145,7 +145,7 @@ def test_s126_what_is_not_so_any_more_is_not_made_up(words, change):
     assert words in said.why
 
 
-def test_where_a_guests_functions_belong_by_class():
+def test_belongs_counts_a_guests_functions_of_a_class_per_provider():
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}

@@ -49,11 +49,11 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_the_codes_of_the_configuration_are_those_of_the_repairs():
+def test_healable_codes_are_the_codes_of_the_builtin_repairs():
     assert sorted(repair.code for repair in BUILTIN) == sorted(HEALABLE)
 
 
-def test_a_leak_is_emptied_with_its_generation_and_never_more():
+def test_heal_empties_a_leaked_consumer_with_its_generation():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -61,7 +61,7 @@ def test_a_leak_is_emptied_with_its_generation_and_never_more():
     assert action.write.consumer_type is None
 
 
-def test_what_a_leak_holds_elsewhere_stays():
+def test_heal_keeps_a_leaked_consumers_allocations_on_other_trees():
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
@@ -75,7 +75,7 @@ def test_a_hidden_deleted_instance_is_no_leak():
     assert declined(scene, "allocation-leaked", held) == "its instance is not known to be deleted"
 
 
-def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
+def test_two_findings_of_a_moved_instance_cause_one_heal_action():
     held = record("away", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("away", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away]), held)
@@ -86,7 +86,7 @@ def test_a_moved_instance_loses_this_side_once_though_two_findings_ask_for_it():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_another_host_that_somebody_put_below_ours_loses_nothing(below):
+def test_heal_keeps_allocations_of_another_host_below_this_root(below):
     """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
@@ -109,20 +109,20 @@ def test_another_host_that_somebody_put_below_ours_loses_nothing(below):
         ({"host": "cmp2", "deleted": True}, "not settled: it is deleted"),
     ],
 )
-def test_a_zombie_is_only_this_hosts_to_mend_when_this_host_is_wrong(changes, words):
+def test_heal_declines_a_two_host_consumer_not_settled_elsewhere(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_a_zombie_whose_guest_runs_here_is_left_alone():
+def test_heal_declines_a_two_host_consumer_whose_guest_is_defined_here():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
     assert "its guest is defined here" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_a_zombie_without_a_row_is_left_alone():
+def test_heal_declines_a_two_host_consumer_without_an_instance_row():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -133,7 +133,7 @@ def missing(**changes: Any) -> Scene:
     return scene_of(world(instances=[resting], libvirt=guest), record("i1"))
 
 
-def test_s161_what_the_flavor_says_with_generation_null():
+def test_s161_heal_creates_the_flavors_allocations_with_generation_null():
     (action,) = plan_of(missing(project_id="pp", user_id="uu")).actions
     assert written(action) == [
         (facts.ROOT_UUID, "DISK_GB", 5),
@@ -152,7 +152,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_not_where_the_flavor_asks_for_more_than_numbers(spec):
+def test_s161_heal_declines_a_flavor_with_more_than_standard_classes(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -169,16 +169,16 @@ def test_s161_not_where_the_flavor_asks_for_more_than_numbers(spec):
         ({"vm_state": "building"}, "not an instance that rests here"),
     ],
 )
-def test_s161_not_without_an_owner_or_at_work(changes, words):
+def test_s161_heal_declines_an_instance_without_a_project_or_in_transition(changes, words):
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 
-def test_s161_not_where_it_holds_something_elsewhere():
+def test_s161_heal_declines_an_instance_with_allocations_elsewhere():
     held = record("i1", there={"VCPU": 2})
     assert "it has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
-def test_s162_the_same_allocations_with_the_instances_project_and_user():
+def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
     resting = facts.instance("i1", project_id="theirs", user_id="who")
     scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)
@@ -188,13 +188,13 @@ def test_s162_the_same_allocations_with_the_instances_project_and_user():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_nothing_where_it_is_right_by_now():
+def test_s162_heal_declines_a_project_that_is_correct_by_now():
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def test_our_own_consumers_are_nothing_that_heal_changes():
+def test_heal_refuses_to_change_the_agents_own_consumers():
     """If heal removed it while ``reserved`` cannot count the same use, its room would be offered: see released()."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
@@ -206,7 +206,7 @@ def test_our_own_consumers_are_nothing_that_heal_changes():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_only_what_may_be_healed_is_read():
+def test_candidates_lists_only_consumers_that_heal_may_change():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
@@ -219,7 +219,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_whatever_a_leak_holds_exactly_this_trees_part_goes(here, there):
+def test_heal_removes_exactly_this_trees_part_of_a_leak(here, there):
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

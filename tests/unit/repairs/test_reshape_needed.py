@@ -63,7 +63,7 @@ def offered(action: ReshapeAction) -> dict[str, tuple[dict[str, int] | None, dic
     return {p.name: (totals(p.before), totals(p.after)) for p in action.reshaping.providers}
 
 
-def test_s106_each_device_by_its_parent_and_all_else_as_it_was():
+def test_s106_a_reshape_moves_each_device_to_the_provider_of_its_parent():
     action = action_of(gpu_scene())
     assert written(action) == {
         uuid("i1"): {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1, (CHILD_07, "VGPU"): 1},
@@ -79,7 +79,7 @@ def test_s106_each_device_by_its_parent_and_all_else_as_it_was():
     assert f"{NODE}_{GPU_06} (2)" in action.why
 
 
-def test_a_device_whose_uuid_libvirt_tells_by_its_name_alone_or_with_its_parent():
+def test_a_mediated_devices_uuid_is_read_from_its_name_or_its_uuid_field():
     plain = gpu_scene()
     host = plain.snapshot.host.value
     longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)
@@ -93,7 +93,7 @@ def test_a_device_whose_uuid_libvirt_tells_by_its_name_alone_or_with_its_parent(
         assert action_of(again) == action_of(plain)
 
 
-def test_what_is_held_elsewhere_and_the_own_generation_go_with_it():
+def test_a_reshape_keeps_allocations_elsewhere_and_consumer_generations():
     far = on(OTHER, "i1", "VGPU", 4)
     records = (record_of("i1", 2, far), record_of("i2", 1))
     action = action_of(gpu_scene(records=records))
@@ -102,7 +102,7 @@ def test_what_is_held_elsewhere_and_the_own_generation_go_with_it():
     assert [(c.write.project_id, c.write.user_id) for c in action.changes] == [("p", "u")] * 2
 
 
-def test_children_that_are_there_are_filled_whatever_their_uuid_and_what_is_moved_already_counts():
+def test_a_reshape_uses_existing_children_and_counts_moved_amounts():
     mine = child(GPU_06, inventory("CUSTOM_X", 3))
     half = child(GPU_07, inventory("VGPU", 2))
     records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
@@ -113,7 +113,7 @@ def test_children_that_are_there_are_filled_whatever_their_uuid_and_what_is_move
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_a_card_that_has_nothing_left_goes_unless_something_rests_on_it():
+def test_s156_an_empty_card_without_allocations_and_children_is_deleted():
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -137,18 +137,18 @@ def test_s156_a_card_that_has_nothing_left_goes_unless_something_rests_on_it():
     [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
     ids=["no device", "two devices"],
 )
-def test_one_whose_devices_do_not_explain_its_amount_keeps_all_where_they_are(parents, said):
+def test_a_reshape_is_declined_if_devices_differ_from_the_allocation(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
     assert why == (f"consumer {uuid('i2')} has 1 VGPU on the root, but the host counts for it in all: {said}")
 
 
-def test_without_its_guest_nothing_moves():
+def test_a_reshape_is_declined_for_a_consumer_without_a_guest():
     records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
     assert f"no guest here is {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_device_of_another_type_or_unknown_parent_says_nothing():
+def test_a_reshape_is_declined_for_another_device_type_or_unknown_parent():
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -157,7 +157,7 @@ def test_a_device_of_another_type_or_unknown_parent_says_nothing():
     assert "which libvirt does not list: its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
-def test_devices_of_another_class_are_not_counted_for_this_one():
+def test_a_reshape_ignores_devices_of_another_resource_class():
     """i1's second device is on a card of another class: only one of its two devices counts as VGPU."""
     chosen = facts.settings(
         mdev_types=(
@@ -171,7 +171,7 @@ def test_devices_of_another_class_are_not_counted_for_this_one():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_child_that_would_be_held_beyond_what_it_offers():
+def test_a_reshape_is_declined_if_a_child_would_exceed_its_capacity():
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))
@@ -183,7 +183,7 @@ def test_a_child_that_would_be_held_beyond_what_it_offers():
     )
 
 
-def test_what_another_run_moved_since_the_audit_is_moved():
+def test_a_reshape_is_declined_if_another_run_has_moved_the_amounts():
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -191,12 +191,12 @@ def test_what_another_run_moved_since_the_audit_is_moved():
     assert "has no VGPU on the root any more" in declined(scene)
 
 
-def test_devices_that_are_not_known():
+def test_a_reshape_is_declined_while_a_mediated_device_is_unreadable():
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
     assert "mediated devices that cannot be read" in declined(gpu_scene(libvirt=odd))
 
 
-def test_all_its_records_are_read_whatever_one_audit_may_read():
+def test_a_reshape_requires_all_consumer_records_despite_the_read_limit():
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -205,7 +205,7 @@ def test_all_its_records_are_read_whatever_one_audit_may_read():
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 
 
-def test_the_digest_is_of_what_moves_and_not_of_who_was_scheduled_meanwhile():
+def test_the_digest_of_a_reshape_depends_only_on_the_moved_amounts():
     scene = gpu_scene()
     view = scene.view
     busy = (dataclasses.replace(view.root, generation=99),)
@@ -232,7 +232,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_a_context_is_one_of_sev_on_a_host_that_has_sev_es_too():
+def test_s107_a_context_is_moved_to_the_sev_child_beside_a_sev_es_child():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}
@@ -240,7 +240,7 @@ def test_s107_a_context_is_one_of_sev_on_a_host_that_has_sev_es_too():
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_host_without_sev_by_now_and_two_contexts_of_one_guest():
+def test_s107_a_reshape_is_declined_without_sev_or_for_two_contexts():
     assert "offers guests no AMD SEV" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -260,7 +260,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_in_sum_every_consumer_holds_what_it_held_or_nothing_is_done(used, wrong):
+def test_a_reshape_keeps_each_consumers_total_or_changes_nothing(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

@@ -26,7 +26,7 @@ SETS = {
 
 
 @pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
-def test_sets(facts, options, shared, dedicated):
+def test_shared_and_dedicated_cpus_follow_the_options(facts, options, shared, dedicated):
     chosen = settings(**options)
     assert cpus.shared_cpus(facts, chosen) == shared
     assert cpus.dedicated_cpus(chosen) == dedicated
@@ -63,7 +63,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_an_obstacle_names_the_option_and_the_cpus(facts, options, option, missing):
+def test_obstacle_names_the_option_and_the_missing_or_offline_cpus(facts, options, option, missing):
     assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 
@@ -77,7 +77,7 @@ def test_an_obstacle_names_the_option_and_the_cpus(facts, options, option, missi
     ],
     ids=["none", "shared", "dedicated", "s78 dedicated and offline, with power management"],
 )
-def test_nothing_stands_in_the_way(options):
+def test_obstacle_is_none_for_usable_cpu_sets(options):
     assert cpus.obstacle(HALF_ONLINE, settings(**options)) is None
 
 
@@ -92,5 +92,5 @@ def test_nothing_stands_in_the_way(options):
     ],
     ids=["all", "some", "one outside", "floating", "no dedicated set"],
 )
-def test_a_pinned_guest_runs_on_dedicated_cpus_only(pinned, dedicated, expected):
+def test_is_pinned_requires_that_all_guest_cpus_are_dedicated(pinned, dedicated, expected):
     assert cpus.is_pinned(domain(pinned_cpus=pinned), settings(cpu_dedicated_set=dedicated)) is expected

@@ -122,7 +122,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_inventory(world, chosen, expected):
+def test_disk_gb_inventory_has_total_reserve_and_ratio_of_the_store(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -172,7 +172,7 @@ UNREAD_CACHE = {
 
 
 @pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
-def test_reserved_is_not_lowered_while_the_cache_to_reserve_for_is_unknown(unread):
+def test_reserved_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
     recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
     world = snapshot(files=filesystem(200), placement=recorded)
     assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
@@ -180,7 +180,7 @@ def test_reserved_is_not_lowered_while_the_cache_to_reserve_for_is_unknown(unrea
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_rests_on_what_it_counts():
+def test_disk_needs_only_the_source_of_the_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_obstacle(world, chosen, expected):
+def test_obstacle_names_a_store_that_its_source_does_not_report(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 
@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_held_by_owner_with_exact_bytes():
+def test_held_disk_lists_each_owner_with_exact_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -252,7 +252,7 @@ def test_held_by_owner_with_exact_bytes():
     }
 
 
-def test_the_disk_of_a_guest_that_nobody_knows_is_the_guest_s():
+def test_a_volume_used_by_an_unknown_guest_is_held_by_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -264,12 +264,12 @@ def test_the_disk_of_a_guest_that_nobody_knows_is_the_guest_s():
     [(settings(volume_groups=("vg0",)), "vg0"), (lvm_settings(volume_groups=("vg0", "vg1")), "vg1")],
     ids=["files on a file system", "another group"],
 )
-def test_volumes_outside_what_disk_gb_counts_hold_nothing_of_it(chosen, name):
+def test_volumes_outside_the_store_of_disk_gb_are_not_held(chosen, name):
     world = snapshot(lvm=group(20, volume("by-hand", 3, in_group=name), name=name))
     assert Disk().held(world, chosen) == ()
 
 
-def test_promised_is_the_flavor_s():
+def test_promised_disk_is_the_local_disk_of_the_flavor():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -293,13 +293,13 @@ SHARING = Provider(
 )
 
 
-def test_s99_a_sharing_provider_does_not_take_the_place_of_the_local_disk():
+def test_s99_a_sharing_provider_does_not_replace_the_local_disk():
     ours = root(aggregates=frozenset({uuid("aggregate")}))
     world = snapshot(placement=view(providers=(ours, SHARING)), files=filesystem(200))
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_a_cluster_that_was_not_read_freezes_disk_alone():
+def test_an_unread_ceph_cluster_freezes_only_disk_gb():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")
@@ -329,11 +329,11 @@ def unread(world):
     ],
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
-def test_the_reserve_of_cached_images_is_not_lowered_while_they_are_not_read(world, chosen, reserved):
+def test_the_image_cache_reserve_is_not_reduced_while_images_are_unread(world, chosen, reserved):
     assert disk_of(world, chosen)[0].reserved == reserved
 
 
-def test_explain_tells_the_cached_images_apart():
+def test_reserve_terms_list_the_image_cache_separately():
     world = with_cache(snapshot(files=filesystem(200)), 1025 * MIB)
     wanted = wanted_root(decided(world, settings(reserve_image_cache=True, reserved_host_disk_mib=1024)))
     (terms,) = (one for one in wanted.reserves if one.resource_class == "DISK_GB")

@@ -31,7 +31,7 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_of_a_pool_of_the_cloud_only_its_metadata_is_gone() -> None:
+def test_a_thin_pool_with_only_cloud_disks_reserves_only_its_metadata() -> None:
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -41,33 +41,33 @@ def test_of_a_pool_of_the_cloud_only_its_metadata_is_gone() -> None:
     assert reserved(world) == 1
 
 
-def test_others_in_the_pool_are_reserved_once() -> None:
+def test_orphaned_volumes_in_a_cloud_thin_pool_are_reserved_once() -> None:
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1
 
 
-def test_a_pool_without_the_clouds_disks_is_gone_as_a_whole() -> None:
+def test_a_thin_pool_without_cloud_disks_is_reserved_in_full() -> None:
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
-def test_an_empty_pool_is_gone_as_a_whole() -> None:
+def test_an_empty_thin_pool_is_reserved_in_full() -> None:
     assert reserved(with_cloud(pool_world(), "i0")) == 51
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_the_policy_on_volumes_is_that_of_pools(policy: UnmanagedPolicy) -> None:
+def test_policy_report_or_ignore_for_foreign_volumes_applies_to_thin_pools(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_what_is_written_moves_no_reserve() -> None:
+def test_data_written_to_a_thin_pool_does_not_change_the_held_amounts() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)
     assert volume_group_rows(still) != volume_group_rows(moved)
 
 
-def test_copies_of_the_pools_data_cannot_be_given_out() -> None:
+def test_raid_copies_of_thin_pool_data_are_reserved() -> None:
     world = with_cloud(pool_world(20, group_gib=111), "i0")
     (lvm, *others) = world.storage
     assert lvm.value is not None

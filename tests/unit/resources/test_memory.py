@@ -67,11 +67,11 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_inventory(world, options, expected):
+def test_memory_mb_inventory_has_total_reserve_and_ratio_of_the_host(world, options, expected):
     assert Memory().inventory(world, settings(**options)) == expected
 
 
-def test_held_by_every_defined_guest_running_or_not():
+def test_held_memory_counts_every_defined_guest_running_or_not():
     world = snapshot(libvirt=host(domain("i1"), domain("i2", memory_mib=256, state=DomainState.SHUTOFF)))
     assert {(c.consumer.key, c.amount) for c in Memory().held(world, settings())} == {
         (uuid("i1"), 128),
@@ -79,13 +79,13 @@ def test_held_by_every_defined_guest_running_or_not():
     }
 
 
-def test_promised_is_the_flavor_s_not_the_guest_s():
+def test_promised_memory_is_the_memory_of_the_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     (claim,) = Memory().promised(taken, settings())
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
 
 
-def test_rests_on_libvirt_and_nothing_stands_in_the_way():
+def test_memory_needs_only_libvirt_and_has_no_obstacle():
     assert Memory().needs(settings()) == {LIBVIRT}
     assert Memory().obstacle(snapshot(), settings()) is None
     assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

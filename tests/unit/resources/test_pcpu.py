@@ -60,11 +60,11 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_inventory(world, options, expected):
+def test_pcpu_inventory_counts_the_dedicated_cpus(world, options, expected):
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
-def test_s79_offline_ones_without_power_management_are_an_obstacle():
+def test_s79_offline_cpus_without_power_management_are_an_obstacle():
     chosen = settings(cpu_dedicated_set=NINE)
     assert Pcpu().obstacle(snapshot(libvirt=OFFLINE), chosen) == (
         "[compute] cpu_dedicated_set names CPUs that are not online: 1-9"
@@ -74,13 +74,13 @@ def test_s79_offline_ones_without_power_management_are_an_obstacle():
     assert Pcpu().obstacle(snapshot(lost=[LIBVIRT]), chosen) is None
 
 
-def test_held_by_each_pinned_guest():
+def test_held_pcpus_are_the_cpus_of_pinned_guests():
     world = snapshot(libvirt=host(domain("i1", vcpus=3), domain("i2", vcpus=2, pinned_cpus=(2, 3))))
     (claim,) = Pcpu().held(world, settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2, 3)))
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i2"), "PCPU", 2)
 
 
-def test_promised_to_an_instance_with_dedicated_cpus():
+def test_promised_pcpus_are_the_cpus_of_instances_with_policy_dedicated():
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
     taken = occupied(world, NODE, frozenset()).occupancies
@@ -89,5 +89,5 @@ def test_promised_to_an_instance_with_dedicated_cpus():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_rests_on_libvirt():
+def test_pcpu_needs_only_libvirt():
     assert Pcpu().needs(settings()) == {LIBVIRT}

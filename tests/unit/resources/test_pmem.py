@@ -58,7 +58,7 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_a_class_for_each_label_counts_its_namespaces():
+def test_s95_each_label_gets_a_class_that_counts_its_namespaces():
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
@@ -68,7 +68,7 @@ def test_s95_a_class_for_each_label_counts_its_namespaces():
     assert wanted.frozen == ()
 
 
-def test_s94_without_labels_there_is_no_class():
+def test_s94_a_host_without_labels_has_no_pmem_class():
     wanted = wanted_root(decided(snapshot(), settings()))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB", "VCPU"]
     assert Pmem().needs(settings()) == frozenset()
@@ -81,7 +81,7 @@ LABEL_NAMES = {
 
 
 @pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
-def test_labels_become_class_names_and_those_that_become_one_add_up(labels, expected):
+def test_labels_are_normalized_to_class_names_and_equal_names_are_summed(labels, expected):
     chosen = settings(
         pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
     )
@@ -103,7 +103,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_unknown_is_not_zero(world, why):
+def test_an_unknown_namespace_count_freezes_the_pmem_classes(world, why):
     decision = decided(world, LABELS)
     frozen = {f.resource_class: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}
@@ -111,12 +111,12 @@ def test_unknown_is_not_zero(world, why):
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_what_placement_does_not_hold_yet_is_told_as_frozen_too():
+def test_a_frozen_class_that_placement_lacks_is_reported_as_held_back():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_a_label_that_is_configured_no_more_loses_its_class():
+def test_the_class_of_a_label_removed_from_the_options_is_removed():
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}
@@ -135,7 +135,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_what_a_flavor_promises_is_compared_with_what_is_recorded(asked, expected):
+def test_promised_pmem_of_a_flavor_agrees_with_the_recorded_amount(asked, expected):
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,
@@ -152,7 +152,7 @@ def test_what_a_flavor_promises_is_compared_with_what_is_recorded(asked, expecte
     }
 
 
-def test_an_allocation_that_no_flavor_asks_for_is_told():
+def test_a_pmem_allocation_without_a_flavor_request_is_reported():
     world = listing(
         *ALL,
         nova=state(instance(node=NODE)),

@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_what_stays_over_a_reboot(before, now, expected):
+def test_likeness_compares_file_system_identities_across_a_reboot(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -126,7 +126,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
-def test_the_decision(world, expected):
+def test_store_doubt_detects_a_lost_or_replaced_file_system(world, expected):
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -145,13 +145,13 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
-def test_a_volume_group(found, before, expected):
+def test_store_doubt_detects_a_lost_or_replaced_volume_group(found, before, expected):
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_only_disks_that_belong_on_the_store_count():
+def test_guest_disks_counts_only_disks_on_the_store():
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -179,7 +179,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_what_is_remembered(world, expected):
+def test_to_remember_returns_a_new_larger_or_better_identified_store(world, expected):
     assert to_remember(world, settings()) == expected
 
 
@@ -205,7 +205,7 @@ def test_a_lost_store_does_not_change_the_published_total(identity, size, rememb
 
 
 @given(sizes=st.lists(sizes, min_size=1, max_size=8))
-def test_a_lost_store_is_never_learned_and_its_return_ends_the_doubt(sizes):
+def test_a_lost_store_is_not_remembered_and_its_return_ends_the_doubt(sizes):
     before = mark(300)
     for size in sizes:
         before = to_remember(store(EMPTY, on_root(size), before=before), settings()) or before
@@ -214,7 +214,7 @@ def test_a_lost_store_is_never_learned_and_its_return_ends_the_doubt(sizes):
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_the_same_store_with_its_disks_is_always_published_at_its_size(sizes):
+def test_the_same_store_with_its_disks_is_published_at_its_size(sizes):
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))
@@ -224,14 +224,14 @@ def test_the_same_store_with_its_disks_is_always_published_at_its_size(sizes):
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_errno_says_that_a_disk_is_missing_whatever_the_words_are(words):
+def test_error_name_enoent_marks_a_disk_as_missing_for_any_message(words):
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )
     assert guest_disks(with_disk_files(ONE, file), settings()).missing == (DISK,)
 
 
-def test_a_disk_that_may_not_be_read_is_there_whatever_the_words_are():
+def test_error_name_eacces_marks_a_disk_as_present_for_any_message():
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem="ENOENT", error_name="EACCES"
     )
@@ -239,7 +239,7 @@ def test_a_disk_that_may_not_be_read_is_there_whatever_the_words_are():
 
 
 @pytest.mark.parametrize("form", ["raw", "qcow2", "ploop"])
-def test_a_disk_that_was_measured_and_is_gone_is_missing(tmp_path, form):
+def test_measure_disk_reports_a_nonexistent_disk_as_missing(tmp_path, form):
     (tmp_path / "file").write_text("")
     paths = (str(tmp_path / "disk"), str(tmp_path / "file" / "disk"))
     files = [measure_disk(GuestFile(path=path, format=form)) for path in paths]

@@ -69,7 +69,7 @@ def owner_of(name: str, guests: Guests = GUESTS) -> tuple[OwnerKind, str | None]
 
 
 @pytest.mark.parametrize("disk", ["disk", "disk.config", "disk.eph0", "disk.swap", "disk.rescue", "my__disk", ""])
-def test_a_disk_named_after_an_instance_is_its(disk: str) -> None:
+def test_a_disk_named_after_an_instance_belongs_to_the_instance(disk: str) -> None:
     assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
 
 
@@ -77,14 +77,14 @@ def test_a_disk_of_an_instance_that_is_not_here_is_orphaned() -> None:
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_without_the_state_nobody_is_called_an_orphan() -> None:
+def test_a_leftover_disk_has_an_unknown_owner_while_the_state_is_unread() -> None:
     guests = Guests(instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.UNKNOWN, None)
     assert owner_of("handmade", guests) == (OwnerKind.FOREIGN, None)
 
 
 @pytest.mark.parametrize("name", [f"volume-{GONE}", f"_snapshot-{GONE}", "vg0-pool"])
-def test_block_storage_is_neither_foreign_nor_ours(name: str) -> None:
+def test_a_block_storage_volume_belongs_to_block_storage_even_if_attached(name: str) -> None:
     attached = replace(GUESTS, domains=(domain(HERE, f"/dev/vg0/{name}"),))
     assert owner_of(name) == owner_of(name, attached) == (OwnerKind.BLOCK_STORAGE, None)
 
@@ -92,7 +92,7 @@ def test_block_storage_is_neither_foreign_nor_ours(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
 )
-def test_anything_else_is_foreign(name: str) -> None:
+def test_a_volume_with_any_other_name_is_foreign(name: str) -> None:
     assert owner_of(name) == (OwnerKind.FOREIGN, None)
 
 
@@ -104,19 +104,19 @@ def test_anything_else_is_foreign(name: str) -> None:
         ("a-b", "c--d", "/dev/mapper/a--b-c----d"),
     ],
 )
-def test_a_disk_of_a_domain_is_the_domains(group: str, name: str, path: str) -> None:
+def test_a_volume_used_by_a_domain_belongs_to_the_domain(group: str, name: str, path: str) -> None:
     world = snapshot(volume(name, group=group))
     guests = replace(GUESTS, domains=(domain(HERE, None), domain(GUEST, "/srv/x.img", path)))
     (row,) = owners(world, guests)
     assert (row.kind, row.owner_uuid) == (OwnerKind.DOMAIN, GUEST)
 
 
-def test_a_leftover_in_use_is_its_users() -> None:
+def test_an_orphaned_volume_used_by_a_domain_belongs_to_the_domain() -> None:
     guests = replace(GUESTS, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_without_libvirt_what_a_domain_may_use_is_unknown() -> None:
+def test_foreign_and_orphaned_volumes_are_unknown_while_libvirt_is_unread() -> None:
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(
@@ -124,7 +124,7 @@ def test_without_libvirt_what_a_domain_may_use_is_unknown() -> None:
     )
 
 
-def test_parts_are_counted_with_what_they_serve() -> None:
+def test_parts_and_snapshots_are_counted_with_their_volume() -> None:
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -174,7 +174,7 @@ def pool_with(name: str, *inside: str, guests: Guests = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_pool_without_the_clouds_disks_is_one_owners(
+def test_a_thin_pool_without_cloud_disks_has_a_single_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -188,7 +188,7 @@ def shares(*found: Volume, guests: Guests = GUESTS) -> dict[str, tuple[OwnerKind
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_a_pool_of_the_cloud_owes_each_volume_its_size_and_can_give_out_the_rest() -> None:
+def test_a_cloud_thin_pool_counts_full_volume_sizes_and_the_rest_as_free() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -196,7 +196,7 @@ def test_a_pool_of_the_cloud_owes_each_volume_its_size_and_can_give_out_the_rest
     }
 
 
-def test_a_pool_that_promised_more_than_it_has_is_shared_by_size() -> None:
+def test_an_overcommitted_thin_pool_is_divided_by_volume_size() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
@@ -204,7 +204,7 @@ def test_a_pool_that_promised_more_than_it_has_is_shared_by_size() -> None:
     }
 
 
-def test_others_in_a_pool_of_the_cloud_take_their_share_alone() -> None:
+def test_foreign_volumes_in_a_cloud_thin_pool_count_only_their_size() -> None:
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -217,14 +217,14 @@ def test_others_in_a_pool_of_the_cloud_take_their_share_alone() -> None:
     }
 
 
-def test_copies_of_a_pools_data_are_no_room() -> None:
+def test_raid_copies_of_thin_pool_data_are_not_free_space() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), copies=2, metadata=3)) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         "tpool": (OwnerKind.THIN_POOL, 103 - 20, 30),
     }
 
 
-def test_a_thin_snapshot_without_a_name_is_counted_with_what_it_is_of() -> None:
+def test_a_thin_snapshot_of_any_other_name_is_counted_with_its_origin() -> None:
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -242,7 +242,7 @@ def test_a_cached_thin_disk_is_counted_for_its_instance() -> None:
     }
 
 
-def test_a_vdo_pool_is_never_split() -> None:
+def test_a_vdo_pool_has_a_single_owner() -> None:
     vdo = volume(f"{HERE}_disk", 0, pool="vpool", segment_type="vdo")
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
@@ -251,18 +251,18 @@ def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_pool_is_unknown_while_a_volume_in_it_is() -> None:
+def test_a_thin_pool_with_a_volume_of_unknown_owner_is_unknown() -> None:
     guests = Guests(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_a_part_whose_parent_is_not_there_counts_itself() -> None:
+def test_a_part_whose_parent_is_missing_counts_as_a_separate_volume() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
 
 
-def test_names_count_within_their_group() -> None:
+def test_a_parent_name_is_resolved_within_its_volume_group() -> None:
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -304,13 +304,13 @@ def test_every_byte_has_one_owner(found: list[Volume], who: Guests, libvirt: boo
 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
-def test_order_does_not_matter(pair: tuple[list[Volume], list[Volume]], who: Guests) -> None:
+def test_owners_do_not_depend_on_the_order_of_volumes(pair: tuple[list[Volume], list[Volume]], who: Guests) -> None:
     found, turned = pair
     back = replace(who, domains=who.domains[::-1])
     assert owners(snapshot(*found), who) == owners(snapshot(*turned), back)
 
 
 @given(worlds, guests)
-def test_parts_serve_a_row_that_is_no_part(found: list[Volume], who: Guests) -> None:
+def test_a_part_always_refers_to_a_volume_that_is_not_a_part(found: list[Volume], who: Guests) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

@@ -72,7 +72,7 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_tells_its_outcome_and_the_three_views():
+def test_the_first_audit_logs_its_outcome_and_the_resource_views():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         HYPERVISOR_VIEW,
@@ -81,7 +81,7 @@ def test_the_first_audit_tells_its_outcome_and_the_three_views():
     ]
 
 
-def test_the_views_read_as_nova_writes_them(log):
+def test_resource_views_have_novas_log_format(log):
     texts = [line.event % line.words for line in views(SUMMARY)]
     assert texts == [
         "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=2",
@@ -91,25 +91,25 @@ def test_the_views_read_as_nova_writes_them(log):
     ]
 
 
-def test_without_usable_vcpus_there_is_no_line_of_them():
+def test_the_usable_vcpus_line_is_omitted_with_zero_total_vcpus():
     texts = [line.event % line.words for line in views(replace(SUMMARY, free_vcpus=None, total_vcpus=0, used_vcpus=0))]
     assert [text.split(":")[0] for text in texts] == ["Hypervisor/Node resource view", "Final resource view"]
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_measured_memory_and_free_disk_alone_tell_nothing(log):
+def test_a_change_of_free_memory_and_disk_alone_is_not_logged(log):
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
 
-def test_a_quiet_audit_is_one_debug_line(log):
+def test_an_unchanged_audit_logs_one_debug_line(log):
     assert log.audit(REPORT) == []
     (line,) = log.last
     assert (line.level, line.event) == (logging.DEBUG, events.AUDIT_DONE)
     assert line.fields["reasons"] == ("interval",)
 
 
-def test_a_quiet_day_is_under_150_lines():
+def test_a_day_without_changes_logs_fewer_than_150_lines():
     log = Log()
     told = [
         event
@@ -120,7 +120,7 @@ def test_a_quiet_day_is_under_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_told_when_it_appears_is_confirmed_changes_and_goes(log):
+def test_a_finding_is_logged_when_new_confirmed_changed_and_gone(log):
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
@@ -129,7 +129,7 @@ def test_a_finding_is_told_when_it_appears_is_confirmed_changes_and_goes(log):
     assert log.audit(REPORT) == [events.FINDING_GONE]
 
 
-def test_a_finding_line_carries_what_an_operator_needs(log):
+def test_a_finding_log_line_has_all_its_fields(log):
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=(("size_bytes", 7),))),)))
     fields = next(line.fields for line in log.last if line.event == events.FINDING_APPEARED)
     assert fields == {
@@ -140,26 +140,26 @@ def test_a_finding_line_carries_what_an_operator_needs(log):
     }  # fmt: skip
 
 
-def test_a_finding_is_not_gone_while_a_source_is_unread_that_saw_it(log):
+def test_a_finding_is_not_logged_as_gone_while_its_source_is_unread(log):
     log.audit(replace(REPORT, findings=(seen(),)))
     assert events.FINDING_GONE not in log.audit(lost(REPORT, "placement"))
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_a_finding_goes_although_a_source_is_lost_that_never_saw_it(log):
+def test_a_finding_is_logged_as_gone_if_the_lost_source_was_not_used(log):
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE, Outcome.CANCELLED])
-def test_an_audit_without_findings_to_compare_tells_none_gone(log, outcome):
+def test_a_failed_or_cancelled_audit_logs_no_finding_as_gone(log, outcome):
     log.audit(replace(REPORT, findings=(seen(),)))
     assert events.FINDING_GONE not in log.audit(replace(REPORT, outcome=outcome, sources=()))
     assert log.audit(replace(REPORT, findings=(seen(),))) in ([], [events.OUTCOME_CHANGED])
 
 
-def test_a_finding_whose_numbers_wander_is_told_with_growing_gaps_and_its_last_value_in_the_end(log):
+def test_a_finding_that_keeps_changing_is_logged_with_back_off(log):
     told = sum(
         len(log.audit(replace(REPORT, summary=None, findings=(seen(replace(LEAK, actual=f"VCPU {minute}")),))))
         for minute in range(24 * 60)
@@ -170,7 +170,7 @@ def test_a_finding_whose_numbers_wander_is_told_with_growing_gaps_and_its_last_v
     assert log.state.findings[LEAK.id].seen.finding.actual == "VCPU last"
 
 
-def test_a_finding_that_flaps_all_day_does_not_fill_the_log(log):
+def test_a_flapping_finding_is_logged_at_a_limited_rate(log):
     told = [
         event
         for minute in range(1440)
@@ -180,13 +180,13 @@ def test_a_finding_that_flaps_all_day_does_not_fill_the_log(log):
     assert abs(told.count(events.FINDING_APPEARED) - told.count(events.FINDING_GONE)) <= 1
 
 
-def test_a_source_is_told_lost_once_then_with_growing_gaps_then_back(log):
+def test_a_lost_source_is_logged_with_back_off_until_its_return(log):
     told = [event for _ in range(16) for event in log.audit(lost(REPORT, "libvirt"))]
     assert told == [events.SOURCE_LOST, events.OUTCOME_CHANGED, *[events.SOURCE_STILL_LOST] * 4]
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
 
 
-def test_a_lost_source_line_says_why_and_since_when(log):
+def test_a_lost_source_log_line_has_error_and_age(log):
     log.audit(lost(REPORT, "libvirt"))
     line = next(line for line in log.last if line.event == events.SOURCE_LOST)
     assert line.fields == {
@@ -194,13 +194,13 @@ def test_a_lost_source_line_says_why_and_since_when(log):
     }  # fmt: skip
 
 
-def test_a_source_that_flaps_all_day_does_not_fill_the_log(log):
+def test_a_flapping_source_is_logged_at_a_limited_rate(log):
     told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
     assert told.count(events.SOURCE_LOST) <= 24 * 6
     assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)
 
 
-def test_a_write_says_what_was_written(log):
+def test_a_placement_write_logs_the_written_inventory(log):
     vcpu = Inventory(
         resource_class="VCPU", total=48, reserved=0, min_unit=1, max_unit=48, step_size=1, allocation_ratio=4.0
     )
@@ -212,20 +212,20 @@ def test_a_write_says_what_was_written(log):
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_what_is_held_back_is_told_once(log):
+def test_a_held_back_write_is_logged_once(log):
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
 
 
-def test_an_error_that_repeats_is_told_at_powers_of_two(log):
+def test_a_repeated_error_is_logged_at_powers_of_two(log):
     failing = replace(REPORT, error="placement: denied (HTTP 403)")
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
     assert events.AUDIT_ERROR in log.audit(failing)
 
 
-def test_an_error_with_another_request_id_each_time_is_the_same(log):
+def test_an_error_with_a_new_time_or_request_id_counts_as_repeated(log):
     def failing(number: int) -> AuditReport:
         until = f"nothing is sent before 2026-11-22T02:{number:02}:00Z: HTTP 503"
         error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
@@ -235,7 +235,7 @@ def test_an_error_with_another_request_id_each_time_is_the_same(log):
     assert events.AUDIT_ERROR in log.audit(replace(REPORT, error="placement: PUT /y: denied"))
 
 
-def test_the_summary_counts_what_happened_in_between(log):
+def test_the_hourly_summary_counts_audits_and_conflicts(log):
     for number in range(59):
         kinds = (("no-room", 1), ("provider-generation", 2)) if number % 2 else ()
         log.audit(
@@ -255,13 +255,13 @@ def test_the_summary_counts_what_happened_in_between(log):
     }  # fmt: skip
 
 
-def test_what_placement_speaks_is_told_at_start_and_when_it_changes(log):
+def test_the_placement_microversion_is_logged_at_start_and_on_change(log):
     asked = [(1, 36), (1, 36), None, (1, 36), (1, 39), (1, 39)]
     told = [events.PLACEMENT_SPEAKS in log.audit(replace(REPORT, microversion=newest)) for newest in asked]
     assert told == [True, False, False, False, True, False]
 
 
-def test_what_placement_speaks_names_the_features_used_and_missed(log):
+def test_the_microversion_log_line_lists_used_and_missing_features(log):
     log.audit(replace(REPORT, microversion=(1, 37)))
     (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
     assert (line.level, line.fields) == (
@@ -275,13 +275,13 @@ def test_what_placement_speaks_names_the_features_used_and_missed(log):
     )
 
 
-def test_a_cancelled_audit_tells_nothing_and_changes_nothing(log):
+def test_a_cancelled_audit_logs_nothing_and_keeps_the_log_state(log):
     before = log.state
     assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
     assert log.state is before
 
 
-def test_every_line_can_be_emitted_whatever_its_facts_are_called(log, caplog):
+def test_a_fact_named_like_a_log_record_attribute_is_renamed(log, caplog):
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):
@@ -302,7 +302,7 @@ def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
     return told
 
 
-def test_credentials_that_are_refused_are_one_error_and_then_what_repeats(log):
+def test_refused_credentials_log_one_error_then_info_lines(log):
     assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
         (events.SOURCE_LOST, logging.ERROR),
         (events.SOURCE_STILL_LOST, logging.INFO),
@@ -310,7 +310,7 @@ def test_credentials_that_are_refused_are_one_error_and_then_what_repeats(log):
     ]
 
 
-def test_a_source_that_was_down_and_now_refuses_us_is_an_error_at_once(log):
+def test_a_denial_after_an_outage_is_logged_as_an_error_at_once(log):
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
         (events.SOURCE_LOST, logging.INFO),
         (events.SOURCE_STILL_LOST, logging.INFO),
@@ -319,6 +319,6 @@ def test_a_source_that_was_down_and_now_refuses_us_is_an_error_at_once(log):
     ]
 
 
-def test_refusals_that_come_and_go_are_told_with_growing_gaps(log):
+def test_intermittent_denials_are_logged_with_back_off(log):
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

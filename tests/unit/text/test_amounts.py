@@ -21,12 +21,12 @@ from agent.text.amounts import beside_its_class, is_wanted, number_text, unit_of
         (0.0001, "0.0001"),
     ],
 )
-def test_every_digit_that_counts_and_no_float_tail(number, text):
+def test_number_text_prints_floats_without_rounding_noise(number, text):
     assert number_text(number) == text
 
 
 @given(st.integers())
-def test_law_whole_numbers_keep_every_digit(number):
+def test_number_text_keeps_every_digit_of_an_integer(number):
     assert int(number_text(number)) == number
 
 
@@ -39,7 +39,7 @@ def test_law_whole_numbers_keep_every_digit(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_the_class_is_said_as_often_as_it_must_be(resource_class, beside, unit, full):
+def test_amount_texts_name_the_unit_or_the_resource_class(resource_class, beside, unit, full):
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full
@@ -55,9 +55,9 @@ def test_the_class_is_said_as_often_as_it_must_be(resource_class, beside, unit, 
         ("VCPU", 0, "0 VCPU are wanted"),
     ],
 )
-def test_one_is_and_all_others_are(resource_class, number, text):
+def test_is_wanted_uses_is_for_one_and_are_otherwise(resource_class, number, text):
     assert is_wanted(resource_class, number) == text
 
 
-def test_no_amount_of_a_finding_is_nothing():
+def test_amount_text_of_none_is_nothing():
     assert amount_text("VCPU", None) == "nothing"

@@ -23,7 +23,7 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_only_the_row_that_is_nested_too_deep_is_left_out(row, read):
+def test_read_rows_skips_only_the_too_deeply_nested_row(row, read):
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])
@@ -32,7 +32,7 @@ def test_only_the_row_that_is_nested_too_deep_is_left_out(row, read):
     assert problem.endswith("nested too deep")
 
 
-def test_no_depth_of_a_row_in_a_file_ends_its_reader(tmp_path):
+def test_findings_file_ignores_a_row_of_any_nesting_depth(tmp_path):
     """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
@@ -43,7 +43,7 @@ def test_no_depth_of_a_row_in_a_file_ends_its_reader(tmp_path):
         assert len(store.notes) == 1
 
 
-def test_no_depth_of_the_store_in_a_file_ends_its_reader(tmp_path):
+def test_store_file_ignores_a_source_of_any_nesting_depth(tmp_path):
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')
@@ -52,6 +52,6 @@ def test_no_depth_of_the_store_in_a_file_ends_its_reader(tmp_path):
         assert len(store.notes) == 1
 
 
-def test_what_is_short_is_shown_whole():
+def test_bad_row_error_shows_a_short_value_in_full():
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

@@ -18,7 +18,7 @@ WITHOUT_MASK = st.characters(exclude_characters="*", exclude_categories=["Cs"])
 
 
 @given(st.text(WITHOUT_MASK, min_size=SECRET_LENGTH), st.text(WITHOUT_MASK), st.text(WITHOUT_MASK))
-def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
+def test_blotted_masks_a_known_secret_in_every_encoding(secret, before, after):
     """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
         text = blotted(f"{before}{form}{after}", (secret,))
@@ -54,7 +54,7 @@ def test_a_known_secret_is_found_wherever_it_stands(secret, before, after):
         ("Cookie: a=b", "Cookie: ***"),
     ],
 )
-def test_what_looks_like_one_is_taken_out(text, left):
+def test_blotted_masks_text_in_a_known_credential_format(text, left):
     assert blotted(text) == left
 
 
@@ -67,7 +67,7 @@ def test_what_looks_like_one_is_taken_out(text, left):
         "Unable to create allocation for 'VCPU' on resource provider 'u'.",
     ],
 )
-def test_ordinary_words_are_left(text):
+def test_blotted_keeps_text_without_credentials(text):
     assert blotted(text) == text
 
 
@@ -91,12 +91,12 @@ def test_ordinary_words_are_left(text):
         r"secret: \&quot;\\",
     ],
 )
-def test_a_page_that_is_one_long_word_takes_no_time(unit):
+def test_blotted_processes_a_long_string_within_two_seconds(unit):
     """Each took minutes with a pattern that searched the rest of the text from each letter."""
     began = time.process_time()
     blotted(unit * 20_000)
     assert time.process_time() - began < 2
 
 
-def test_a_short_word_is_no_secret():
+def test_blotted_does_not_mask_a_short_known_secret():
     assert blotted("the admin said admin", ("admin",)) == "the admin said admin"

@@ -15,7 +15,7 @@ from agent.text.urls import url_problem, without_login
         "http://joe:hunter2@keystone:5000",
     ],
 )
-def test_a_url_with_scheme_and_host_is_right(url):
+def test_url_problem_accepts_a_url_with_scheme_and_host(url):
     assert url_problem(url) == ""
 
 
@@ -35,7 +35,7 @@ def test_a_url_with_scheme_and_host_is_right(url):
         ("http://[2001:db8::1/v3", "Invalid IPv6 URL"),
     ],
 )
-def test_what_is_no_url_of_a_server_says_why(text, says):
+def test_url_problem_names_the_reason_for_an_invalid_url(text, says):
     assert url_problem(text).startswith("not a URL: ")
     assert says in url_problem(text)
 
@@ -53,7 +53,7 @@ def test_what_is_no_url_of_a_server_says_why(text, says):
         ("http://p:8778/x?password=hunter2", "http://p:8778/x?password=***"),
     ],
 )
-def test_no_password_in_a_url_is_shown(text, shown):
+def test_without_login_masks_the_credentials_of_a_url(text, shown):
     assert without_login(text) == shown
 
 
@@ -68,5 +68,5 @@ def test_no_password_in_a_url_is_shown(text, shown):
         "",
     ],
 )
-def test_what_has_no_password_is_shown_as_it_is(text):
+def test_without_login_keeps_text_without_a_password(text):
     assert without_login(text) == text

@@ -11,44 +11,44 @@ ROUNDS = st.floats(0.0, 600.0)
 
 
 @given(st.integers(0, 10**6), DRAWS, ROUNDS)
-def test_a_wait_is_between_nothing_and_five_seconds(conflict, random01, round_s):
+def test_a_back_off_wait_is_between_zero_and_five_seconds(conflict, random01, round_s):
     assert 0.0 <= wait_s(conflict, random01, round_s) <= 5.0
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_it_never_gets_shorter_for_the_same_draw(conflict, random01, round_s):
+def test_a_wait_never_decreases_with_conflicts_or_round_time(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
 
-def test_the_longest_waits_grow_from_50_ms_to_the_cap():
+def test_the_maximum_wait_grows_from_50_ms_to_the_cap():
     longest = [round(wait_s(conflict, ALMOST_1), 6) for conflict in range(1, 6)]
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
 
-def test_where_a_round_takes_long_the_waits_are_longer():
+def test_a_longer_round_increases_the_maximum_wait():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 
-def test_the_draw_spreads_over_the_whole_range():
+def test_the_wait_is_proportional_to_the_random_draw():
     assert wait_s(2, 0.0) == 0.0
     assert wait_s(2, 0.5) == 0.1
 
 
-def test_who_lost_no_round_holds_nothing_back_and_who_lost_one_comes_when_it_went_well():
+def test_a_first_conflict_sets_the_first_write_delay():
     assert hold_s(0.0, 0, 0.1, 0.5) == 0.0
     assert hold_s(0.0, 1, 3.7, 0.5) == 3.7
 
 
-def test_what_was_learnt_stays_until_it_loses_again():
+def test_the_first_write_delay_is_kept_until_the_next_conflict():
     assert hold_s(1.6, 0, 1.6, 0.25) == 1.6
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_what_went_well_far_from_its_time_is_drawn_anew():
+def test_a_first_write_delay_above_ten_seconds_is_drawn_at_random():
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 
 @given(st.floats(0.0, 10.0), st.integers(0, 100), ROUNDS, DRAWS)
-def test_nothing_is_held_back_for_more_than_ten_seconds(before, conflicts, well_after_s, random01):
+def test_the_first_write_delay_is_at_most_ten_seconds(before, conflicts, well_after_s, random01):
     assert 0.0 <= hold_s(before, conflicts, well_after_s, random01) <= 10.0

@@ -14,11 +14,11 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_a_phase_is_a_fraction(identity, salt):
+def test_phase_is_at_least_zero_and_below_one(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
-def test_another_process_finds_the_same_phase():
+def test_phase_is_the_same_in_another_process():
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -26,7 +26,7 @@ def test_another_process_finds_the_same_phase():
 
 
 @pytest.mark.parametrize("slots", [10, 60, 100])
-def test_ten_thousand_hosts_are_spread_evenly(slots):
+def test_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
     counts = [0] * slots
     for host in HOSTS:
         counts[int(phase(host, "interval") * slots)] += 1
@@ -36,22 +36,22 @@ def test_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_two_uses_of_a_host_have_nothing_to_do_with_each_other():
+def test_phases_with_different_salts_are_independent():
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
 
-def test_salt_and_identity_are_not_one_text():
+def test_phase_separates_salt_from_identity():
     assert phase("bc", "a") != phase("c", "ab")
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_a_turn_comes_within_one_period(now, period_s, part):
+def test_until_turn_is_at_most_one_period(now, period_s, part):
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_a_restart_keeps_the_turn(now, period_s, later):
+def test_until_turn_keeps_its_schedule_across_a_restart(now, period_s, later):
     """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)

@@ -40,10 +40,10 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_wanted_and_never_cleared(capabilities, expected):
+def test_architecture_traits_are_wanted_and_never_unwanted(capabilities, expected):
     assert ArchitectureTraits().wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), snapshot(lost=[LIBVIRT])])
-def test_unknown_is_left_alone(facts):
+def test_architecture_traits_are_undecided_without_capabilities(facts):
     assert ArchitectureTraits().wish(facts, settings()) == Wish()

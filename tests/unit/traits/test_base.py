@@ -10,20 +10,20 @@ from agent.traits.base import Wish, known, merged, told
 NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
 
 
-def test_a_name_that_os_traits_does_not_have_is_left_out():
+def test_a_trait_name_unknown_to_os_traits_is_omitted():
     answers = {"COMPUTE_NODE": True, "HW_CPU_X86_AVX": False, "COMPUTE_NO_SUCH_THING": True, "HW_NOT_THAT": False}
     assert told(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
     assert known(NAMES) == frozenset(NAMES[:3])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
-def test_every_known_answer_is_on_one_side(answers):
+def test_a_known_trait_is_either_wanted_or_unwanted(answers):
     wish = told(answers)
     assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 
 
-def test_wishes_together():
+def test_merged_returns_the_union_of_wishes():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()

@@ -54,12 +54,12 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), VERSIONS.values(), ids=VERSIONS.keys())
-def test_versions(facts, expected):
+def test_libvirt_and_qemu_versions_decide_the_gated_traits(facts, expected):
     assert told(facts) == (expected, GATED - expected)
 
 
 @pytest.mark.parametrize(("file_backed_mib", "there"), [(0, False), (1, True), (65536, True)])
-def test_memory_backing_file(file_backed_mib, there):
+def test_file_backed_memory_decides_the_memory_backing_trait(file_backed_mib, there):
     wanted, unwanted = told(versions(9000000), file_backed_memory_mib=file_backed_mib)
     assert (BACKING in wanted, BACKING in unwanted) == (there, not there)
 
@@ -76,7 +76,7 @@ SECURE_BOOT = {
 
 
 @pytest.mark.parametrize(("capabilities", "there"), SECURE_BOOT.values(), ids=SECURE_BOOT.keys())
-def test_secure_boot(capabilities, there):
+def test_the_secure_boot_trait_needs_a_secure_loader(capabilities, there):
     wanted, unwanted = told(world(capabilities))
     assert (SECURE in wanted, SECURE in unwanted) == (there, not there)
 
@@ -92,12 +92,12 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_is_left_alone_and_the_rest_goes_out(facts, silent):
+def test_only_traits_with_unknown_facts_are_undecided(facts, silent):
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 
 
-def test_encryption_that_nobody_mentions_stays():
+def test_the_plain_encryption_trait_is_undecided():
     wish = ComputeCapabilityTraits().wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 
@@ -108,11 +108,11 @@ def written(before, facts):
     return set(put.traits)
 
 
-def test_s108_a_capability_that_went_with_an_older_libvirt_is_removed_whoever_set_it():
+def test_s108_a_trait_is_removed_after_a_libvirt_downgrade():
     older = host(libvirt_version=8006000)
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 
 
-def test_s108_an_operator_s_hand_does_not_hold_it():
+def test_s108_an_unsupported_trait_set_by_an_operator_is_removed():
     by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
     assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

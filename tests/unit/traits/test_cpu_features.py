@@ -75,28 +75,28 @@ def named(*suffixes):
     return frozenset(f"HW_CPU_X86_{suffix}" for suffix in suffixes)
 
 
-def test_s111_both_names_of_svm_and_all_others_cleared():
+def test_s111_svm_sets_both_svm_traits_and_absent_flags_are_unwanted():
     told = wish(capable(features={"svm", "aes"}))
     assert told.wanted == named("SVM", "AMD_SVM", "AESNI")
     assert told.unwanted == ALL - told.wanted
 
 
 @pytest.mark.parametrize("flag", TABLE)
-def test_each_flag_has_its_trait(flag):
+def test_each_cpu_flag_sets_its_trait(flag):
     told = wish(capable(features={flag}))
     assert told == Wish(wanted=named(*TABLE[flag]), unwanted=ALL - named(*TABLE[flag]))
 
 
-def test_every_trait_of_the_table_is_a_standard_one():
+def test_every_trait_of_the_flag_table_is_in_os_traits():
     assert set(os_traits.get_traits()) >= ALL
 
 
 @pytest.mark.parametrize("features", [{"pclmulqdq"}, {"sse4_1"}, {"AES"}, {"lahf_lm"}, set()])
-def test_flags_that_libvirt_does_not_call_so_set_nothing(features):
+def test_a_flag_without_a_table_entry_sets_no_trait(features):
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 
-def test_sev_is_no_flag_of_the_root():
+def test_sev_flags_decide_no_cpu_trait_of_the_root():
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -117,7 +117,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("mode", [None, "host-model", "host-passthrough"])
 @pytest.mark.parametrize(("flags", "expected"), FLAGS.values(), ids=FLAGS.keys())
-def test_extra_flags_on_the_host_s_own(mode, flags, expected):
+def test_extra_flags_add_or_remove_traits_of_the_host_cpu(mode, flags, expected):
     told = wish(capable(features=HOST), GuestCpu(mode=mode, extra_flags=flags))
     assert told == Wish(wanted=expected, unwanted=ALL - expected)
 
@@ -156,7 +156,7 @@ MODES = {
 
 @pytest.mark.parametrize(("mode", "arch", "models", "flags", "expected"), MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_modes(mode, arch, models, flags, expected, virt_type):
+def test_the_cpu_mode_and_models_decide_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
     told = wish(
         capable(arch=arch, features={"avx"}, model_features=MODELS),
         GuestCpu(mode=mode, models=models, extra_flags=flags),
@@ -183,16 +183,16 @@ NOTHING_SAID = {
 
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
-def test_unknown_is_left_alone(capabilities, cpu, virt_type):
+def test_cpu_traits_are_undecided_without_known_features(capabilities, cpu, virt_type):
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_without_libvirt_nothing_is_said():
+def test_cpu_traits_are_undecided_without_libvirt():
     assert CpuFeatureTraits().wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_order_does_not_matter_and_every_trait_is_told(features, flags):
+def test_every_cpu_trait_is_decided_in_any_flag_order(features, flags):
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again
@@ -200,5 +200,5 @@ def test_order_does_not_matter_and_every_trait_is_told(features, flags):
     assert not told.wanted & told.unwanted
 
 
-def test_sse3_goes_by_the_name_that_libvirt_gives_it():
+def test_the_libvirt_flag_pni_sets_the_sse3_trait():
     assert wish(capable(features={"pni"})).wanted == named("SSE3")

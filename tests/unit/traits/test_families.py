@@ -70,7 +70,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_no_trait_is_decided_twice(facts, chosen):
+def test_a_trait_is_decided_by_at_most_one_family(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -78,20 +78,20 @@ def test_no_trait_is_decided_twice(facts, chosen):
 
 
 @given(worlds, choices)
-def test_wanted_and_unwanted_are_apart_and_every_name_is_known(facts, chosen):
+def test_wanted_and_unwanted_traits_are_disjoint_and_valid_names(facts, chosen):
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name
 
 
 @given(worlds, choices)
-def test_s109_an_operator_s_trait_is_in_nobody_s_wish(facts, chosen):
+def test_s109_no_family_decides_an_operators_custom_trait(facts, chosen):
     decided_names = frozenset().union(*(wish.wanted | wish.unwanted for wish in wishes(facts, chosen).values()))
     assert decided_names - STANDARD == {"CUSTOM_OWNER_STOCKTAKE"}
 
 
 @given(capability_sets, choices)
-def test_order_does_not_matter(capabilities, chosen):
+def test_wishes_are_independent_of_the_order_of_capabilities(capabilities, chosen):
     turned = dataclasses.replace(
         capabilities,
         domain=tuple(reversed(capabilities.domain or ())),
@@ -101,7 +101,7 @@ def test_order_does_not_matter(capabilities, chosen):
 
 
 @given(capability_sets, choices)
-def test_what_is_not_known_yet_clears_nothing_that_would_be_set(capabilities, chosen):
+def test_unknown_capabilities_do_not_reverse_a_trait_decision(capabilities, chosen):
     """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
@@ -109,7 +109,7 @@ def test_what_is_not_known_yet_clears_nothing_that_would_be_set(capabilities, ch
         assert not wish.unwanted & nothing[name].wanted, name
 
 
-def test_s108_s109_all_of_nova_s_traits_give_way_and_the_operator_s_stay():
+def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_kept():
     """A root with every standard trait keeps after one audit only wanted traits, undecided traits, and CUSTOM_X."""
     facts = world(capable(emulator(buses=frozenset({"virtio"})), features={"aes"})).host.value
     before = STANDARD - {"OWNER_NOVA"} | {"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X"}
@@ -123,15 +123,15 @@ def test_s108_s109_all_of_nova_s_traits_give_way_and_the_operator_s_stay():
 
 
 @pytest.mark.parametrize("lost", [[], [LIBVIRT], [LIBVIRT, STATE]])
-def test_s115_every_root_carries_the_two_whatever_is_lost(lost):
+def test_s115_the_root_always_has_compute_node_and_the_owner_trait(lost):
     told = wishes(snapshot(lost=lost), settings())
     assert {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"} <= frozenset().union(*(wish.wanted for wish in told.values()))
 
 
-def test_family_names_are_apart():
+def test_trait_family_names_are_unique():
     names = [family.name for family in BUILTIN]
     assert len(set(names)) == len(names)
 
 
-def test_the_plain_world_has_something_of_every_static_family():
+def test_usual_traits_include_each_static_family():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

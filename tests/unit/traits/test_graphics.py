@@ -29,16 +29,16 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_each_model_is_told(capabilities, expected):
+def test_graphics_traits_match_the_offered_video_models(capabilities, expected):
     told = GraphicsTraits().wish(world(capabilities), settings())
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_unknown_is_left_alone(facts):
+def test_graphics_traits_are_undecided_without_capabilities(facts):
     assert GraphicsTraits().wish(facts, settings()) == Wish()
 
 
-def test_other_graphics_traits_stay_if_an_answer_is_unreadable():
+def test_an_unreadable_answer_makes_no_graphics_trait_unwanted():
     told = GraphicsTraits().wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

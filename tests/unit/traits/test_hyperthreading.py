@@ -30,12 +30,12 @@ CELLS = {
 
 
 @pytest.mark.parametrize(("cells", "expected"), CELLS.values(), ids=CELLS.keys())
-def test_siblings(cells, expected):
+def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected):
     assert HyperthreadingTrait().wish(world(capable(), cells=cells), settings()) == expected
 
 
 @pytest.mark.parametrize("facts", [world(None, cells=(cell(0, (0, 1)),)), snapshot(lost=[LIBVIRT])])
-def test_unknown_is_left_alone(facts):
+def test_the_hyperthreading_trait_is_undecided_without_capabilities(facts):
     assert HyperthreadingTrait().wish(facts, settings()) == SILENT
 
 
@@ -50,7 +50,7 @@ ASLEEP = {
 
 
 @pytest.mark.parametrize(("power", "dedicated", "siblings", "expected"), ASLEEP.values(), ids=ASLEEP.keys())
-def test_a_sleeping_cpu_proves_nothing(power, dedicated, siblings, expected):
+def test_a_powered_down_dedicated_cpu_does_not_clear_the_trait(power, dedicated, siblings, expected):
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
     assert HyperthreadingTrait().wish(snapshot(libvirt=asleep), chosen) == expected

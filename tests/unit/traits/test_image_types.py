@@ -30,7 +30,7 @@ CHOICES = {
 
 @pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
-def test_wish(choice, expected, facts):
+def test_image_type_traits_depend_on_options_alone(choice, expected, facts):
     wish = ImageTypeTraits().wish(facts, settings(**choice))
     assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
     assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
@@ -43,12 +43,12 @@ def written(before, **choice):
     return set(put.traits)
 
 
-def test_s114_an_excluded_type_is_removed_from_placement():
+def test_s114_an_excluded_image_type_is_removed_from_placement():
     before = usual_traits()
     assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
 
 
-def test_s108_a_capability_that_turned_false_is_removed_also_if_an_operator_had_set_it():
+def test_s108_an_unsupported_image_type_set_by_an_operator_is_removed():
     # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -22,6 +22,6 @@ CASES = {
 
 
 @pytest.mark.parametrize(("world", "unwanted"), CASES.values(), ids=CASES.keys())
-def test_it_leaves_the_root_when_the_child_has_it(world, unwanted):
+def test_the_root_sev_trait_is_unwanted_only_with_a_sev_child(world, unwanted):
     wish = MemoryEncryptionTraits().wish(world, settings())
     assert (wish.wanted, wish.unwanted) == (frozenset(), unwanted)

@@ -34,7 +34,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("virt_type", "expected"), TYPES.values(), ids=TYPES.keys())
-def test_by_virtualisation_type(virt_type, expected):
+def test_network_model_traits_depend_on_the_virt_type(virt_type, expected):
     assert models(virt_type, capabilities=capable()) == (expected, ALL - expected)
 
 
@@ -42,18 +42,18 @@ def test_by_virtualisation_type(virt_type, expected):
     ("libvirt", "qemu", "there"),
     [(9003000, 8000000, True), (9002999, 8000000, False), (9003000, 7002022, False), (11000000, 10000000, True)],
 )
-def test_igb_needs_both_versions(libvirt, qemu, there):
+def test_the_igb_trait_needs_recent_libvirt_and_qemu(libvirt, qemu, there):
     wanted, unwanted = models("kvm", capabilities=capable(), libvirt=libvirt, qemu=qemu)
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_while_the_version_is_unknown_igb_alone_is_left_alone():
+def test_only_the_igb_trait_is_undecided_if_versions_are_unknown():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)
 
 
-def test_without_libvirt_the_rest_is_still_told():
+def test_other_network_model_traits_are_decided_without_libvirt():
     told = NetworkModelTraits().wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

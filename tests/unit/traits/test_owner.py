@@ -17,34 +17,34 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_every_root_says_what_it_is_and_whose():
+def test_s115_the_root_wants_the_agents_owner_trait_not_owner_nova():
     assert OwnerTraits().wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )
 
 
-def test_it_rests_on_nothing():
+def test_owner_traits_are_wanted_without_any_source():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert OwnerTraits().wish(lost, settings()) == OwnerTraits().wish(snapshot(), settings())
 
 
-def test_a_new_root_gets_both():
+def test_a_new_root_is_created_with_compute_node_and_owner_traits():
     assert traits_put(snapshot(placement=view(providers=()))) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
-def test_s110_a_trait_that_somebody_took_is_back_after_the_next_audit():
+def test_s110_a_removed_agent_trait_is_restored_by_the_next_audit():
     taken = view(provider=root(traits=OTHERS | {"CUSTOM_OWNER_STOCKTAKE"}))
     assert traits_put(snapshot(placement=taken)) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
-def test_s109_the_operator_s_own_trait_stays_for_ever():
+def test_s109_an_operators_trait_is_not_removed():
     ours = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X", "HW_CPU_X86_AVX2"})
     assert traits_put(snapshot(placement=view(provider=root(traits=OTHERS | ours)))) == []
     without_node = view(provider=root(traits=OTHERS | ours - {"COMPUTE_NODE"}))
     assert traits_put(snapshot(placement=without_node)) == [tuple(sorted(ours))]
 
 
-def test_owner_nova_goes_with_a_takeover_and_only_with_it():
+def test_owner_nova_is_removed_only_by_a_takeover():
     novas = view(provider=root(traits=OTHERS | {"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"}))
     world = snapshot(placement=novas, nova=state(service=service()))
     assert traits_put(world) == []

@@ -42,10 +42,10 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_wish(facts, entries, expected):
+def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_serial(facts, entries, expected):
     assert RemoteManagedPortsTrait().wish(facts, pci_settings(*entries)) == expected
 
 
-def test_it_does_not_matter_whether_pci_is_in_placement():
+def test_the_trait_is_independent_of_pci_reporting_in_placement():
     assert RemoteManagedPortsTrait().wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
     assert RemoteManagedPortsTrait().wish(world(FUNCTION), settings()) == CLEARED

@@ -25,7 +25,7 @@ WISHES = {
 
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
-def test_wish(world, expected):
+def test_the_disabled_trait_follows_the_service_row(world, expected):
     assert ServiceStatusTrait().wish(world, settings()) == expected
 
 
@@ -43,12 +43,12 @@ PUTS = {
 
 
 @pytest.mark.parametrize(("disabled", "before", "expected"), PUTS.values(), ids=PUTS.keys())
-def test_what_is_written(disabled, before, expected):
+def test_only_the_disabled_trait_is_changed_in_placement(disabled, before, expected):
     world = snapshot(nova=state(service=service(disabled=disabled)), placement=view(provider=root(traits=before)))
     assert [w.traits for w in decided(world).plan.writes if isinstance(w, PutTraits)] == expected
 
 
 @pytest.mark.parametrize("before", [OURS, OURS | DISABLED], ids=["absent", "present"])
-def test_while_the_state_is_not_known_it_stays_as_it_is(before):
+def test_the_disabled_trait_is_unchanged_while_the_state_is_unread(before):
     world = snapshot(placement=view(provider=root(traits=before)), lost=[STATE])
     assert [w for w in decided(world).plan.writes if isinstance(w, PutTraits)] == []

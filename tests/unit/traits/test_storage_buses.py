@@ -38,17 +38,17 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_each_bus_is_told(virt_type, capabilities, expected):
+def test_storage_bus_traits_match_the_offered_buses(virt_type, capabilities, expected):
     told = StorageBusTraits().wish(world(capabilities), settings(virt_type=virt_type))
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_unknown_is_left_alone(facts, virt_type):
+def test_storage_bus_traits_are_undecided_without_capabilities(facts, virt_type):
     assert StorageBusTraits().wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
-def test_what_an_unreadable_answer_may_have_is_not_cleared():
+def test_an_unreadable_answer_makes_no_storage_bus_trait_unwanted():
     told = StorageBusTraits().wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

@@ -43,27 +43,27 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_models_and_versions(capabilities, expected):
+def test_tpm_traits_match_the_emulated_models_and_versions(capabilities, expected):
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
-def test_off_clears_models_and_versions_and_never_the_secrets():
+def test_a_disabled_tpm_clears_models_and_versions_not_secrets():
     for facts in (world(capable(tpm())), world(None), snapshot(lost=[LIBVIRT])):
         assert told(facts, enabled=False) == (set(), ALL)
 
 
 @pytest.mark.parametrize("ways", [(), ("user",), ("host", "deployment")])
-def test_secrets_are_kept_as_the_operator_says(ways):
+def test_secret_security_traits_follow_the_configuration(ways):
     wanted, unwanted = told(world(capable(tpm())), secret_security=ways)
     assert wanted == ALL | {f"SECRET_SECURITY_{way.upper()}" for way in ways}
     assert unwanted == set()
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_unknown_is_left_alone(facts):
+def test_tpm_model_traits_are_undecided_without_capabilities(facts):
     assert told(facts) == (SECRETS, set())
 
 
-def test_what_an_unreadable_answer_may_have_is_not_cleared():
+def test_an_unreadable_answer_makes_no_tpm_trait_unwanted():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

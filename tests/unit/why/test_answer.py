@@ -61,7 +61,7 @@ PF = [
 ]
 
 
-def test_more_cpus_than_the_host_has_are_refused_by_max_unit_whatever_the_ratio_is():
+def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
     first = asked([HOST], group(VCPU=64)).obstacles[0]
     assert (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, 64, 48)
     assert first.change == "ask for at most 48 VCPU in one request (max_unit is the number of CPUs; no ratio raises it)"
@@ -70,7 +70,7 @@ def test_more_cpus_than_the_host_has_are_refused_by_max_unit_whatever_the_ratio_
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_capacity_is_told_with_what_must_be_freed_the_ratio_and_what_is_left():
+def test_a_capacity_obstacle_advises_freeing_a_ratio_or_asking_less():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -83,14 +83,14 @@ def test_capacity_is_told_with_what_must_be_freed_the_ratio_and_what_is_left():
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
-def test_room_is_not_advised_for_an_amount_that_max_unit_refuses():
+def test_freeing_is_not_advised_for_an_amount_that_max_unit_refuses():
     nearly_full = of("host", CPUS, used=(("VCPU", 180),))
     [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
     assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_where_neither_a_smaller_request_nor_room_is_enough_both_are_advised_together():
+def test_asking_less_and_freeing_are_advised_together_if_both_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: neither alone is enough"
@@ -99,14 +99,14 @@ def test_where_neither_a_smaller_request_nor_room_is_enough_both_are_advised_tog
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_room_is_not_advised_for_an_amount_of_no_unit(amount, constraint):
+def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_one_is_wanted_and_two_are():
+def test_obstacle_text_uses_is_for_one_and_are_for_two():
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
     assert first == ["1 PCPU is wanted", "2 PCPU are wanted"]
@@ -114,7 +114,7 @@ def test_one_is_wanted_and_two_are():
     assert all(words.startswith("1 VF is wanted, ") for words in lacking), lacking
 
 
-def test_what_is_reserved_may_be_lowered():
+def test_a_capacity_obstacle_advises_to_lower_reserved():
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
@@ -131,7 +131,7 @@ def test_what_is_reserved_may_be_lowered():
         ("VGPU", ""),
     ],
 )
-def test_of_what_is_reserved_the_option_is_named_and_what_the_agent_puts_back_is_not_promised(resource_class, option):
+def test_the_reserved_advice_names_the_option_and_the_explain_command(resource_class, option):
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
@@ -144,13 +144,13 @@ def test_of_what_is_reserved_the_option_is_named_and_what_the_agent_puts_back_is
     # As doubles: 10 × 0.7 is 7, 3 × 1.1 is 3.3000000000000003, 100 × 1.1 is 110.00000000000001, 57 × 0.1 is 5.7.
     [(0.7, 10, 7), (1.1, 3, 3), (1.1, 100, 110), (0.1, 57, 5), (4.35, 100, 434)],
 )
-def test_capacity_is_a_product_of_doubles(ratio, total, fits):
+def test_capacity_is_computed_in_double_precision(ratio, total, fits):
     host = of("host", stock("VCPU", total, allocation_ratio=ratio))
     assert asked([host], group(VCPU=fits)).fits
     assert refused([host], group(VCPU=fits + 1)) == [Constraint.CAPACITY]
 
 
-def test_units_are_asked_of_each_group():
+def test_min_unit_max_unit_and_step_size_refuse_an_amount():
     host = of("host", stock("VCPU", 12, min_unit=2, max_unit=8, step_size=2))
     assert refused([host], group(VCPU=1)) == [Constraint.MIN_UNIT, Constraint.STEP_SIZE]
     steps = asked([host], group(VCPU=5)).obstacles
@@ -159,7 +159,7 @@ def test_units_are_asked_of_each_group():
     assert refused([host], group(VCPU=10)) == [Constraint.MAX_UNIT]
 
 
-def test_first_is_what_placement_is_asked_first_of_every_group():
+def test_obstacles_are_ordered_as_placement_checks_them():
     obstacles = refused([HOST], group(VCPU=64, DISK_GB=1, MEMORY_MB=9000, member_of=["other"]))
     assert obstacles == [
         Constraint.RESOURCE_CLASS,
@@ -170,7 +170,7 @@ def test_first_is_what_placement_is_asked_first_of_every_group():
     ]
 
 
-def test_traits_of_the_unnumbered_group_may_be_spread_over_those_that_give_something():
+def test_unnumbered_group_traits_may_be_spread_over_its_providers():
     world = [HOST, *PF]
     assert asked(world, group(VCPU=1, VF=1, required=["CUSTOM_A", "NET_B"])).fits
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
@@ -183,7 +183,7 @@ def test_traits_of_the_unnumbered_group_may_be_spread_over_those_that_give_somet
 FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 
 
-def test_a_trait_that_nobody_has_is_told_beside_the_class_that_is_short():
+def test_a_missing_trait_is_reported_beside_a_capacity_obstacle():
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
     assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
@@ -193,7 +193,7 @@ def test_a_trait_that_nobody_has_is_told_beside_the_class_that_is_short():
     ) == 1  # fmt: skip
 
 
-def test_a_trait_that_nobody_has_goes_to_whom_it_will_go_once_the_class_is_there():
+def test_the_add_trait_advice_is_the_same_before_and_after_freeing():
     wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
     now = asked([*PF, FULL], wanted).obstacles[-1]
     [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles
@@ -202,7 +202,7 @@ def test_a_trait_that_nobody_has_goes_to_whom_it_will_go_once_the_class_is_there
     )  # fmt: skip
 
 
-def test_who_has_the_trait_and_nothing_of_what_is_asked_is_named_before_there_is_room():
+def test_a_trait_obstacle_names_providers_that_have_only_the_trait():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -213,12 +213,12 @@ def test_who_has_the_trait_and_nothing_of_what_is_asked_is_named_before_there_is
     assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
 
 
-def test_of_traits_that_are_also_forbidden_only_the_others_are_missed():
+def test_a_forbidden_trait_of_a_required_set_is_not_advised():
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_trait_is_not_missed_where_another_change_may_bring_it():
+def test_a_trait_obstacle_is_omitted_if_another_change_may_suffice():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
@@ -226,7 +226,7 @@ def test_a_trait_is_not_missed_where_another_change_may_bring_it():
     assert refused([HOST], group(DISK_GB=1, required=["CUSTOM_Z"])) == [Constraint.RESOURCE_CLASS]
 
 
-def test_one_trait_of_a_set_is_enough_and_a_forbidden_one_passes_a_provider_over():
+def test_any_trait_of_a_set_suffices_and_a_forbidden_trait_excludes():
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
     both = asked([HOST, *PF], group(VF=1, forbidden=["NET_A", "NET_B"])).obstacles
@@ -241,7 +241,7 @@ def test_a_granular_group_is_served_by_one_provider():
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_isolated_groups_want_a_provider_each():
+def test_isolated_groups_need_a_provider_each():
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -269,7 +269,7 @@ def test_freeing_is_not_advised_for_a_sum_that_max_unit_refuses():
     assert obstacle.change == "free 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
 
 
-def test_the_unnumbered_group_counts_on_the_provider_of_a_granular_one():
+def test_unnumbered_and_granular_groups_share_a_providers_capacity():
     one = of("host", stock("VCPU", 4))
     assert asked([one], group(VCPU=2), group("1", VCPU=2)).fits
     [obstacle] = asked([one], group(VCPU=2), group("1", VCPU=3)).obstacles
@@ -284,7 +284,7 @@ NUMA = [
 ]
 
 
-def test_same_subtree_wants_one_of_the_groups_above_the_others():
+def test_same_subtree_needs_a_common_ancestor_among_its_groups():
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}
@@ -295,7 +295,7 @@ def test_same_subtree_wants_one_of_the_groups_above_the_others():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_group_without_resources_trait_and_aggregate_is_never_served():
+def test_a_group_without_resources_trait_or_aggregate_is_refused():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -303,14 +303,14 @@ def test_a_group_without_resources_trait_and_aggregate_is_never_served():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_the_root_speaks_for_its_tree_to_the_unnumbered_group_only():
+def test_root_aggregates_cover_the_tree_only_for_the_unnumbered_group():
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
     assert asked([HOST, *PF], group("1", VF=1, forbidden_aggregates=["agg"])).fits
 
 
-def test_every_set_of_aggregates_must_be_met_by_one_provider():
+def test_one_provider_must_be_a_member_of_every_aggregate_set():
     child = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b"])
     assert refused([HOST, child], group(VF=1, member_of=["agg", "b"])) == [Constraint.MEMBER_OF]
     both = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b", "agg"])
@@ -320,7 +320,7 @@ def test_every_set_of_aggregates_must_be_met_by_one_provider():
 NFS = of("nfs", stock("DISK_GB", 100), traits=[SHARES], aggregates=["agg"])
 
 
-def test_a_sharing_provider_serves_a_tree_through_an_aggregate_of_any_provider_of_it():
+def test_a_sharing_provider_serves_a_tree_through_any_shared_aggregate():
     disk = group(VCPU=1, DISK_GB=10)
     assert asked([HOST, NFS], disk).fits
     outside = of("host", CPUS)
@@ -330,14 +330,14 @@ def test_a_sharing_provider_serves_a_tree_through_an_aggregate_of_any_provider_o
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10)).fits
 
 
-def test_with_in_tree_nothing_is_taken_from_a_sharing_provider_by_the_unnumbered_group():
+def test_in_tree_excludes_sharing_providers_from_the_unnumbered_group():
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host")) == [Constraint.IN_TREE]
     assert asked([HOST, *PF], group(VCPU=1, in_tree="pf0")).fits
     assert refused([HOST], group(VCPU=1, in_tree="nobody")) == [Constraint.IN_TREE]
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10, in_tree="nfs")).fits
 
 
-def test_a_member_root_does_not_speak_for_what_shares_with_its_tree():
+def test_root_aggregates_do_not_apply_to_a_sharing_provider():
     host = of("host", CPUS, aggregates=["agg", "az"])
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, member_of=["az"])) == [Constraint.MEMBER_OF]
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, forbidden_aggregates=["az"])) == [
@@ -345,7 +345,7 @@ def test_a_member_root_does_not_speak_for_what_shares_with_its_tree():
     ]
 
 
-def test_traits_of_the_root():
+def test_root_required_and_root_forbidden_check_the_roots_traits():
     wanted = {"root_required": frozenset({"CUSTOM_Z"}), "root_forbidden": frozenset({"CUSTOM_A"})}
     obstacles = asked([HOST], group(VCPU=1), **wanted).obstacles
     assert [(o.constraint, o.change) for o in obstacles] == [
@@ -354,7 +354,7 @@ def test_traits_of_the_root():
     ]
 
 
-def test_a_trait_of_the_machine_is_not_given_to_a_host_by_hand():
+def test_a_hardware_trait_advice_depends_on_the_real_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     assert obstacle.change == "add trait HW_CPU_X86_VMX to host if it has that capability, or ask without the trait"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])
@@ -364,13 +364,13 @@ def test_a_trait_of_the_machine_is_not_given_to_a_host_by_hand():
     )
 
 
-def test_a_disabled_service_is_enabled_and_not_its_trait_taken_away():
+def test_a_disabled_service_obstacle_advises_to_enable_the_service():
     host = of("host", CPUS, traits=["COMPUTE_STATUS_DISABLED"])
     [obstacle] = asked([host], group(VCPU=1, forbidden=["COMPUTE_STATUS_DISABLED"])).obstacles
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_of_several_the_nearest_provider_is_told():
+def test_the_obstacle_names_the_provider_that_lacks_the_least():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles
@@ -381,7 +381,7 @@ def test_of_several_the_nearest_provider_is_told():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_that_fit_come_first_then_those_that_lack_the_least():
+def test_trees_are_sorted_by_fit_and_then_by_shortage():
     world = OfferedWorld(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )
@@ -391,5 +391,5 @@ def test_trees_that_fit_come_first_then_those_that_lack_the_least():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_a_world_without_providers_has_no_tree():
+def test_why_returns_no_tree_without_providers():
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedWorld(providers=())).trees == ()

@@ -39,7 +39,7 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_the_last_unit_may_be_refused_where_ratios_are_of_single_precision(total, ratio, is_refused):
+def test_a_caveat_warns_of_the_last_unit_at_single_precision_ratios(total, ratio, is_refused):
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits
@@ -47,7 +47,7 @@ def test_the_last_unit_may_be_refused_where_ratios_are_of_single_precision(total
     assert answer(vcpus(most - 1), world=[host(total=total, ratio=ratio)]).caveats == ()
 
 
-def test_the_advised_ratio_is_enough_in_both_precisions():
+def test_the_advised_ratio_suffices_in_single_and_double_precision():
     tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
     ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
     assert ratio == 1.4001
@@ -55,7 +55,7 @@ def test_the_advised_ratio_is_enough_in_both_precisions():
 
 
 @given(st.floats(0.0001, 1e6))
-def test_single_precision_is_that_of_four_bytes(ratio):
+def test_single_rounds_to_a_four_byte_float(ratio):
     assert single(ratio) == struct.unpack("f", struct.pack("f", ratio))[0]
 
 
@@ -64,7 +64,7 @@ NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREG
 DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
-def test_what_only_sharing_providers_serve_may_be_offered_for_one_tree_only():
+def test_a_caveat_warns_if_only_sharing_providers_serve_a_group():
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer just one of its trees" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

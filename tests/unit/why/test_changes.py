@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_no_remedy_leaves_the_same_inventory_refusing(seed):
+def test_a_remedy_leaves_no_obstacle_of_the_same_inventory(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_what_is_told_beside_a_missing_trait_never_brings_it(seed):
+def test_a_missing_trait_is_still_refused_after_every_other_remedy(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -147,7 +147,7 @@ def _loses_by_single(remedy: Remedy, world: OfferedWorld) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_no_smaller_number_would_do(seed):
+def test_a_remedy_has_the_smallest_sufficient_number(seed):
     """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_in_tree_is_told_truly_and_its_changes_lift_it():
+def test_an_in_tree_obstacle_is_correct_and_its_advice_works():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):
@@ -186,7 +186,7 @@ def test_in_tree_is_told_truly_and_its_changes_lift_it():
 
 
 @given(st.integers(0, 2**32))
-def test_obstacles_are_told_in_order_and_once(seed):
+def test_obstacles_are_sorted_by_constraint_and_unique(seed):
     order = list(Constraint)
     rng = random.Random(seed)
     world = random_world(rng)
@@ -197,7 +197,7 @@ def test_obstacles_are_told_in_order_and_once(seed):
         assert len(set(tree.obstacles)) == len(tree.obstacles)
 
 
-def test_the_random_requests_meet_every_kind_of_remedy():
+def test_random_requests_produce_every_kind_of_remedy():
     kinds = Counter(
         remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
     )

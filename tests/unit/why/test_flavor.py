@@ -33,7 +33,7 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
-def test_what_is_not_asked_as_it_stands_is_said_with_its_key(key, text, said):
+def test_a_note_names_an_extra_spec_that_is_ignored_or_reinterpreted(key, text, said):
     (line,) = notes(**{key: text})
     assert said in line
     assert key in line
@@ -55,10 +55,10 @@ def test_what_is_not_asked_as_it_stands_is_said_with_its_key(key, text, said):
         ("trait", "x"),
     ],
 )
-def test_what_is_asked_or_no_part_of_the_question_says_nothing(key, text):
+def test_a_supported_or_unrelated_extra_spec_has_no_note(key, text):
     assert notes(**{key: text}) == ()
 
 
-def test_all_groups_are_one_sentence_in_order():
+def test_extra_specs_of_all_groups_share_one_sorted_note():
     (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
     assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")

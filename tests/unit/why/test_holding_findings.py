@@ -48,7 +48,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_what_moved_away_and_what_was_made_by_hand():
+def test_a_stale_move_and_a_foreign_volume_are_holding_findings():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -58,32 +58,32 @@ def test_what_moved_away_and_what_was_made_by_hand():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_one_code_of_several_consumers_is_one_sum():
+def test_findings_of_equal_code_are_summed_over_consumers():
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_an_amount_of_which_two_findings_speak_is_told_once():
+def test_an_amount_with_two_findings_is_counted_once():
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_only_what_is_above_the_promise():
+def test_only_the_amount_above_the_promised_amount_is_counted():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
     assert amounts((more, less), findings) == [("allocation-differs", 10, False)]
 
 
-def test_what_the_agent_does_not_keep_back_holds_nothing():
+def test_a_foreign_volume_without_a_reserve_is_not_counted():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_what_a_consumer_of_ours_stands_for_is_told_once():
+def test_a_volume_with_an_agents_own_consumer_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -92,11 +92,11 @@ def test_what_a_consumer_of_ours_stands_for_is_told_once():
 @pytest.mark.parametrize(
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
-def test_what_lies_elsewhere_is_not_told(changes):
+def test_a_finding_of_another_class_or_provider_is_not_counted(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_of_several_providers_the_tree_counts_and_what_shares_with_it_does_not():
+def test_all_providers_of_the_tree_count_but_not_sharing_providers():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
@@ -107,7 +107,7 @@ def test_of_several_providers_the_tree_counts_and_what_shares_with_it_does_not()
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_another_first_obstacle_has_nobody_behind_it():
+def test_only_a_first_capacity_obstacle_has_holding_findings():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

@@ -43,14 +43,14 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_what_is_left_of_a_cell():
+def test_cell_rooms_subtracts_usage_pinning_and_reserved_pages():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_huge_pages_are_missing_from_what_a_guest_without_them_may_have():
+def test_huge_pages_reduce_the_memory_of_a_guest_without_page_size():
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
@@ -60,21 +60,21 @@ def test_huge_pages_are_missing_from_what_a_guest_without_them_may_have():
     assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
-def test_no_cell_gives_more_cpus_or_memory_than_it_has_whatever_the_ratio():
+def test_a_guest_cell_cannot_exceed_the_host_cell_at_any_ratio():
     (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_nothing_is_refused_that_was_not_asked_for():
+def test_a_guest_without_numa_request_has_no_host_obstacle():
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_guest_that_fits_its_cells(count):
+def test_a_guest_that_fits_its_cells_has_no_host_obstacle(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_more_cpus_than_one_cell_has():
+def test_more_vcpus_than_a_cell_has_are_refused_for_one_cell():
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -84,7 +84,7 @@ def test_more_cpus_than_one_cell_has():
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_one_of_anything_is_told_as_one():
+def test_obstacle_text_uses_the_singular_for_one():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the one NUMA cell needs 1 CPU, and the best has 0 left"
@@ -99,79 +99,79 @@ def test_one_of_anything_is_told_as_one():
     assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
 
 
-def test_the_memory_that_the_second_cell_has_left_counts_for_two():
+def test_two_cells_are_limited_by_the_second_best_cells_memory():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "second best" in found.words
 
 
-def test_pinned_cpus_know_no_ratio():
+def test_pinned_cpus_ignore_the_allocation_ratio():
     pinned = rooms((view_cell(0), usage(0, pinned=tuple(range(6)))))
     (found,) = host_obstacles(shape(1, PCPU=4), pinned)
     assert (found.resource_class, found.wanted, found.available) == ("PCPU", 4, 2)
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_an_overdrawn_cell_takes_a_guest_that_wants_nothing_of_what_is_overdrawn():
+def test_an_overcommitted_cell_refuses_only_the_exhausted_resource():
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()
     assert host_obstacles(shape(1, VCPU=1), overdrawn) != ()
 
 
-def test_more_cells_than_there_are():
+def test_more_guest_cells_than_host_cells_are_refused():
     (found, *_) = host_obstacles(shape(3, VCPU=3, MEMORY_MB=3), rooms(*TWO))
     assert "this host has fewer" in found.words
 
 
-def test_amounts_that_do_not_divide():
+def test_an_amount_not_divisible_by_the_cell_count_is_refused():
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 
 
-def test_a_host_without_a_topology():
+def test_a_host_without_numa_topology_refuses_a_numa_guest():
     (found,) = host_obstacles(shape(1, VCPU=1), ())
     assert "no NUMA topology" in found.words
 
 
 @pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
-def test_a_page_size_alone_asks_for_no_number_of_cells(page, asked):
+def test_a_page_size_is_refused_without_a_numa_topology(page, asked):
     (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
     assert found.words == f"{asked} are asked for, and this host reports no NUMA topology"
     assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size")
 
 
-def test_cpus_in_the_one_cell_and_memory_in_the_other():
+def test_cpus_and_memory_free_in_different_cells_are_refused():
     split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
     (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
     assert "at once" in found.words
 
 
-def test_huge_pages_are_counted_by_size():
+def test_huge_pages_of_the_requested_size_must_be_free():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
     assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
     assert "free 512 pages" in found.change
     assert host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_large_is_any_but_the_smallest():
+def test_page_size_large_excludes_the_smallest_page_size():
     assert host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
     small = rooms((view_cell(0, pages=((4, 10**6, 0),)), usage(0)))
     (found,) = host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), small)
     assert "pages of 4 KiB" in found.words
 
 
-def test_a_size_that_the_host_has_not():
+def test_a_page_size_missing_on_the_host_is_refused():
     (found,) = host_obstacles(shape(page=1048576, VCPU=1, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
 
 
-def test_memory_that_is_no_whole_number_of_pages():
+def test_memory_not_divisible_by_the_page_size_is_refused():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
     assert "not a whole number of pages" in found.words
 
 
-def test_notes_name_the_largest_cell_and_whether_one_would_do():
+def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
         "the largest free NUMA cell is 1, with 8 CPUs and 16384 MiB: a flavor with hw:numa_nodes=1 of this size would "
@@ -182,7 +182,7 @@ def test_notes_name_the_largest_cell_and_whether_one_would_do():
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_no_note_for_a_guest_that_takes_nothing_of_the_cells():
+def test_host_notes_are_empty_without_cpus_memory_or_cells():
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 
@@ -195,7 +195,7 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_the_cells_that_an_audit_saw_at_placements_own_ratios():
+def test_rooms_of_uses_the_allocation_ratios_of_placement():
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 
@@ -210,15 +210,15 @@ def test_the_cells_that_an_audit_saw_at_placements_own_ratios():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_what_was_not_read_is_not_known(report, root):
+def test_rooms_of_returns_none_if_a_source_is_missing(report, root):
     assert rooms_of(report, root) is None
 
 
-def test_a_host_that_has_no_cells_is_known_to_have_none():
+def test_rooms_of_returns_an_empty_tuple_without_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_disabled_service_is_noted_where_the_request_does_not_forbid_it_as_nova_does():
+def test_a_disabled_service_is_noted_unless_the_trait_is_forbidden():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

@@ -19,5 +19,5 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_every_constraint_is_told_by_somebody(constraint):
+def test_every_constraint_is_used_outside_the_model(constraint):
     assert constraint.name in NAMED

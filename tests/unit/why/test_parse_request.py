@@ -23,11 +23,11 @@ def of_query(query):
     return request_of(Words(query=query))
 
 
-def test_a_resource_is_one_group():
+def test_a_resource_option_makes_one_unnumbered_group():
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 
-def test_options_and_query_are_two_spellings_of_the_same():
+def test_options_and_query_string_parse_to_the_same_request():
     by_options = asked(
         resources=("VCPU=4", "MEMORY_MB:1024"),
         required=("HW_CPU_X86_VMX,CUSTOM_A", "in:CUSTOM_B,CUSTOM_C", "!CUSTOM_D"),
@@ -60,11 +60,11 @@ def test_options_and_query_are_two_spellings_of_the_same():
         '"resources=VCPU:4&limit=1000"',
     ],
 )
-def test_what_a_log_has_before_and_behind_the_query_is_no_part_of_it(pasted):
+def test_log_text_around_a_pasted_query_is_ignored(pasted):
     assert of_query(pasted) == asked(resources=("VCPU=4",))
 
 
-def test_granular_groups_as_a_scheduler_logs_them():
+def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
     request = of_query(
         "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"
         "&required1=CUSTOM_X%2C%21CUSTOM_Y&resources_net-2=SRIOV_NET_VF:2&same_subtree=1,_net-2"
@@ -124,13 +124,13 @@ def test_granular_groups_as_a_scheduler_logs_them():
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"use {A}"),
     ],
 )  # fmt: skip
-def test_bad_input_is_named(words, said):
+def test_a_usage_error_names_the_invalid_input(words, said):
     with pytest.raises(UsageError) as caught:
         asked(**words)
     assert said in str(caught.value)
 
 
-def test_no_name_is_advised_for_letters_that_no_name_has():
+def test_a_usage_error_suggests_no_name_for_non_ascii_letters():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
     assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (only upper case, digits and _)"
@@ -145,20 +145,20 @@ FLAVOR = Flavor(
 )  # fmt: skip
 
 
-def test_a_flavor_asks_what_the_ledger_counts_for_it():
+def test_a_flavor_is_converted_to_resources_and_traits():
     (group,) = request_of(Words(), facts.instance("one", flavor=FLAVOR)).groups
     assert group.resources == (("DISK_GB", 11), ("MEMORY_MB", 2048), ("VCPU", 8), ("VGPU", 1))
     assert group.required == (frozenset({"CUSTOM_A"}),)
     assert group.forbidden == {"CUSTOM_B"}
 
 
-def test_what_is_typed_stands_in_the_place_of_the_flavors_own():
+def test_a_resource_option_overrides_the_flavors_amount():
     (group,) = request_of(Words(resources=("VCPU=2",)), facts.instance("one", flavor=FLAVOR)).groups
     assert dict(group.resources)["VCPU"] == 2
     assert dict(group.resources)["MEMORY_MB"] == 2048
 
 
-def test_a_flavor_that_cannot_be_read_is_said():
+def test_an_unreadable_flavor_raises_a_usage_error():
     broken = facts.instance("one", flavor=None, problem="no JSON")
     with pytest.raises(UsageError, match="cannot be read: no JSON"):
         request_of(Words(), broken)
@@ -179,5 +179,5 @@ def test_a_flavor_that_cannot_be_read_is_said():
         ((("hw:numa_nodes", "many"),), (None, None)),
     ],
 )
-def test_cells_and_pages_of_a_flavor(specs, wanted):
+def test_numa_cells_and_page_size_are_read_from_extra_specs(specs, wanted):
     assert cells_and_page(dataclasses.replace(FLAVOR, extra_specs=specs)) == wanted

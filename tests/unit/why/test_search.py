@@ -87,7 +87,7 @@ def is_one_subtree(uuids: set[str], problem: Problem) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_it_finds_what_trying_everything_finds(seed):
+def test_search_agrees_with_an_exhaustive_search(seed):
     rng = random.Random(seed)
     for _ in range(10):
         problem = random_problem(rng)
@@ -95,7 +95,7 @@ def test_it_finds_what_trying_everything_finds(seed):
         assert search(problem) is (Verdict.FITS if fits else Verdict.REFUSED), problem
 
 
-def test_the_random_problems_are_of_both_kinds():
+def test_random_problems_include_fits_and_refusals():
     rng = random.Random(3)
     found = [search(random_problem(rng)) for _ in range(400)]
     assert min(found.count(Verdict.FITS), found.count(Verdict.REFUSED)) >= 80
@@ -113,14 +113,14 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_parts_and_providers_that_are_alike_are_tried_once():
+def test_search_tries_equal_parts_and_providers_once():
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is Verdict.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is Verdict.REFUSED
     assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is Verdict.FITS
 
 
-def test_what_cannot_be_decided_within_bounds_is_not_guessed():
+def test_search_returns_undecided_beyond_its_step_limit():
     rng = random.Random(16)
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]

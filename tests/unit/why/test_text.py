@@ -37,7 +37,7 @@ def asked(*providers, **changes):
     )
 
 
-def test_the_third_story_for_people():
+def test_lines_print_the_first_obstacle_and_the_smallest_change():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
@@ -47,13 +47,13 @@ def test_the_third_story_for_people():
     )
 
 
-def test_no_line_is_wider_than_the_terminal():
+def test_lines_are_wrapped_to_the_terminal_width():
     text = lines(asked(offered(1), notes=("word " * 60,)), 80)
     assert max(map(len, text)) <= 80
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_second_obstacle_the_host_and_what_was_not_read():
+def test_lines_print_further_obstacles_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_the_second_obstacle_the_host_and_what_was_not_read():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_whole_cloud_is_counted_by_what_refuses_first_and_the_nearest_named():
+def test_lines_count_trees_by_first_obstacle_and_name_the_nearest():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -81,7 +81,7 @@ def test_the_whole_cloud_is_counted_by_what_refuses_first_and_the_nearest_named(
     assert len(told) == 4 + 2 * 5
 
 
-def test_trees_that_were_not_read_may_fit():
+def test_unread_trees_set_exit_code_2_unless_another_tree_fits():
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  not read, so each may fit or not: 2 trees: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
@@ -99,7 +99,7 @@ def test_trees_that_were_not_read_may_fit():
         (asked(), 3),
     ],
 )
-def test_exit_codes(report, code):
+def test_the_exit_code_depends_on_fit_scope_and_unknown_sources(report, code):
     assert code_of(report) == code
 
 
@@ -112,13 +112,13 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_what_this_host_refuses_fits_only_where_another_host_is_offered(others, is_whole, code):
+def test_a_host_refusal_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
 
 
-def test_a_host_that_refuses_by_itself_is_not_among_those_of_the_cloud_that_fit():
+def test_a_host_that_refuses_is_not_counted_among_fitting_trees():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -141,14 +141,14 @@ def test_a_host_that_refuses_by_itself_is_not_among_those_of_the_cloud_that_fit(
         (None, None, ""),
     ],
 )
-def test_cells_and_pages_are_part_of_what_was_asked(cells, page, said):
+def test_numa_cells_and_page_size_are_printed_with_the_request(cells, page, said):
     report = asked(offered(1), numa_nodes=cells, page_size=page)
     assert lines(report, WIDE)[0] == f"asked: 64 VCPU{said}"
     request = document(report)["request"]
     assert (request["numa_nodes"], request["page_size"]) == (cells, page)
 
 
-def test_findings_that_hold_the_class_stand_below_the_first_obstacle():
+def test_holding_findings_are_printed_below_the_first_obstacle():
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )
@@ -166,13 +166,13 @@ def test_findings_that_hold_the_class_stand_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_a_host_of_which_nothing_is_there_says_why():
+def test_a_missing_host_provider_is_printed_with_the_reason():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedWorld(providers=())))
     assert "host-1: not known: Placement has no provider of this host" in lines(report, WIDE)
     assert document(report)["tree"] is None
 
 
-def test_what_could_not_be_decided_is_open():
+def test_an_undecided_answer_returns_exit_code_2():
     undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)
@@ -180,7 +180,7 @@ def test_what_could_not_be_decided_is_open():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
 
 
-def test_the_document_of_the_third_story():
+def test_document_has_obstacle_cells_cloud_and_request():
     cells = (
         CellRoom(
             id=0,
@@ -217,7 +217,7 @@ def test_the_document_of_the_third_story():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_why_a_server_may_refuse_it_all_the_same():
+def test_caveats_of_a_fitting_tree_are_printed():
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))
@@ -225,7 +225,7 @@ def test_why_a_server_may_refuse_it_all_the_same():
     assert document(report)["tree"]["caveats"] == ["MariaDB rounds"]
 
 
-def test_a_request_in_words():
+def test_request_text_prints_every_part_of_a_request():
     request = ResourceRequest(
         groups=(
             RequestGroup(

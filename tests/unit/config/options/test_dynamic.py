@@ -45,11 +45,11 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         ),
     ],
 )
-def test_a_group_that_is_not_named_is_unknown_with_the_nearest(tmp_path, text, problem):
+def test_an_unlisted_group_is_rejected_with_the_nearest_name(tmp_path, text, problem):
     assert problems_of(tmp_path, text) == [problem]
 
 
-def test_in_novas_file_a_group_that_is_not_named_is_ignored(tmp_path):
+def test_an_unlisted_group_in_nova_conf_is_ignored(tmp_path):
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")
@@ -57,7 +57,7 @@ def test_in_novas_file_a_group_that_is_not_named_is_ignored(tmp_path):
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_values_have_the_file_that_they_came_from(tmp_path):
+def test_values_of_dynamic_groups_keep_their_file_as_origin(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -66,24 +66,24 @@ def test_values_have_the_file_that_they_came_from(tmp_path):
     assert rows["mdev_nvidia-36", "mdev_class"][2:] == ("VGPU", "default")
 
 
-def test_what_ours_names_counts_and_not_what_nova_names(tmp_path):
+def test_physnets_in_the_agents_file_replace_those_of_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, "[neutron]\nphysnets = own\n", "[neutron]\nphysnets = theirs\n")
     groups = {group for group, _ in loaded.options}
     assert "neutron_physnet_own" in groups
     assert "neutron_physnet_theirs" not in groups
 
 
-def test_references_hold_in_novas_groups(tmp_path):
+def test_an_option_reference_in_a_nova_conf_group_is_resolved(tmp_path):
     nova = "[DEFAULT]\ncard = 0000:06:00.0\n[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = $card\n"
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_a_list_of_names_that_cannot_be_read_is_one_problem(tmp_path):
+def test_an_unreadable_list_of_group_names_is_a_single_problem(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 
 
-def test_a_new_type_needs_a_restart_and_so_does_what_its_group_says(tmp_path):
+def test_a_new_mdev_type_and_its_group_need_a_restart(tmp_path):
     running = load_ours(tmp_path, ALONE + TYPES)
     write(tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = b\n[mdev_b]\nmax_instances = 2\n")
     reloaded = reload(running)

@@ -16,26 +16,26 @@ BROKER = "[DEFAULT]\ntransport_url = rabbit://u:secret-7@192.0.2.9:5672/\n"
 NOVA = BROKER + "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\nheartbeat_rate = 5\n"
 
 
-def test_without_a_broker_there_are_no_options_and_no_group(tmp_path):
+def test_bus_options_are_none_without_a_transport_url(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, "[DEFAULT]\nhost = compute-17\n")
 
     assert bus_options_from(loaded) is None
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_set_in_neither_file_leaves_everything_to_the_library(tmp_path):
+def test_rabbit_options_are_empty_if_both_files_leave_them_unset(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
 
 
-def test_set_only_in_nova_s_file_is_taken(tmp_path):
+def test_rabbit_options_in_nova_conf_are_used(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert dict(options.rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 5}
 
 
-def test_set_only_in_ours(tmp_path):
+def test_rabbit_options_in_the_agents_file_are_used(tmp_path):
     ours = ASKED + BROKER + "rpc_response_timeout = 7\n[oslo_messaging_rabbit]\namqp_durable_queues = true\n"
     options = bus_options_from(load_beside_nova(tmp_path, ours, "[DEFAULT]\nhost = compute-17\n"))
 
@@ -43,7 +43,7 @@ def test_set_only_in_ours(tmp_path):
     assert options.response_timeout_s == 7.0
 
 
-def test_ours_wins_option_by_option(tmp_path):
+def test_the_agents_file_overrides_single_rabbit_options_of_nova_conf(tmp_path):
     ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
     loaded = load_beside_nova(tmp_path, ours, NOVA)
 
@@ -52,25 +52,25 @@ def test_ours_wins_option_by_option(tmp_path):
     assert loaded.origin("oslo_messaging_rabbit", "rabbit_quorum_queue") == str(tmp_path / "nova.conf")
 
 
-def test_the_group_in_ours_without_a_broker_is_no_unknown_group(tmp_path):
+def test_the_rabbit_group_is_accepted_without_a_transport_url(tmp_path):
     loaded = load_ours(tmp_path, "[oslo_messaging_rabbit]\nheartbeat_rate = 2\n")
 
     assert bus_options_from(loaded) is None
     assert loaded.value("oslo_messaging_rabbit", "heartbeat_rate") == 2
 
 
-def test_a_misspelt_option_of_the_group_is_named_with_the_nearest(tmp_path):
+def test_a_misspelt_rabbit_option_is_rejected_with_the_nearest_name(tmp_path):
     text = ALONE + "[oslo_messaging_rabbit]\nrabbit_quorum_queu = true\n"
     with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest is rabbit_quorum_queue"):
         load([write(tmp_path, "stocktake.conf", text)])
 
 
-def test_a_value_that_is_none_is_named(tmp_path):
+def test_an_invalid_rabbit_option_value_is_rejected(tmp_path):
     with pytest.raises(ConfigError, match="heartbeat_rate"):
         load_beside_nova(tmp_path, ASKED, NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = often"))
 
 
-def test_the_broker_s_options_need_a_restart(tmp_path):
+def test_a_changed_rabbit_option_needs_a_restart(tmp_path):
     loaded = load_ours(tmp_path, ALONE + NOVA)
     write(tmp_path, "stocktake.conf", ALONE + NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = 6"))
     reloaded = reload(loaded)
@@ -79,7 +79,7 @@ def test_the_broker_s_options_need_a_restart(tmp_path):
     assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
 
 
-def test_the_password_is_in_no_representation(tmp_path):
+def test_bus_options_hide_the_broker_password(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert options.shown == "rabbit://192.0.2.9:5672/"
@@ -102,7 +102,7 @@ def test_the_password_is_in_no_representation(tmp_path):
         ("rabbit://u:[secret-7@broker:5672/", "cannot be read as a URL"),
     ],
 )
-def test_a_url_that_the_library_could_not_use_is_a_problem_with_file_and_option(tmp_path, url, said):
+def test_an_invalid_transport_url_is_rejected_with_file_and_option(tmp_path, url, said):
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
 
     with pytest.raises(ConfigError) as caught:
@@ -128,7 +128,7 @@ def test_a_url_that_the_library_could_not_use_is_a_problem_with_file_and_option(
         "RABBIT://broker/",
     ],
 )
-def test_a_url_that_the_library_takes_is_taken(tmp_path, url):
+def test_a_valid_transport_url_is_accepted(tmp_path, url):
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
 
     taken = bus_options_from(loaded)

@@ -29,7 +29,7 @@ def matches(spec, address: str) -> bool:
     return all(re.fullmatch(pattern, part) for pattern, part in pairs)
 
 
-def test_an_object_and_a_list_of_objects():
+def test_device_spec_accepts_an_object_or_a_list_of_objects():
     first, second, third = parse_device_specs(
         ['{"vendor_id": "10DE"}', '[{"product_id": " 1eb8 "}, {"address": "81:00.0"}]']
     )
@@ -38,7 +38,7 @@ def test_an_object_and_a_list_of_objects():
     assert third.text == '{"address": "81:00.0"}'
 
 
-def test_ids_are_filled_up_with_zeros():
+def test_vendor_id_is_padded_with_zeros():
     assert (one(vendor_id="0x86", product_id="*").vendor_id, one(vendor_id="86").vendor_id) == ("0086", "0086")
 
 
@@ -56,7 +56,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
-def test_an_address_string(text, yes, no, single):
+def test_an_address_string_matches_the_expected_devices(text, yes, no, single):
     spec = one(address=text)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
@@ -82,14 +82,14 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
-def test_an_address_of_expressions(value, yes, no, single):
+def test_address_expressions_match_the_expected_devices(value, yes, no, single):
     spec = one(address=value)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
     assert spec.single_address == single
 
 
-def test_tags_are_text_sorted_and_null_stays_there():
+def test_device_spec_tags_are_sorted_text_and_keep_null():
     spec = one(
         traits="A,B",
         physical_network=None,
@@ -113,7 +113,7 @@ def test_tags_are_text_sorted_and_null_stays_there():
     assert spec.tag("physical_network") is None
 
 
-def test_devname():
+def test_an_empty_devname_is_none():
     assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
 
 
@@ -145,13 +145,13 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "reason"), BAD.items(), ids=BAD.keys())
-def test_a_bad_entry_is_named_with_its_reason(text, reason):
+def test_an_invalid_device_spec_is_rejected_with_a_reason(text, reason):
     (problem,) = problems('{"vendor_id": "10de"}', text)
     assert reason in problem
     assert (text.strip("[]") or "''") in problem
 
 
-def test_all_problems_at_once():
+def test_every_invalid_device_spec_is_reported_at_once():
     found = problems('{"vendor_id": "x", "managed": "m"}', "{}", "nothing")
     assert [text.split(":")[0] for text in found] == ['{"vendor_id"', '{"vendor_id"', "'nothing'"]
     assert ["vendor_id 'x'" in found[0], "managed" in found[1], "not JSON" in found[2]] == [True, True, True]
@@ -180,7 +180,7 @@ def parsed(texts):
 
 
 @given(st.lists(st.one_of(st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps), st.text(max_size=12)), max_size=3))
-def test_nothing_but_a_value_error_escapes_and_what_parses_can_match(texts):
+def test_random_device_specs_parse_or_raise_value_error(texts):
     for spec in parsed(texts):
         matches(spec, "0000:0a:00.1")
         if spec.single_address:
@@ -188,7 +188,7 @@ def test_nothing_but_a_value_error_escapes_and_what_parses_can_match(texts):
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_an_expression_means_what_it_means_from_the_start(pattern):
+def test_an_address_expression_matches_like_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:

@@ -40,7 +40,7 @@ def one(**fields):
         {"physical_network": "net", "devname": ""},
     ],
 )
-def test_an_entry_without_any_filter_hands_out_every_device(fields):
+def test_a_device_spec_without_a_filter_causes_a_notice(fields):
     (odd,) = oddities(one(**fields))
     assert odd.startswith("hands out every PCI device of the host")
 
@@ -49,7 +49,7 @@ def test_an_entry_without_any_filter_hands_out_every_device(fields):
     "fields",
     [{"vendor_id": "10de"}, {"product_id": "1eb8"}, {"address": "81:"}, {"devname": "eth1"}, {"remote_managed": "1"}],
 )
-def test_one_filter_is_enough(fields):
+def test_a_device_spec_with_a_single_filter_causes_no_notice(fields):
     assert list(oddities(one(**fields))) == []
 
 
@@ -71,21 +71,21 @@ def test_one_filter_is_enough(fields):
         ("trait", "traits"),
     ],
 )
-def test_a_misspelt_key_is_named_with_the_nearest(name, nearest):
+def test_a_misspelt_device_spec_key_is_reported_with_the_nearest(name, nearest):
     (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
     assert odd == f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_a_tag_far_from_all_keys_is_the_operators_own(name):
+def test_a_tag_unlike_every_nova_key_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
-def test_every_key_of_nova_is_known():
+def test_device_spec_keys_of_nova_cause_no_notice():
     assert list(oddities(one(**NOVA))) == []
 
 
-def test_a_class_or_traits_beside_a_network_do_nothing():
+def test_traits_or_class_beside_a_physical_network_cause_a_notice():
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
     assert odd.startswith("resource_class and traits have no effect beside physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
@@ -94,7 +94,7 @@ def test_a_class_or_traits_beside_a_network_do_nothing():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_an_entry_with_the_filter_of_an_earlier_one_never_holds():
+def test_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first
@@ -103,6 +103,6 @@ def test_an_entry_with_the_filter_of_an_earlier_one_never_holds():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_whatever_the_tags_are_only_sentences_come_out(tags):
+def test_oddities_returns_non_empty_text_for_random_tags(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

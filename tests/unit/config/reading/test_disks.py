@@ -22,11 +22,11 @@ def loaded_with(tmp_path, text):
         ("[libvirt]\nimages_type = rbd\n", "rbd"),
     ],
 )
-def test_default_is_resolved(tmp_path, text, kind):
+def test_images_type_default_is_resolved_to_qcow2_or_flat(tmp_path, text, kind):
     assert images_type(loaded_with(tmp_path, text)) == kind
 
 
-def test_s113_raw_images_on_logical_volumes_may_be_switched_off(tmp_path):
+def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
     text = "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n"
     settings = settings_from(loaded_with(tmp_path, text))
     assert (settings.images_type, settings.force_raw_images) == ("lvm", False)
@@ -42,21 +42,21 @@ def test_s113_raw_images_on_logical_volumes_may_be_switched_off(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(tmp_path, text, said):
+def test_an_invalid_combination_with_images_type_is_rejected(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems
     assert problem.startswith(f"{tmp_path}/stocktake.conf: {said}")
 
 
-def test_s114_formats_that_are_not_offered(tmp_path):
+def test_s114_image_type_exclude_list_sets_the_excluded_formats(tmp_path):
     nova = "[compute]\nimage_type_exclude_list = raw, vmdk\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert excluded_image_types(loaded) == settings_from(loaded).image_types_excluded == {"raw", "vmdk"}
 
 
 @pytest.mark.parametrize("name", ["RAW", "qcow", "docker"])
-def test_s114_a_name_that_is_no_format_is_refused(tmp_path, name):
+def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
     with pytest.raises(ConfigError) as caught:
         excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
     (problem,) = caught.value.problems
@@ -64,7 +64,7 @@ def test_s114_a_name_that_is_no_format_is_refused(tmp_path, name):
     assert problem.startswith(f"{quoted}: {name!r} is no image format; the formats are aki, ami, ari, ")
 
 
-def test_ceph_is_asked_only_for_disks_that_are_in_it(tmp_path):
+def test_ceph_options_exist_only_with_images_type_rbd(tmp_path):
     assert ceph_options_from(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
     assert ceph_options_from(plain) == CephOptions(pool="rbd", user=None, conf=None)
@@ -75,7 +75,7 @@ def test_ceph_is_asked_only_for_disks_that_are_in_it(tmp_path):
     assert settings_from(loaded_with(tmp_path, text)).images_rbd_pool == "vms"
 
 
-def test_the_cache_lies_inside_the_folder_of_the_disks(tmp_path):
+def test_the_image_cache_path_is_inside_instances_path(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv/nova\n")
     assert image_options_from(loaded) == ImageOptions(
         instances_path="/srv/nova/instances", cache_path="/srv/nova/instances/_base"
@@ -85,7 +85,7 @@ def test_the_cache_lies_inside_the_folder_of_the_disks(tmp_path):
 
 
 @pytest.mark.parametrize("name", [".", "..", "../other", "/base", "a/../.."])
-def test_a_cache_outside_is_refused(tmp_path, name):
+def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     loaded = loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n")
     with pytest.raises(ConfigError) as caught:
         image_options_from(loaded)
@@ -96,7 +96,7 @@ def test_a_cache_outside_is_refused(tmp_path, name):
     )
 
 
-def test_the_cache_is_reserved_on_request(tmp_path):
+def test_the_image_cache_is_reserved_only_if_configured(tmp_path):
     assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
     text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
     assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True

@@ -17,25 +17,25 @@ def refusals(tmp_path, read, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_unset_is_unset(tmp_path):
+def test_guest_cpu_and_machine_types_are_empty_by_default(tmp_path):
     assert guest_cpu(loaded_with(tmp_path, "")) == GuestCpu()
     assert machine_types(loaded_with(tmp_path, "")) == ()
 
 
-def test_custom_models_and_flags_are_kept_in_order_with_their_sign(tmp_path):
+def test_cpu_models_and_flags_keep_their_order_and_sign(tmp_path):
     text = "cpu_mode = custom\ncpu_models = SandyBridge, Haswell\ncpu_model_extra_flags = PCID, +ssbd, -avx2\n"
     cpu = guest_cpu(loaded_with(tmp_path, text))
     assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))
 
 
-def test_libvirt_is_asked_for_the_same(tmp_path):
+def test_libvirt_options_have_the_configured_cpu_and_machine_type(tmp_path):
     text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
     options = libvirt_options_from(loaded_with(tmp_path, text))
     assert (options.virt_type, options.cpu_mode, options.cpu_models) == ("qemu", "custom", ("Haswell",))
     assert options.machine_types == (("x86_64", "q35"),)
 
 
-def test_the_old_name_of_the_models_is_read(tmp_path):
+def test_the_deprecated_cpu_model_option_is_read(tmp_path):
     nova = "[libvirt]\ncpu_mode = custom\ncpu_model = Haswell\n"
     assert guest_cpu(load_beside_nova(tmp_path, "", nova)).models == ("Haswell",)
 
@@ -51,24 +51,24 @@ def test_the_old_name_of_the_models_is_read(tmp_path):
         ),
     ],
 )
-def test_models_are_for_custom_and_custom_is_for_models(tmp_path, text, problem):
+def test_cpu_models_and_cpu_mode_custom_require_each_other(tmp_path, text, problem):
     assert refusals(tmp_path, guest_cpu, text) == [problem]
 
 
-def test_containers_cannot_choose_their_cpu(tmp_path):
+def test_lxc_guests_accept_only_cpu_mode_none(tmp_path):
     (problem,) = refusals(tmp_path, guest_cpu, "virt_type = lxc\ncpu_mode = host-model")
     assert problem.startswith("[libvirt] cpu_mode = host-model: guests of ")
     assert "virt_type = lxc" in problem
     assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
 
 
-def test_the_first_machine_of_an_architecture_holds(tmp_path):
+def test_the_first_machine_type_of_an_architecture_applies(tmp_path):
     text = "hw_machine_type = x86_64=q35, aarch64 = virt,x86_64=pc"
     assert machine_types(loaded_with(tmp_path, text)) == (("x86_64", "q35"), ("aarch64", "virt"))
 
 
 @pytest.mark.parametrize("entry", ["q35", "x86_64=", "=q35"])
-def test_a_machine_without_architecture_is_refused(tmp_path, entry):
+def test_a_malformed_hw_machine_type_is_rejected(tmp_path, entry):
     (problem,) = refusals(tmp_path, machine_types, f"hw_machine_type = aarch64=virt,{entry}")
     assert problem == (
         f"[libvirt] hw_machine_type = aarch64=virt,{entry}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"

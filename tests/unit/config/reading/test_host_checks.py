@@ -18,7 +18,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_the_emulated_tpm_needs_its_user_and_its_group(tmp_path):
+def test_a_missing_swtpm_user_or_group_is_a_problem(tmp_path):
     text = "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = nothing-at-all\n"
     path = f"{tmp_path}/stocktake.conf"
     needs = f"on this machine, and {path}: [libvirt] swtpm_enabled = true needs it"
@@ -28,14 +28,14 @@ def test_the_emulated_tpm_needs_its_user_and_its_group(tmp_path):
     )
 
 
-def test_users_that_exist_are_right_and_without_a_tpm_nobody_is_looked_for(tmp_path):
+def test_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
     text = f"[libvirt]\nswtpm_enabled = true\nswtpm_user = {USER}\nswtpm_group = {GROUP}\n"
     assert host_problems(loaded_with(tmp_path, text)) == ()
     assert host_problems(loaded_with(tmp_path, "[libvirt]\nswtpm_user = nobody-at-all\n")) == ()
 
 
 @pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
-def test_an_address_of_no_interface_is_noticed(tmp_path, address):
+def test_my_ip_without_a_matching_interface_causes_a_notice(tmp_path, address):
     (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
     assert notice == (
         f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"
@@ -45,7 +45,7 @@ def test_an_address_of_no_interface_is_noticed(tmp_path, address):
 @pytest.mark.parametrize(
     ("capacity", "told"), [("tdx 31\n", True), ("tdx 40\n", False), ("sev 3\n", False), (None, False)]
 )
-def test_more_guests_with_tdx_than_the_kernel_has_keys_for_are_noticed(tmp_path, capacity, told):
+def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, capacity, told):
     sys_root = tmp_path / "sys"
     (sys_root / "fs/cgroup").mkdir(parents=True)
     if capacity:
@@ -59,6 +59,6 @@ def test_more_guests_with_tdx_than_the_kernel_has_keys_for_are_noticed(tmp_path,
     assert host_notices(loaded_with(tmp_path, ""), str(sys_root)) == ()
 
 
-def test_an_address_of_an_interface_and_the_one_that_is_found_are_right(tmp_path):
+def test_a_local_or_unset_my_ip_causes_no_notice(tmp_path):
     assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
     assert host_notices(loaded_with(tmp_path, "")) == ()

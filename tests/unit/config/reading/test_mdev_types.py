@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_each_type_has_its_devices_its_class_and_its_cap(tmp_path):
+def test_s101_each_mdev_type_has_its_devices_class_and_limit(tmp_path):
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(
@@ -37,21 +37,21 @@ def test_s101_each_type_has_its_devices_its_class_and_its_cap(tmp_path):
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_ours_may_say_what_nova_does_not(tmp_path):
+def test_the_agents_file_extends_an_mdev_group_of_nova_conf(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
     assert (first.addresses, first.max_instances) == (("0000:01:00.0",), 7)
 
 
-def test_old_names_of_option_and_group_are_read(tmp_path):
+def test_the_deprecated_vgpu_option_and_group_are_read(tmp_path):
     text = "[devices]\nenabled_vgpu_types = i915-GVTg_V5_4\n[vgpu_i915-GVTg_V5_4]\ndevice_addresses = 0000:00:02.0\n"
     assert mdev_types(loaded_with(tmp_path, text)) == (
         MdevTypeChoice(type_id="i915-GVTg_V5_4", addresses=("0000:00:02.0",)),
     )
 
 
-def test_one_type_may_be_for_all_other_devices_and_a_second_such_is_dropped(tmp_path):
+def test_a_second_mdev_type_without_addresses_is_dropped(tmp_path):
     text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
     loaded = loaded_with(tmp_path, text)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]
@@ -60,7 +60,7 @@ def test_one_type_may_be_for_all_other_devices_and_a_second_such_is_dropped(tmp_
     assert notice == f"{quoted}: c is dropped: only one type may be without device_addresses, and a is already"
 
 
-def test_the_type_for_all_other_devices_counts_as_vgpu(tmp_path):
+def test_an_mdev_type_without_addresses_has_class_vgpu(tmp_path):
     loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
     assert mdev_types(loaded)[0].resource_class == "VGPU"
     (notice,) = notices(loaded)
@@ -87,7 +87,7 @@ def test_the_type_for_all_other_devices_counts_as_vgpu(tmp_path):
         ),
     ],
 )
-def test_a_device_of_two_types_is_refused(tmp_path, addresses_a, addresses_b, said):
+def test_a_repeated_mdev_device_address_is_rejected(tmp_path, addresses_a, addresses_b, said):
     text = f"[devices]\nenabled_mdev_types = a,b\n[mdev_a]\ndevice_addresses = {addresses_a}\n"
     with pytest.raises(ConfigError) as caught:
         mdev_types(loaded_with(tmp_path, text + f"[mdev_b]\ndevice_addresses = {addresses_b}\n"))
@@ -95,7 +95,7 @@ def test_a_device_of_two_types_is_refused(tmp_path, addresses_a, addresses_b, sa
 
 
 @pytest.mark.parametrize("name", ["vgpu", "CUSTOM_", "CUSTOM_x", "PCI_DEVICE", "CUSTOM_A-B", "CUSTOM_" + "A" * 249])
-def test_a_class_that_cannot_be_is_refused(tmp_path, name):
+def test_an_invalid_mdev_class_is_rejected(tmp_path, name):
     path = write(
         tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = {name}\n"
     )
@@ -108,7 +108,7 @@ def test_a_class_that_cannot_be_is_refused(tmp_path, name):
     )
 
 
-def test_a_device_that_is_none_on_the_pci_bus_must_be_below_sys(tmp_path):
+def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
     loaded = loaded_with(
         tmp_path, "[devices]\nenabled_mdev_types = mtty-1\n[mdev_mtty-1]\ndevice_addresses = mtty_mtty,0000:01:00.0\n"
     )
@@ -121,7 +121,7 @@ def test_a_device_that_is_none_on_the_pci_bus_must_be_below_sys(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["0000:01:00", "01:00.0", "0000:01:00.00", "0000:0g:00.0", "0000_01_00_0"])
-def test_a_malformed_address_is_refused(tmp_path, address):
+def test_a_malformed_mdev_device_address_is_rejected(tmp_path, address):
     loaded = loaded_with(tmp_path, f"[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = {address}\n")
     (problem,) = host_problems(loaded)
     assert f"[mdev_a] device_addresses = {address}: {address!r} is no PCI address" in problem

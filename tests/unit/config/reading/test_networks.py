@@ -19,17 +19,17 @@ numa_nodes = 0,2
 """
 
 
-def test_s86_networks_and_tunnels_have_their_cells(tmp_path):
+def test_s86_physnets_and_tunnels_have_their_numa_cells(tmp_path):
     expected = NetworkAffinity(physnets=(("baz", (1, 2, 3)), ("foo", (1,))), tunnel=(0, 2))
     assert networks(load_ours(tmp_path, ALONE + CELLS)) == expected
     assert networks(load_beside_nova(tmp_path, "", CELLS)) == expected
 
 
-def test_nothing_configured_is_nothing(tmp_path):
+def test_network_affinity_is_empty_by_default(tmp_path):
     assert networks(load_ours(tmp_path, ALONE)) == NetworkAffinity()
 
 
-def test_s86_a_network_without_cells_is_refused(tmp_path):
+def test_s86_a_physnet_without_numa_nodes_is_rejected(tmp_path):
     with pytest.raises(ConfigError) as caught:
         networks(load_ours(tmp_path, ALONE + "[neutron]\nphysnets = foo,bar\n[neutron_physnet_foo]\nnuma_nodes = 0\n"))
     quoted = f"{tmp_path}/stocktake.conf: [neutron] physnets = foo,bar"
@@ -37,7 +37,7 @@ def test_s86_a_network_without_cells_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("cells", ["-1", "one", "0,one,2"])
-def test_a_cell_that_cannot_be_is_refused(tmp_path, cells):
+def test_an_invalid_numa_nodes_value_is_rejected(tmp_path, cells):
     with pytest.raises(ConfigError) as caught:
         load_ours(tmp_path, f"{ALONE}[neutron]\nphysnets = foo\n[neutron_physnet_foo]\nnuma_nodes = {cells}\n")
     (problem,) = caught.value.problems

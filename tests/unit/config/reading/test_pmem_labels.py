@@ -10,7 +10,7 @@ def loaded_with(tmp_path, value):
     return load_ours(tmp_path, f"{ALONE}[libvirt]\npmem_namespaces = {value}\n")
 
 
-def test_s95_labels_have_their_namespaces(tmp_path):
+def test_s95_each_pmem_label_has_its_namespaces(tmp_path):
     nova = "[libvirt]\npmem_namespaces = 4GB:ns_0, SMALL:ns_1|ns_2\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert pmem_labels(loaded) == (
@@ -19,7 +19,7 @@ def test_s95_labels_have_their_namespaces(tmp_path):
     )
 
 
-def test_nothing_is_asked_without_labels(tmp_path):
+def test_pmem_labels_are_empty_by_default(tmp_path):
     loaded = loaded_with(tmp_path, "")
     assert pmem_labels(loaded) == ()
 
@@ -37,14 +37,14 @@ def test_nothing_is_asked_without_labels(tmp_path):
         ("small one:ns_0,SMALL_ONE:ns_1", "label SMALL_ONE is named twice"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path, value, said):
+def test_an_invalid_pmem_namespaces_value_is_rejected(tmp_path, value, said):
     with pytest.raises(ConfigError) as caught:
         pmem_labels(loaded_with(tmp_path, value))
     assert caught.value.problems == (f"{tmp_path}/stocktake.conf: [libvirt] pmem_namespaces = {value}: {said}",)
 
 
 @pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
-def test_the_class_of_a_label_fits_into_placement(tmp_path, length, refused):
+def test_a_pmem_label_above_233_characters_is_rejected(tmp_path, length, refused):
     # A class name has at most 255 characters, and CUSTOM_PMEM_NAMESPACE_ takes 22 of them.
     loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
     if not refused:

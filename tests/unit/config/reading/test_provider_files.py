@@ -26,14 +26,14 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")
 
 
-def test_what_the_files_add_is_in_the_settings(tmp_path):
+def test_settings_contain_the_entries_of_provider_files(tmp_path):
     loaded = loaded_with(tmp_path, GOOD)
     (entry,) = settings_from(loaded).provider_entries
     assert entry.traits == {"CUSTOM_FAST"}
     assert provider_entries(loaded) == (entry,)
 
 
-def test_s131_a_bad_file_is_a_problem_like_any_other_and_no_notice(tmp_path):
+def test_s131_an_invalid_provider_file_is_a_problem_but_no_notice(tmp_path):
     loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
     (problem,) = check(loaded)
     assert problem.startswith(f"{tmp_path}/providers/a.yaml:")
@@ -42,14 +42,14 @@ def test_s131_a_bad_file_is_a_problem_like_any_other_and_no_notice(tmp_path):
     assert notices(loaded) == ()
 
 
-def test_s134_what_is_ignored_is_a_notice(tmp_path):
+def test_s134_an_ignored_provider_entry_causes_a_notice(tmp_path):
     loaded = loaded_with(tmp_path, GOOD[: GOOD.index("    traits:")])
     assert settings_from(loaded).provider_entries == ()
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/providers/a.yaml:")
 
 
-def test_a_folder_that_does_not_exist_adds_nothing(tmp_path):
+def test_a_missing_provider_folder_adds_no_entries(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {tmp_path}/nowhere\n")
     assert check(loaded) == ()
     assert settings_from(loaded).provider_entries == ()

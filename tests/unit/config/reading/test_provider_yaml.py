@@ -67,7 +67,7 @@ def bomb(levels, begin="[x]", again="[{}]"):
 
 @pytest.mark.parametrize("levels", [5, 7, 60])
 @pytest.mark.parametrize("form", [{}, {"begin": "{x: 1}", "again": "{{<<: [{}]}}"}])
-def test_aliases_that_grow_ten_times_a_level_are_refused_at_once(tmp_path, levels, form):
+def test_exponentially_growing_yaml_aliases_are_rejected_quickly(tmp_path, levels, form):
     began = time.process_time()
     (problem,) = refused(tmp_path, bomb(levels, **form))
     assert problem.startswith("site.yaml: it has ")
@@ -76,13 +76,13 @@ def test_aliases_that_grow_ten_times_a_level_are_refused_at_once(tmp_path, level
     assert time.process_time() - began < 5
 
 
-def test_aliases_of_common_parts_are_taken(tmp_path):
+def test_a_yaml_alias_of_a_shared_part_is_accepted(tmp_path):
     shared = GOOD.replace("        - CUSTOM_T\n", "        &more [CUSTOM_T]\n").replace("[CUSTOM_U, CUSTOM_V]", "*more")
     entries = read(tmp_path, site=shared).entries
     assert [entry.traits for entry in entries] == [frozenset({"CUSTOM_T"})] * 2
 
 
-def test_a_thousand_providers_are_no_bomb(tmp_path):
+def test_a_file_of_a_thousand_providers_is_accepted(tmp_path):
     """A file of 145 kB is accepted."""
     provider = (
         "- identification: {{name: p{}}}\n  inventories: {{additional: [{{CUSTOM_A: {{total: 9, reserved: 2}}}}]}}\n"
@@ -91,17 +91,17 @@ def test_a_thousand_providers_are_no_bomb(tmp_path):
     assert len(read(tmp_path, site=text).entries) == 1000
 
 
-def test_a_file_of_a_megabyte_is_refused_unparsed(tmp_path):
+def test_a_file_above_262144_characters_is_rejected(tmp_path):
     (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
     assert problem == "site.yaml: longer than 262144 characters: use several files"
 
 
-def test_a_part_that_holds_itself_is_no_yaml(tmp_path):
+def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     (problem,) = refused(tmp_path, "meta: {schema_version: '1.0'}\nx: &x [*x]\n")
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_what_the_files_add_is_read_with_placement_s_defaults(tmp_path):
+def test_provider_entries_get_the_default_values_of_placement(tmp_path):
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(
@@ -128,23 +128,23 @@ def test_what_the_files_add_is_read_with_placement_s_defaults(tmp_path):
     )
 
 
-def test_no_folder_and_no_files_add_nothing(tmp_path):
+def test_a_missing_or_empty_provider_folder_adds_no_entries(tmp_path):
     (tmp_path / "README").write_text("not a provider file")
     assert read_provider_files(str(tmp_path)) == read_provider_files(str(tmp_path / "absent")) == ProviderFiles()
 
 
-def test_files_are_read_in_the_order_of_their_names(tmp_path):
+def test_provider_files_are_read_in_name_order(tmp_path):
     found = read(tmp_path, b=one("traits: {additional: [CUSTOM_B]}").replace("gpu", "b"), a=GOOD)
     assert [entry.uuid or entry.name for entry in found.entries] == [COMPUTE_NODE, UUID, "b"]
 
 
-def test_s133_a_newer_minor_is_a_notice(tmp_path):
+def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     found = read(tmp_path, site=GOOD.replace("'1.0'", "'1.9'"))
     assert len(found.entries) == 2
     assert found.notices == (f"{tmp_path}/site.yaml:2: schema_version 1.9 is newer than 1.0: what it added is ignored",)
 
 
-def test_s134_a_provider_without_additions_is_ignored_with_a_notice(tmp_path):
+def test_s134_a_provider_without_additions_causes_a_notice(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
     assert found.notices == (f"{tmp_path}/site.yaml:3: provider gpu has nothing to add, and is ignored",)
@@ -223,25 +223,25 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_what_cannot_be_is_refused_with_file_and_line(tmp_path, text, expected):
+def test_an_invalid_provider_file_is_rejected_with_file_and_line(tmp_path, text, expected):
     found = refused(tmp_path, text)
     assert len(found) == len(expected)
     assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
 
 
-def test_a_pipe_in_the_folder_is_refused_and_not_waited_for(tmp_path):
+def test_a_named_pipe_is_rejected_without_blocking(tmp_path):
     os.mkfifo(tmp_path / "site.yaml")
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: no regular file"):
         read_provider_files(str(tmp_path))
 
 
-def test_all_problems_of_all_files_are_told_at_once(tmp_path):
+def test_problems_of_all_provider_files_are_reported_at_once(tmp_path):
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, a="meta: [", b="meta: {schema_version: '3.0'}", c=GOOD)
     assert len(caught.value.problems) == 2
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
+def test_an_unreadable_provider_file_is_rejected_by_name(tmp_path):
     (tmp_path / "site.yaml").mkdir()
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: Is a directory"):
         read_provider_files(str(tmp_path))
@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 @given(
     st.one_of(st.text(max_size=200), st.builds(lambda a, b: GOOD[:a] + b + GOOD[a:], st.integers(0, 500), st.text()))
 )
-def test_arbitrary_text_raises_config_errors_only(tmp_path_factory, text):
+def test_random_provider_file_text_raises_only_config_error(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("providers")
     (folder / "site.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     try:

@@ -11,17 +11,17 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, f"{ALONE}[libvirt]\n{text}\n")
 
 
-def test_it_is_off_unless_asked_for(tmp_path):
+def test_swtpm_is_disabled_by_default(tmp_path):
     assert tpm(loaded_with(tmp_path, "")) == Tpm(enabled=False, secret_security=("user", "host", "deployment"))
 
 
-def test_whose_the_secrets_may_be_is_taken(tmp_path):
+def test_supported_tpm_secret_security_is_read(tmp_path):
     text = "swtpm_enabled = true\nsupported_tpm_secret_security = host"
     assert tpm(loaded_with(tmp_path, text)) == Tpm(enabled=True, secret_security=("host",))
 
 
 @pytest.mark.parametrize("kind", ["lxc", "parallels"])
-def test_it_is_for_kvm_and_qemu(tmp_path, kind):
+def test_swtpm_requires_virt_type_kvm_or_qemu(tmp_path, kind):
     with pytest.raises(ConfigError) as caught:
         tpm(loaded_with(tmp_path, f"swtpm_enabled = true\nvirt_type = {kind}"))
     path = f"{tmp_path}/stocktake.conf"
@@ -31,7 +31,7 @@ def test_it_is_for_kvm_and_qemu(tmp_path, kind):
     )
 
 
-def test_a_security_that_does_not_exist_is_refused(tmp_path):
+def test_an_unknown_tpm_secret_security_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", f"{ALONE}[libvirt]\nsupported_tpm_secret_security = user,nobody\n")
     with pytest.raises(ConfigError) as caught:
         tpm(load([path]))

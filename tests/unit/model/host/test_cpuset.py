@@ -18,7 +18,7 @@ CPUS = st.sets(st.integers(0, HIGHEST_CPU), min_size=1, max_size=60) | st.sets(s
         ("0", (0,)),
     ],
 )
-def test_a_cpu_list_names_these_cpus(text, cpus):
+def test_parse_cpu_list_returns_the_cpus_of_a_list(text, cpus):
     assert parse_cpu_list(text) == cpus
 
 
@@ -26,23 +26,23 @@ def test_a_cpu_list_names_these_cpus(text, cpus):
     "text",
     ["3-1", "0-1,^0-1", "", ",", "a", "1-b", "-3", "3-", "1-2-3", "^", "1.5", "+1", "1_0", "٣", "0-99999999999", "^1"],
 )
-def test_what_is_no_cpu_list_is_refused(text):
+def test_parse_cpu_list_rejects_an_invalid_list(text):
     with pytest.raises(ValueError, match=r"."):
         parse_cpu_list(text)
 
 
 @pytest.mark.parametrize(("cpus", "text"), [((6, 1, 2, 4, 3), "1-4,6"), ((0,), "0"), ((), ""), ((2, 3), "2-3")])
-def test_a_set_is_rendered_as_short_as_it_can_be(cpus, text):
+def test_render_cpu_list_returns_the_shortest_text(cpus, text):
     assert render_cpu_list(cpus) == text
 
 
 @given(CPUS)
-def test_a_rendered_set_parses_to_itself(cpus):
+def test_a_rendered_cpu_set_parses_to_the_same_set(cpus):
     assert parse_cpu_list(render_cpu_list(cpus)) == tuple(sorted(cpus))
 
 
 @given(CPUS, CPUS)
-def test_exclusion_is_the_difference_of_sets(chosen, excluded):
+def test_parse_cpu_list_subtracts_the_excluded_cpus(chosen, excluded):
     text = f"^{render_cpu_list(excluded).replace(',', ',^')},{render_cpu_list(chosen)}"
     if chosen - excluded:
         assert set(parse_cpu_list(text)) == chosen - excluded
@@ -52,7 +52,7 @@ def test_exclusion_is_the_difference_of_sets(chosen, excluded):
 
 
 @given(st.text(alphabet="0123456789-,^ ax", max_size=12))
-def test_any_text_is_a_set_or_a_value_error(text):
+def test_parse_cpu_list_returns_a_set_or_raises_value_error(text):
     try:
         cpus = parse_cpu_list(text)
     except ValueError:

@@ -40,11 +40,11 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("entry", "expected"), FOUND.values(), ids=FOUND.keys())
-def test_what_an_entry_matches(entry, expected):
+def test_an_entry_matches_devices_by_id_and_address(entry, expected):
     assert addresses(entry) == expected
 
 
-def test_the_first_entry_that_matches_has_the_device():
+def test_the_first_matching_entry_takes_the_device():
     entries = ({"address": GPU, "trusted": "first"}, {"vendor_id": "10de"}, {})
     assert [(m.device.address, m.position) for m in matched(DEVICES, specs(*entries))] == [
         (GPU, 0),
@@ -53,7 +53,7 @@ def test_the_first_entry_that_matches_has_the_device():
     ]
 
 
-def test_a_network_devices_name():
+def test_devname_matches_a_network_device_and_its_virtual_functions():
     own = device(PF, PciKind.PF, "8086:1563", interface="eno1")
     assert addresses({"devname": "eno1"}, devices=(own, *FUNCTIONS[1:], device(GPU))) == [PF, *BOTH]
     assert addresses({"devname": "eno2"}, devices=(own, *FUNCTIONS[1:])) == []
@@ -61,7 +61,7 @@ def test_a_network_devices_name():
     assert addresses({"devname": "eno1"}, devices=(named_by_child,)) == [BOTH[0]]
 
 
-def test_a_domain_of_more_than_16_bits_is_nobodys():
+def test_a_pci_domain_of_more_than_16_bits_matches_no_entry():
     assert addresses({}, devices=(device("10000:81:00.0"), device("00ff:81:00.0"))) == ["00ff:81:00.0"]
 
 
@@ -69,17 +69,17 @@ def test_a_domain_of_more_than_16_bits_is_nobodys():
     ("kind", "serial", "found"),
     [(PciKind.VF, "S1", True), (PciKind.VF, None, False), (PciKind.VF, "", False), (PciKind.PF, "S1", False)],
 )
-def test_remote_management_needs_a_serial_number_and_no_physical_function(kind, serial, found):
+def test_remote_managed_matches_only_a_virtual_function_with_a_serial(kind, serial, found):
     one = device(BOTH[0], kind, parent_address=PF, card_serial=serial)
     assert bool(addresses({"remote_managed": "true"}, devices=(one,))) is found
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_specs_that_no_device_falls_under():
+def test_idle_returns_the_entries_that_take_no_device():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]
 
 
-def test_the_same_entry_twice_serves_once():
+def test_a_repeated_entry_is_idle():
     assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]

@@ -29,12 +29,12 @@ CASES = [
 
 @pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_models_by_mode_and_architecture(mode, models, arch, expected, virt_type):
+def test_models_of_depends_on_cpu_mode_and_architecture(mode, models, arch, expected, virt_type):
     assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
 
 
 @pytest.mark.parametrize("virt_type", ["lxc", "parallels"])
-def test_containers_have_none(virt_type):
+def test_a_container_has_no_cpu_model(virt_type):
     assert not takes_a_model(virt_type)
     assert models_of(GuestCpu(mode="none"), "x86_64", virt_type) == ()
     assert models_of(GuestCpu(mode="custom", models=CHOSEN), "x86_64", virt_type) == ()

@@ -45,13 +45,13 @@ def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "w
         (503, "", PlacementUnavailable),
     ],
 )
-def test_status_and_code_decide_the_error(status, code, kind):
+def test_http_status_and_error_code_select_the_exception(status, code, kind):
     error = refusal(reply(status, code))
     assert type(error) is kind
     assert (error.status, error.request_id) == (status, "req-server")
 
 
-def test_an_allocation_without_room_is_no_race_and_says_what_is_full():
+def test_a_409_for_a_full_provider_maps_to_allocation_refused():
     full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
@@ -64,7 +64,7 @@ def test_an_allocation_without_room_is_no_race_and_says_what_is_full():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_delete_that_conflicts_without_a_code_is_a_provider_in_use():
+def test_a_409_for_a_delete_without_a_code_maps_to_provider_in_use():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 
@@ -87,13 +87,13 @@ def test_a_delete_that_conflicts_without_a_code_is_a_provider_in_use():
         (kx.GatewayTimeout("keystone is slow"), PlacementUnavailable),
     ],
 )
-def test_keystoneauth_exceptions_become_ours(raised, kind):
+def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
     error = failure("GET /x", raised)
     assert type(error) is kind
     assert "GET /x" in str(error)
 
 
-def test_a_refusal_of_keystone_s_says_where_and_says_nothing_twice():
+def test_a_keystone_401_message_has_url_reason_and_remedy_once():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
@@ -102,7 +102,7 @@ def test_a_refusal_of_keystone_s_says_where_and_says_nothing_twice():
     )
 
 
-def test_the_reason_of_a_lost_connection_survives_the_cut():
+def test_a_shortened_connection_error_keeps_its_reason():
     raised = kx.ConnectFailure(
         "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
         "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "
@@ -115,17 +115,17 @@ def test_the_reason_of_a_lost_connection_survives_the_cut():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_a_missing_endpoint_says_what_to_set():
+def test_a_missing_endpoint_error_names_endpoint_override():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 
-def test_credentials_of_a_url_are_blotted_out():
+def test_credentials_in_a_url_are_masked():
     text = str(failure("GET /x", kx.ConnectFailure("no route to http://admin:hunter2@placement:8778/x")))
     assert "hunter2" not in text
     assert "//***@placement:8778" in text
 
 
-def test_an_html_page_is_quoted_on_one_line_and_not_endlessly():
+def test_an_html_error_page_is_quoted_on_one_line_and_truncated():
     page = Reply(request="GET /x", status=502, text="<html>\n<h1>Bad\tGateway</h1>" + "x" * 9000, request_id=None)
     error = refusal(page)
     assert type(error) is PlacementUnavailable
@@ -134,10 +134,10 @@ def test_an_html_page_is_quoted_on_one_line_and_not_endlessly():
     assert len(str(error)) < 400
 
 
-def test_deeply_nested_json_is_unavailable_and_not_a_crash():
+def test_deeply_nested_json_raises_placement_unavailable():
     with pytest.raises(PlacementUnavailable, match="not JSON"):
         Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
 
 
-def test_short_text_is_quoted_whole():
+def test_quoted_collapses_whitespace_in_short_text():
     assert quoted("  all \n of it ") == "all of it"

@@ -64,7 +64,7 @@ def taken_bytes(body: bytes) -> int:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_no_json_takes_more_memory_than_is_estimated(kind):
+def test_parsing_json_uses_at_most_the_estimated_memory(kind):
     body = DOCUMENTS[kind].encode()
     # The parser itself takes a few KiB, whatever it parses.
     assert taken_bytes(body) <= estimated(body).memory_bytes + 8192
@@ -103,7 +103,7 @@ def providers(count: int) -> bytes:
     [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
     ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
 )
-def test_what_a_large_cloud_answers_is_taken_packed_or_not(body, bound):
+def test_a_large_clouds_response_fits_the_bound_compressed_or_plain(body, bound):
     tally = estimated(body, bound)
     assert tally.problem(None) is None
     assert tally.problem(len(zlib.compress(body, 9))) is None
@@ -113,17 +113,17 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
     return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
 
 
-def test_a_problem_says_what_was_asked_the_bound_and_a_remedy():
+def test_a_size_problem_names_the_limit_its_subject_and_the_remedy():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
     assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
 
 
-def test_an_answer_may_unpack_to_a_hundred_times_its_size_and_no_further():
+def test_a_response_may_unpack_to_at_most_100_times_its_size():
     tally = estimated(b" " * 100_000, bound_of(MIB))
     assert tally.problem(1000) is None
     assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")
 
 
-def test_a_small_answer_that_needs_much_memory_is_refused():
+def test_a_small_response_that_needs_too_much_memory_is_rejected():
     tally = estimated(DOCUMENTS["empty lists"].encode(), bound_of(MIB, 2 * MIB))
     assert "needs more than 2 MiB of memory" in (tally.problem(None) or "")

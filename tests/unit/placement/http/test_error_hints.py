@@ -23,25 +23,25 @@ FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c
         ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"),
     ],
 )
-def test_an_error_of_tls_leads_to_what_to_look_at(said, option):
+def test_tls_hint_names_the_option_or_the_cause_to_check(said, option):
     assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
 
 
-def test_what_no_option_cures_gets_no_advice():
+def test_an_error_that_no_option_fixes_gets_no_hint():
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
     assert keystone_hint(500) == keystone_hint(503) == ""
     assert {placement_hint(status, LIST) for status in (404, 409)} == {""}
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_a_role_is_not_a_password():
+def test_a_403_hint_names_the_role_and_a_401_hint_the_credentials():
     assert "role (admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
     assert "auth_url" in keystone_hint(404)
 
 
-def test_a_reshape_is_for_the_role_service_alone():
+def test_a_403_hint_for_a_reshape_requires_the_service_role():
     """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
     assert "role service alone may reshape" in placement_hint(403, RESHAPE)
     assert "admin is not enough" in placement_hint(403, RESHAPE)

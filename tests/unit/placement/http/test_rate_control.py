@@ -45,7 +45,7 @@ def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> P
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
-def test_a_client_makes_no_pause_while_answers_are_fast(answers):
+def test_a_client_does_not_pause_while_responses_are_fast(answers):
     pace = Pace()
     for at, (latency_s, chance) in enumerate(answers):
         pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)
@@ -53,7 +53,7 @@ def test_a_client_makes_no_pause_while_answers_are_fast(answers):
 
 
 @given(ANSWERS, st.floats(0.1, 120))
-def test_no_pause_is_longer_than_the_longest(answers, longest_s):
+def test_a_pause_never_exceeds_longest_s(answers, longest_s):
     manners, pace = Manners(longest_s=longest_s), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -62,7 +62,7 @@ def test_no_pause_is_longer_than_the_longest(answers, longest_s):
 
 
 @given(ANSWERS)
-def test_without_a_longest_pause_nobody_waits(answers):
+def test_longest_s_of_zero_disables_pauses(answers):
     manners, pace = Manners(longest_s=0.0), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -71,31 +71,31 @@ def test_without_a_longest_pause_nobody_waits(answers):
 
 
 @given(st.floats(1, 3), st.floats(0, 5))
-def test_the_later_the_answer_the_longer_the_pause(latency_s, more_s):
+def test_a_slower_response_causes_a_pause_at_least_as_long(latency_s, more_s):
     quick = paced(answer(latency_s=0.01))
     late = paced(answer(latency_s=latency_s), start=quick)
     later = paced(answer(latency_s=latency_s + more_s), start=quick)
     assert delay_s(later, 100) >= delay_s(late, 100) > 0
 
 
-def test_the_mean_pause_is_so_many_times_what_the_answer_was_late():
+def test_the_mean_pause_is_proportional_to_the_excess_latency():
     quick = paced(answer(latency_s=0.0))
     pauses = [delay_s(paced(answer(latency_s=1.5), start=quick, chance=n / 1000), 100) for n in range(1000)]
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
 
 
-def test_a_far_server_is_not_a_crowded_one():
+def test_a_constant_latency_of_900_ms_causes_no_pause():
     """Each response takes 0.9 s: half a second may be distance or the server's own time."""
     pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
     assert delay_s(pace, 9.0) == 0.0
 
 
-def test_who_starts_in_a_crowd_takes_no_lateness_for_usual():
+def test_a_slow_first_response_causes_a_pause():
     assert delay_s(paced(answer(latency_s=4.0)), 100) > 10.0
 
 
 @given(BUSY, CHANCE)
-def test_refusals_between_answers_make_the_next_pauses_longer(status, chance):
+def test_refusals_between_successes_lengthen_the_pauses(status, chance):
     """Two refusals of three responses: the pause grows faster than the successful responses reduce it."""
     pace, spreads = Pace(), []
     for at in range(30):
@@ -106,14 +106,14 @@ def test_refusals_between_answers_make_the_next_pauses_longer(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_a_server_that_was_away_is_not_left_alone_for_long_after_it(status, refusals):
+def test_consecutive_refusals_add_at_most_16_s_to_the_pause(status, refusals):
     """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
 
 
 @given(st.lists(st.tuples(LATENCY, BUSY | st.none(), CHANCE), min_size=1, max_size=20))
-def test_a_server_that_is_away_holds_no_audit_up_for_long(answers):
+def test_an_unreachable_server_delays_each_read_by_at_most_10_s(answers):
     """A proxy without a backend, or a network that drops everything: at most 10 s per read, 5 s on average."""
     pace, at = Pace(refusals=AWAY), 0.0
     for latency_s, status, chance in answers:
@@ -123,7 +123,7 @@ def test_a_server_that_is_away_holds_no_audit_up_for_long(answers):
 
 
 @given(BUSY, st.integers(1, 20))
-def test_good_answers_end_it(status, refusals):
+def test_fast_responses_end_the_pauses_after_refusals(status, refusals):
     pace = paced(*(answer(status) for _ in range(refusals)))
     for _ in range(100):
         pace = after_answer(pace, answer(at=pace.quiet_until + 0.01), MANNERS, 0.5)
@@ -132,12 +132,12 @@ def test_good_answers_end_it(status, refusals):
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
-def test_other_refusals_say_nothing_about_room(status):
+def test_status_400_404_409_or_500_causes_no_pause(status):
     assert delay_s(paced(*(answer(status, at=float(n)) for n in range(20))), 19.0) == 0.0
 
 
 @given(st.integers(1, 30), CHANCE)
-def test_where_nobody_listens_the_audit_is_not_held_up(failures, chance):
+def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chance):
     pace = Pace()
     for at in range(failures):
         pace = after_answer(pace, answer(None, at=float(at * 10), latency_s=0.0), MANNERS, chance)
@@ -145,7 +145,7 @@ def test_where_nobody_listens_the_audit_is_not_held_up(failures, chance):
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
-def test_what_a_chain_of_writes_owes_the_next_read_waits(latencies):
+def test_pauses_after_consecutive_writes_add_up_for_the_next_read(latencies):
     """The pauses after writes add up, because writes do not wait between one another."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
@@ -161,7 +161,7 @@ def ideal_s(fleet: Fleet, capacity: float) -> float:
     return fleet.agents * (fleet.reads + fleet.writes) / capacity
 
 
-def test_a_fleet_that_starts_in_one_second_takes_what_the_server_has_and_no_more():
+def test_a_fleet_that_starts_at_once_does_not_overload_the_server():
     seen = Simulation(CROWDED, THOUSAND).run()
     assert len(seen.done_at) == 1000
     assert seen.error_share == 0.0
@@ -173,7 +173,7 @@ def test_a_fleet_that_starts_in_one_second_takes_what_the_server_has_and_no_more
     assert max(latency for second, latency in seen.latency.items() if second > 30) < THOUSAND.timeout_s * 0.8
 
 
-def test_without_manners_the_same_fleet_keeps_the_server_busy_for_nobody():
+def test_a_fleet_without_rate_control_overloads_the_server():
     seen = Simulation(CROWDED, Fleet(agents=1000, manners=None)).run()
     assert seen.error_share > 0.3
     assert len(seen.done_at) < 1000 or max(seen.done_at) > 2 * ideal_s(THOUSAND, CROWDED.capacity)
@@ -186,13 +186,13 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_does_not_fit_into_the_queue_at_first_fits_after_the_first_pauses(seed):
+def test_a_full_server_queue_causes_few_errors_after_the_first_pauses(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_a_start_that_is_splayed_finds_room_in_a_short_queue():
+def test_a_splayed_start_reduces_errors_at_a_short_server_queue():
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -201,7 +201,7 @@ def test_a_start_that_is_splayed_finds_room_in_a_short_queue():
     assert max(splayed.done_at) < 1.1 * max(at_once.done_at)
 
 
-def test_a_limit_of_requests_that_nothing_but_503_tells_is_found():
+def test_rate_control_reduces_503_errors_at_a_server_with_a_rate_limit():
     limited = Server(workers=16, service_s=0.02, rate_limit=40.0)
     with_manners = Simulation(limited, THOUSAND).run()
     without = Simulation(limited, Fleet(agents=1000, manners=None)).run()
@@ -209,19 +209,19 @@ def test_a_limit_of_requests_that_nothing_but_503_tells_is_found():
     assert with_manners.error_share < without.error_share / 1.5
 
 
-def test_a_lone_host_is_not_held_up():
+def test_a_single_agent_finishes_its_start_without_delay():
     seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
     assert max(seen.done_at) < 2.0
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_lone_host_before_a_slow_server_starts_all_the_same():
+def test_a_single_agent_finishes_its_start_at_a_slow_server():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 
 
 @pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
-def test_a_server_that_is_just_slow_delays_one_audit_by_ten_minutes_at_most(latency_s):
+def test_a_slow_server_delays_one_audit_by_at_most_ten_minutes(latency_s):
     """A first read of seventeen providers takes 72 requests; without the bound it would take 15 to 51 minutes."""
     pace, now = Pace(), 0.0
     for _ in range(72):

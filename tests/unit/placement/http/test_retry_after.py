@@ -24,22 +24,22 @@ NOW = datetime.datetime(2026, 11, 22, 1, 0, 0, tzinfo=datetime.UTC)
         ("Sun, 22 Nov 2026 00:00:00 GMT", 0.0),
     ],
 )
-def test_a_number_of_seconds_or_a_date(text, seconds):
+def test_retry_after_may_be_seconds_or_a_date(text, seconds):
     assert asked_s(text, None, NOW) == seconds
 
 
 @pytest.mark.parametrize("text", [None, "", "soon", "-5", "1.5", "1e9", "٣", "inf", "9" * 40, "32 Nov 2026", "Sun, 22"])
-def test_what_is_neither_is_nothing(text):
+def test_an_invalid_retry_after_is_ignored(text):
     assert asked_s(text, None, NOW) is None
 
 
 @given(st.text())
-def test_no_text_breaks_it(text):
+def test_asked_s_accepts_any_text_without_an_exception(text):
     asked = asked_s(text, text, NOW)
     assert asked is None or asked >= 0
 
 
-def test_a_date_is_measured_by_the_server_s_clock():
+def test_a_retry_after_date_is_relative_to_the_servers_clock():
     ahead = NOW + datetime.timedelta(hours=5)
     date = email.utils.format_datetime(ahead, usegmt=True)
     until = email.utils.format_datetime(ahead + datetime.timedelta(seconds=30), usegmt=True)
@@ -48,16 +48,16 @@ def test_a_date_is_measured_by_the_server_s_clock():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_nobody_comes_back_before_he_was_told_or_stays_away_for_ever(asked, random01):
+def test_hold_s_is_at_least_the_requested_time_and_at_most_the_cap(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
 
-def test_a_fleet_that_was_told_one_second_comes_back_at_many():
+def test_hold_s_varies_for_the_same_requested_time():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_a_repetition_waits_as_told_as_configured_or_longer_each_time():
+def test_wait_s_prefers_retry_after_then_configured_delay_then_back_off():
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

@@ -60,7 +60,7 @@ def streaming(head: bytes) -> tuple[socket.socket, str, threading.Event]:
     [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"],
     ids=["nothing", "status line", "headers", "body"],
 )
-def test_an_answer_that_stops_ends_when_the_whole_must_and_not_a_time_out_later(session, text):
+def test_a_stalled_response_times_out_at_the_total_time_limit(session, text):
     listener, url = stopping_after(text)
     began = time.monotonic()
     with listener, within(0.5), pytest.raises(requests.RequestException, match="timed out"):
@@ -68,13 +68,13 @@ def test_an_answer_that_stops_ends_when_the_whole_must_and_not_a_time_out_later(
     assert 0.4 < time.monotonic() - began < 20
 
 
-def test_without_a_bound_the_time_out_of_requests_is_all(session):
+def test_the_timeout_of_requests_applies_without_a_total_time_limit(session):
     listener, url = stopping_after(b"HTTP/1.1 2")
     with listener, within(None), pytest.raises(requests.ReadTimeout):
         session.get(url, timeout=0.3)
 
 
-def test_a_kept_connection_knows_nothing_of_the_request_before(session):
+def test_a_reused_connection_ignores_the_previous_total_time_limit(session):
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY)
         with within(2.0):
@@ -91,7 +91,7 @@ def test_a_kept_connection_knows_nothing_of_the_request_before(session):
             assert session.get(gate.url, timeout=20).content == BODY
 
 
-def test_a_proxy_is_no_way_around_it(session):
+def test_the_total_time_limit_applies_through_a_proxy(session):
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY * 100, byte_every_s=0.05)
         session.proxies = {"http": gate.url}
@@ -101,7 +101,7 @@ def test_a_proxy_is_no_way_around_it(session):
         assert time.monotonic() - began < 20
 
 
-def test_an_answer_may_hold_so_much_and_not_a_byte_more(session):
+def test_a_response_of_one_byte_above_the_size_limit_is_rejected(session):
     with gateway() as gate, bounded(ONE_MIB):
         gate.before = lambda _asked: Answer(status=200, body=b" " * MIB)
         assert len(session.get(gate.url, timeout=20).content) == MIB
@@ -113,7 +113,7 @@ def test_an_answer_may_hold_so_much_and_not_a_byte_more(session):
 
 
 @pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked", b"Content-Length: 1000000000"])
-def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, framing):
+def test_the_connection_of_an_oversized_response_is_closed(session, framing):
     listener, url, refused = streaming(b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n")
     with listener, bounded(ONE_MIB), pytest.raises(requests.RequestException, match="larger than 1 MiB") as raised:
         session.get(url, timeout=20)
@@ -121,7 +121,7 @@ def test_the_connection_of_an_answer_that_is_too_large_is_closed(session, framin
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
 
 
-def test_a_redirect_that_is_garbled_is_not_read_to_its_end(session):
+def test_the_body_of_a_garbled_redirect_is_not_read_to_the_end(session):
     """requests discards the body of a redirect, and reads it for that purpose."""
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
@@ -130,7 +130,7 @@ def test_a_redirect_that_is_garbled_is_not_read_to_its_end(session):
     assert refused.wait(20)
 
 
-def test_a_block_ends_with_its_time():
+def test_is_over_follows_the_innermost_within_block():
     assert not is_over()
     with within(None):
         assert not is_over()
@@ -143,7 +143,7 @@ def test_a_block_ends_with_its_time():
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_a_packed_answer_is_measured_by_what_came_however_it_is_framed(session, framing):
+def test_the_unpack_limit_applies_to_received_bytes_for_every_framing(session, framing):
     """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()

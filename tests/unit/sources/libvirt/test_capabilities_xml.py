@@ -28,7 +28,7 @@ def root(name):
     return capabilities_document(document("capabilities", name))
 
 
-def test_the_cpu_of_a_recorded_host():
+def test_host_cpu_reads_a_recorded_host():
     cpu = host_cpu(root("x86_64_qemu_7_2"))
     assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
@@ -36,11 +36,11 @@ def test_the_cpu_of_a_recorded_host():
     assert len(cpu.features) == RECORDED.count("<feature name=")
 
 
-def test_a_disabled_feature_is_none_of_the_cpus():
+def test_host_cpu_omits_a_disabled_feature():
     assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
 
 
-def test_maxphysaddr_may_have_no_bits():
+def test_maxphysaddr_without_a_bits_attribute_is_accepted():
     assert host_cpu(root("x86_64_two_sockets")).maxphysaddr == ("passthrough", None)
 
 
@@ -56,13 +56,13 @@ def test_maxphysaddr_may_have_no_bits():
         ("test_driver", "i686", None, None),
     ],
 )
-def test_other_architectures_and_drivers(name, arch, model, features):
+def test_host_cpu_reads_other_architectures_and_drivers(name, arch, model, features):
     cpu = host_cpu(root(name))
     assert (cpu.arch, cpu.model, cpu.features) == (arch, model, features)
 
 
 @pytest.mark.parametrize(("written", "read"), [("amd64", "x86_64"), ("i386", "i686"), ("AArch64", "aarch64")])
-def test_the_architecture_is_named_as_nova_names_it(written, read):
+def test_host_cpu_uses_novas_architecture_name(written, read):
     xml = f"<capabilities><host><cpu><arch>{written}</arch></cpu></host></capabilities>"
     assert host_cpu(capabilities_document(xml)).arch == read
 
@@ -81,13 +81,13 @@ def test_the_architecture_is_named_as_nova_names_it(written, read):
         ("test_driver", [("i686", "hvm", ("test",)), ("i686", "xen", ("test",))]),
     ],
 )
-def test_guests_that_a_host_can_run(name, kinds):
+def test_guests_lists_each_guest_kind_of_a_host(name, kinds):
     assert [guest.kind for guest in guests(root(name))] == [
         GuestKind(arch=arch, os_type=os_type, domain_types=types) for arch, os_type, types in kinds
     ]
 
 
-def test_a_domain_with_children_stands_for_itself_and_one_without_for_what_is_beside_it():
+def test_domain_for_falls_back_to_the_guests_emulator_and_aliases():
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -103,11 +103,11 @@ def test_a_domain_with_children_stands_for_itself_and_one_without_for_what_is_be
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_hosts_own_question_is_its_cpu_as_it_stands():
+def test_host_question_is_the_unchanged_cpu_element():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_a_models_question_has_the_hosts_shape_and_none_of_its_features():
+def test_model_question_replaces_the_model_and_drops_features():
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (
@@ -117,14 +117,14 @@ def test_a_models_question_has_the_hosts_shape_and_none_of_its_features():
     )
 
 
-def test_a_question_changes_nothing_of_the_document():
+def test_model_question_does_not_modify_the_document():
     whole = root("x86_64_two_sockets")
     before = ET.tostring(whole)
     model_question(whole, "EPYC")
     assert ET.tostring(whole) == before
 
 
-def test_the_answer_is_every_feature_that_is_not_disabled():
+def test_expanded_features_omits_disabled_features():
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")
@@ -143,7 +143,7 @@ def test_the_answer_is_every_feature_that_is_not_disabled():
         ("mode='passthrough'", "", "<maxphysaddr> without mode"),
     ],
 )
-def test_an_odd_cpu_is_refused_by_name(old, new, named):
+def test_host_cpu_error_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         host_cpu(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -158,7 +158,7 @@ def test_an_odd_cpu_is_refused_by_name(old, new, named):
         ("<domain type='qemu'/>", "<domain/>", "<domain> without type"),
     ],
 )
-def test_an_odd_guest_is_refused_by_name(old, new, named):
+def test_guests_error_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -174,17 +174,17 @@ def everything(xml):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_nothing_else_escapes_from_mutilated_capabilities(xml):
+def test_damaged_capabilities_raise_only_source_inconsistent(xml):
     for part in (everything, lambda xml: guests(capabilities_document(xml))):
         assert (refusal(part, xml) or "capabilities").startswith("capabilities")
 
 
 @given(damaged([expanded_cpu()]) | st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_a_mutilated_answer(xml):
+def test_a_damaged_cpu_answer_raises_only_source_inconsistent(xml):
     assert (refusal(expanded_features, xml) or "answer").startswith("answer")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_any_text(text):
+def test_arbitrary_text_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         capabilities_document(text)

@@ -16,7 +16,7 @@ def machines(name, **choice):
     return [(question.arch, question.machine, question.names) for question in asked(name, **choice)]
 
 
-def test_each_machine_type_of_the_domain_type_is_asked_once_by_all_its_names():
+def test_each_machine_type_is_queried_once_with_all_its_names():
     assert asked("x86_64_two_sockets") == (
         MachineQuestion(
             emulator="/usr/libexec/qemu-kvm-real",
@@ -29,14 +29,14 @@ def test_each_machine_type_of_the_domain_type_is_asked_once_by_all_its_names():
     )
 
 
-def test_another_domain_type_has_other_machine_types():
+def test_the_domain_type_selects_the_queried_machine_types():
     assert machines("x86_64_two_sockets", virt_type="qemu") == [
         ("x86_64", "pc", ("pc", "pc-i440fx-rhel7.6.0")),
         ("x86_64", "q35", ("pc-q35-rhel9.2.0", "q35")),
     ]
 
 
-def test_a_configured_machine_type_takes_the_defaults_place():
+def test_a_configured_machine_type_replaces_the_default():
     configured = (("x86_64", "pc-q35-rhel9.2.0"), ("x86_64", "pc"))
     assert machines("x86_64_two_sockets", machine_types=configured) == [
         ("x86_64", "latest", ("latest", "pc-q35-rhel9.2.0", "q35"))
@@ -66,7 +66,7 @@ def test_a_configured_machine_type_takes_the_defaults_place():
         ("xen", [("x86_64", "pc", ("pc",))]),
     ],
 )
-def test_default_machine_types_and_aliases_of_each_architecture(name, expected):
+def test_each_architecture_queries_its_default_machine_types(name, expected):
     assert machines(name) == expected
 
 
@@ -86,5 +86,5 @@ def test_default_machine_types_and_aliases_of_each_architecture(name, expected):
         ("x86_64", {"cpu_mode": "none", "virt_type": "qemu"}, ("qemu64",)),
     ],
 )
-def test_cpu_models_by_mode_and_architecture(arch, choice, models):
+def test_queried_cpu_models_depend_on_mode_and_architecture(arch, choice, models):
     assert models_to_ask(arch, GuestChoice(**choice)) == models

@@ -31,5 +31,5 @@ def nature(missing=()):
     ],
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
-def test_it_holds_until_the_cpus_change_or_a_refused_part_may_be_had(missing, online, later_s, holds):
+def test_cached_host_facts_stay_valid_until_a_cpu_change_or_a_retry(missing, online, later_s, holds):
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

@@ -34,19 +34,19 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_without_events_every_read_asks_for_everything():
+def test_every_domain_is_read_each_time_without_events():
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_with_events_a_tenth_is_read_each_time_and_all_within_ten_reads():
+def test_each_domain_is_read_once_in_ten_reads_with_events():
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
     assert max(map(len, turns)) < 60
 
 
-def test_a_domain_that_an_event_named_is_read_once_more():
+def test_a_domain_event_causes_one_extra_read_of_the_domain():
     cache = warm_cache()
     [*turns] = in_turns(cache)
     not_its_turn = next(iter(turns[5]))
@@ -55,13 +55,13 @@ def test_a_domain_that_an_event_named_is_read_once_more():
     assert not_its_turn not in read(cache)
 
 
-def test_a_domain_whose_state_changed_is_read():
+def test_a_domain_with_a_changed_state_is_read():
     cache = warm_cache()
     stopped = {one: DomainState.SHUTOFF for one in UUIDS[:3]}
     assert set(UUIDS[:3]) <= read(cache, RUNNING | stopped)
 
 
-def test_a_new_domain_is_read_and_one_that_is_gone_is_dropped():
+def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
     cache = DomainCache()
     cache.trust()
     read(cache, {UUIDS[0]: DomainState.RUNNING, UUIDS[1]: DomainState.RUNNING})
@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_one_that_is_gone_is_dropped():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_everything_is_read_after_events_returned_and_after_forget():
+def test_all_domains_are_read_once_after_trust_or_forget():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -77,13 +77,13 @@ def test_everything_is_read_after_events_returned_and_after_forget():
         assert len(read(cache)) < 60
 
 
-def test_everything_is_read_while_events_are_down():
+def test_all_domains_are_read_each_time_after_distrust():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
 
 
-def test_an_odd_domain_stays_known_and_is_given_with_the_others_in_order():
+def test_an_odd_domain_is_cached_and_returned_in_uuid_order():
     cache = DomainCache()
     odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
     states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}
@@ -92,7 +92,7 @@ def test_an_odd_domain_stays_known_and_is_given_with_the_others_in_order():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_no_event_is_ever_lost(named, turns_before):
+def test_every_domain_named_by_an_event_is_read_next(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

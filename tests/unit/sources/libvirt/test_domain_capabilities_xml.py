@@ -13,7 +13,7 @@ from tests.rigs.xml_mutation import damaged, refusal
 SNP = document("domain_capabilities", "x86_64_q35_sev_snp")
 
 
-def test_everything_that_a_machine_type_offers():
+def test_parse_domain_capabilities_reads_every_field():
     assert parse_domain_capabilities(SNP, ("q35",)) == DomainCapabilities(
         arch="x86_64",
         domain_type="kvm",
@@ -39,7 +39,7 @@ def test_everything_that_a_machine_type_offers():
         ("<enum name='secure'>", "<enum name='readonly'>", "loader_secure", frozenset()),
     ],
 )
-def test_what_is_not_supported_or_not_listed_does_not_count(old, new, name, value):
+def test_unsupported_or_unlisted_capabilities_are_omitted(old, new, name, value):
     assert old in SNP
     assert getattr(parse_domain_capabilities(SNP.replace(old, new), ()), name) == value
 
@@ -48,19 +48,19 @@ def test_what_is_not_supported_or_not_listed_does_not_count(old, new, name, valu
     ("tdx", "told"),
     [("<tdx supported='yes'/>", True), ("<tdx supported='no'/>", False), ("<tdx/>", False), ("", False)],
 )
-def test_tdx_is_a_feature_of_its_own(tdx, told):
+def test_tdx_is_read_from_the_tdx_feature_element(tdx, told):
     assert "<tdx" not in SNP
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_that_a_guest_may_be_launched_with_tdx_is_not_the_feature():
+def test_a_tdx_launch_security_type_does_not_set_tdx():
     """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
     assert parse_domain_capabilities(listed, ()).tdx is False
 
 
-def test_a_recorded_machine_type():
+def test_recorded_capabilities_of_machine_type_pc_are_parsed():
     found = parse_domain_capabilities(document("domain_capabilities", "x86_64_pc_qemu_7_2"), ("pc",))
     assert found.machines == ("pc", "pc-i440fx-7.2")
     assert found.buses == {"ide", "fdc", "scsi", "virtio", "usb", "sata"}
@@ -70,7 +70,7 @@ def test_a_recorded_machine_type():
     assert (found.sev, found.launch_security) == (None, frozenset())
 
 
-def test_the_two_machine_types_differ_in_ide_alone():
+def test_pc_and_q35_buses_differ_only_in_ide():
     pc, q35 = (
         parse_domain_capabilities(document("domain_capabilities", f"x86_64_{name}_qemu_7_2"), ()).buses
         for name in ("pc", "q35")
@@ -86,7 +86,7 @@ def test_the_two_machine_types_differ_in_ide_alone():
         ("xen_pv", "x86_64", "xen", {"xen"}, set()),
     ],
 )
-def test_other_architectures_and_drivers(name, arch, domain_type, buses, security):
+def test_capabilities_of_other_architectures_and_xen_are_parsed(name, arch, domain_type, buses, security):
     found = parse_domain_capabilities(document("domain_capabilities", name), ())
     assert (found.arch, found.domain_type, found.buses, found.launch_security) == (arch, domain_type, buses, security)
 
@@ -101,7 +101,7 @@ def test_other_architectures_and_drivers(name, arch, domain_type, buses, securit
         ("<maxESGuests>99</maxESGuests>", "<maxESGuests>-1</maxESGuests>", "pc-q35-9.1: <sev>: maxESGuests: '-1'"),
     ],
 )
-def test_an_odd_document_is_refused_by_name(old, new, named):
+def test_the_parse_error_names_the_invalid_element(old, new, named):
     assert old in SNP
     with pytest.raises(SourceInconsistent) as raised:
         parse_domain_capabilities(SNP.replace(old, new), ())
@@ -109,11 +109,11 @@ def test_an_odd_document_is_refused_by_name(old, new, named):
 
 
 @given(damaged(documents("domain_capabilities").values()))
-def test_nothing_else_escapes_from_a_mutilated_document(xml):
+def test_a_damaged_document_raises_only_source_inconsistent(xml):
     assert (refusal(parse_domain_capabilities, xml, ("asked",)) or "domain cap").startswith("domain cap")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_any_text(text):
+def test_arbitrary_text_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_domain_capabilities(text, ())

@@ -18,13 +18,13 @@ def text(name: str, vcpus: int = 1) -> str:
     return domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus)
 
 
-def test_an_unchanged_text_gives_the_same_value():
+def test_unchanged_xml_returns_the_cached_domain():
     texts = DomainTexts()
     first = texts.parse(uuid("a"), text("a"), RUNNING)
     assert texts.parse(uuid("a"), text("a"), RUNNING) is first
 
 
-def test_a_domain_that_is_gone_is_forgotten():
+def test_keep_drops_unlisted_domains_from_the_cache():
     texts = DomainTexts()
     first, other = (texts.parse(uuid(name), text(name), RUNNING) for name in "ab")
     texts.keep({uuid("b")})
@@ -34,7 +34,7 @@ def test_a_domain_that_is_gone_is_forgotten():
 
 
 @pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
-def test_an_odd_text_is_an_error_each_time_and_spoils_nothing(odd):
+def test_invalid_xml_raises_each_time_and_keeps_the_cache_valid(odd):
     texts = DomainTexts()
     before = texts.parse(uuid("a"), text("a"), RUNNING)
     for _ in range(2):

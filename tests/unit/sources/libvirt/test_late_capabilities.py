@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.sources.libvirt.late_capabilities import LateAnswers
 
 
-def test_a_late_answer_is_a_reason_while_somebody_listens():
+def test_a_late_answer_is_an_audit_reason_only_between_start_and_stop():
     late, reasons = LateAnswers(), []
     late.tell("before")
     late.start(reasons.append)

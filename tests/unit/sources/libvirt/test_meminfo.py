@@ -15,20 +15,20 @@ HugePages_Total:     512
 """
 
 
-def test_used_is_memory_without_free_buffers_and_cached():
+def test_used_memory_excludes_free_buffers_and_cached():
     assert parse_used_mib(TEXT, 8192) == 8192 - 1024 - 512 - 2048
 
 
 @pytest.mark.parametrize("line", ["MemFree", "Buffers", "Cached"])
-def test_unknown_where_a_line_is_missing(line):
+def test_used_memory_is_unknown_without_a_required_line(line):
     assert parse_used_mib(TEXT.replace(f"\n{line}:", "\nX:"), 8192) is None
 
 
-def test_unknown_where_more_is_free_than_there_is():
+def test_used_memory_is_unknown_if_free_exceeds_total():
     assert parse_used_mib(TEXT, 1024) is None
 
 
-def test_the_root_of_proc_is_an_argument(tmp_path):
+def test_used_mib_reads_meminfo_below_the_root_argument(tmp_path):
     assert used_mib(tmp_path, 8192) is None
     (tmp_path / "meminfo").write_text(TEXT)
     assert used_mib(tmp_path, 8192) == 4608

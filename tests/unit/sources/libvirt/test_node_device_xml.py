@@ -18,7 +18,7 @@ def read(name):
     return parse_node_device(document("node_devices", name))
 
 
-def test_a_physical_function_with_its_virtual_ones_in_order():
+def test_a_physical_function_lists_its_virtual_functions_in_order():
     assert parse_node_device(PF) == NodeDevice(
         name="pci_0000_81_00_0",
         parent="pci_0000_80_01_1",
@@ -33,22 +33,22 @@ def test_a_physical_function_with_its_virtual_ones_in_order():
     )
 
 
-def test_a_physical_function_without_any_virtual_one_is_one_still():
+def test_a_physical_function_without_vfs_has_an_empty_vf_list():
     start, end = PF.index("<address domain"), PF.index("</capability>\n    <capability type='vpd'>")
     assert parse_node_device(PF[:start] + PF[end:]).pci.virtual_functions == ()
 
 
-def test_a_virtual_function():
+def test_a_virtual_function_has_its_physical_functions_address():
     function = read("pci_0000_81_00_3").pci
     assert (function.physical_function, function.virtual_functions) == ("0000:81:00.0", None)
     assert function.card_serial == "VF3-OWN"
 
 
-def test_a_serial_number_counts_among_the_readonly_fields_alone():
+def test_the_card_serial_is_read_only_from_readonly_vpd_fields():
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 
-def test_a_recorded_function_and_its_network_device():
+def test_a_recorded_pci_function_and_network_device_are_parsed():
     function = read("pci_0000_00_03_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("0000:00:03.0", "1af4", "1041")
     assert read("net_eth0_52_54_00_00_00_01") == NodeDevice(
@@ -60,12 +60,12 @@ def test_a_recorded_function_and_its_network_device():
     )
 
 
-def test_a_domain_above_sixteen_bits_keeps_all_its_digits_and_ids_are_lower_case():
+def test_a_pci_domain_above_16_bits_is_kept_and_ids_are_lower_case():
     function = read("pci_10000_e1_00_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 
 
-def test_a_numa_node_that_the_firmware_does_not_say_is_unknown():
+def test_numa_node_minus_one_is_read_as_unknown():
     assert read("pci_0000_06_00_0").pci.numa_node is None
 
 
@@ -77,11 +77,11 @@ def test_a_numa_node_that_the_firmware_does_not_say_is_unknown():
         ("css_0_0_0023", [("vfio_ccw-io", 1)]),
     ],
 )
-def test_parents_of_mediated_devices_at_each_depth(name, types):
+def test_mdev_types_are_read_from_each_kind_of_parent(name, types):
     assert read(name).mdev_types == tuple(MdevType(type_id=kind, available_instances=n) for kind, n in types)
 
 
-def test_a_mediated_device_is_its_parents_whatever_libvirt_calls_that():
+def test_an_mdev_parent_is_derived_from_the_pci_parent_address():
     assert parse_node_device(MDEV).mdev == Mdev(
         name="mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_06_00_0",
         type_id="nvidia-11",
@@ -90,17 +90,17 @@ def test_a_mediated_device_is_its_parents_whatever_libvirt_calls_that():
     )
 
 
-def test_a_mediated_device_without_a_pci_parent_has_the_parent_that_libvirt_names():
+def test_an_mdev_without_a_pci_parent_uses_libvirts_parent_name():
     xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
     assert parse_node_device(xml).mdev.parent == "mtty_mtty"
 
 
-def test_vdpa():
+def test_a_vdpa_device_is_parsed():
     assert read("vdpa_vdpa0") == NodeDevice(name="vdpa_vdpa0", parent="pci_0000_81_00_4", vdpa=True)
 
 
 @pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
-def test_the_name_follows_from_the_address(name):
+def test_pci_name_derives_the_device_name_from_the_address(name):
     assert pci_name(read(name).pci.address) == name
 
 
@@ -117,25 +117,25 @@ def test_the_name_follows_from_the_address(name):
         ("function='0x2'", "function='0x8'", "the PCI address (0, 129, 0, 8)"),
     ],
 )
-def test_an_odd_device_is_refused_by_name(old, new, named):
+def test_the_parse_error_names_the_invalid_value(old, new, named):
     assert old in PF
     with pytest.raises(SourceInconsistent) as raised:
         parse_node_device(PF.replace(old, new))
     assert named in raised.value.message
 
 
-def test_a_type_that_does_not_say_how_many_more_is_refused():
+def test_an_mdev_type_without_available_instances_is_rejected():
     xml = document("node_devices", "mtty_mtty").replace("<availableInstances>12</availableInstances>", "")
     with pytest.raises(SourceInconsistent, match="mtty-2: availableInstances"):
         parse_node_device(xml)
 
 
 @given(damaged(documents("node_devices").values()))
-def test_nothing_else_escapes_from_a_mutilated_device(xml):
+def test_a_damaged_device_raises_only_source_inconsistent(xml):
     assert (refusal(parse_node_device, xml) or "device").startswith("device")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_any_text(text):
+def test_arbitrary_text_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_node_device(text)

@@ -24,7 +24,7 @@ def without(*names):
     return [node for node in NODES if node.name not in names]
 
 
-def test_kinds():
+def test_each_pci_device_has_its_kind():
     assert {device.name: device.kind for device in devices_from(NODES, ()).pci} == {
         "pci_0000_00_00_0": PciKind.PCI,
         "pci_0000_00_03_0": PciKind.PCI,
@@ -37,13 +37,13 @@ def test_kinds():
     }
 
 
-def test_a_physical_function_has_the_port_that_is_not_a_representor():
+def test_a_physical_function_uses_its_non_representor_interface():
     device = found("pci_0000_81_00_0")
     assert (device.interface, device.mac_address) == ("enp129s0f0np0", "0c:42:a1:00:00:10")
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_with_a_network_device():
+def test_a_virtual_function_combines_its_own_and_its_pf_facts():
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
@@ -53,33 +53,33 @@ def test_a_virtual_function_with_a_network_device():
     assert device.card_serial == "MT2108X12345"
 
 
-def test_a_virtual_function_that_is_given_to_a_guest_has_no_network_device():
+def test_a_virtual_function_without_network_device_keeps_its_pf_mac():
     device = found("pci_0000_81_00_3")
     assert (device.interface, device.parent_interface, device.network_features) == (None, None, ())
     assert (device.pf_mac_address, device.vf_number) == ("0c:42:a1:00:00:10", 1)
     assert device.card_serial == "VF3-OWN"
 
 
-def test_a_vdpa_function_is_none_of_them():
+def test_a_vdpa_function_has_no_pf_mac_vf_number_or_serial():
     device = found("pci_0000_81_00_4")
     assert device.parent_address == "0000:81:00.0"
     assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)
     assert found("pci_0000_81_00_4", without("vdpa_vdpa0")).kind is PciKind.VF
 
 
-def test_a_physical_function_without_a_network_device_lends_neither_address_nor_number():
+def test_a_vf_has_no_pf_mac_or_number_if_the_pf_has_no_interface():
     nodes = [node for node in NODES if node.network is None or node.parent != "pci_0000_81_00_0"]
     device = found("pci_0000_81_00_2", nodes)
     assert (device.parent_interface, device.pf_mac_address, device.vf_number) == (None, None, None)
     assert device.parent_address == "0000:81:00.0"
 
 
-def test_a_virtual_function_whose_physical_one_is_not_listed():
+def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
     device = found("pci_0000_81_00_2", without("pci_0000_81_00_0"))
     assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
 
 
-def test_mediated_devices_and_those_that_make_them():
+def test_devices_from_lists_mdevs_and_mdev_parents():
     devices = devices_from(NODES, ())
     assert devices.mdev_parents == (
         MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),
@@ -98,20 +98,20 @@ def test_mediated_devices_and_those_that_make_them():
 
 
 @given(st.permutations(NODES))
-def test_the_order_of_the_listing_plays_no_part(nodes):
+def test_devices_from_ignores_the_order_of_the_listing(nodes):
     odd = [OddDevice(name="b", reason="?"), OddDevice(name="a", reason="?")]
     assert devices_from(nodes, odd) == devices_from(NODES, odd[::-1])
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_any_part_of_the_devices_can_be_put_together(names):
+def test_devices_from_accepts_any_subset_of_the_devices(names):
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_function_that_names_a_virtual_one_or_itself_as_its_physical_one(address):
+def test_a_vf_keeps_its_parent_address_even_if_that_is_its_own(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

@@ -42,7 +42,7 @@ CAPABILITIES = """
 WHOLE = document("capabilities", "x86_64_two_sockets")
 
 
-def test_topology_in_order_with_what_is_missing_left_unknown():
+def test_topology_is_sorted_with_missing_core_and_socket_unknown():
     assert parse_topology(CAPABILITIES) == HostTopology(
         cells=(
             Cell(id=0, memory_mib=0, cpu_ids=(0, 1), siblings=((0, 1),)),
@@ -63,14 +63,14 @@ def test_topology_in_order_with_what_is_missing_left_unknown():
     )
 
 
-def test_siblings_are_each_set_of_a_cell_once():
+def test_each_sibling_set_of_a_cell_is_listed_once():
     first, second = parse_topology(WHOLE).cells
     assert first.siblings == ((0, 4), (1, 5))
     # CPU 3 is offline: it has no siblings of its own, and CPU 7 is alone on their core.
     assert second.siblings == ((2, 6), (7,))
 
 
-def test_page_pools_of_each_cell():
+def test_each_cell_has_its_page_pools():
     assert [[(pool.size_kib, pool.total) for pool in cell.page_pools] for cell in parse_topology(WHOLE).cells] == [
         [(4, 8388608), (2048, 16384)],
         [(4, 16777216), (2048, 0)],
@@ -91,16 +91,16 @@ def test_page_pools_of_each_cell():
         ("x86_64_two_sockets", [(0, 65536, 4), (1, 65536, 4)]),
     ],
 )
-def test_other_architectures_and_drivers(name, cells):
+def test_cells_of_each_architecture_and_driver_are_parsed(name, cells):
     found = parse_topology(document("capabilities", name)).cells
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
 
-def test_each_document_is_looked_at():
+def test_the_capabilities_folder_has_nine_documents():
     assert len(documents("capabilities")) == 9
 
 
-def test_a_cpu_that_is_offline_has_its_cell_alone_whatever_socket_it_is_said_to_have():
+def test_an_offline_cpu_keeps_its_cell_without_core_or_socket():
     topology = HostTopology(places=tuple(CpuPlace(id=n, cell=1, core=n, socket=0) for n in range(2)))
     assert cpus_of((True, False, True), topology) == (
         Cpu(id=0, online=True, core=0, socket=0, cell=1),
@@ -109,12 +109,12 @@ def test_a_cpu_that_is_offline_has_its_cell_alone_whatever_socket_it_is_said_to_
     )
 
 
-def test_a_socket_that_the_firmware_does_not_say_is_unknown():
+def test_socket_id_minus_one_is_read_as_unknown():
     (place,) = parse_topology(document("capabilities", "riscv64")).places
     assert (place.socket, place.core) == (None, 0)
 
 
-def test_capabilities_without_cells_are_an_empty_topology():
+def test_capabilities_without_cells_return_an_empty_topology():
     assert parse_topology("<capabilities><host/></capabilities>") == HostTopology()
 
 
@@ -130,14 +130,14 @@ def test_capabilities_without_cells_are_an_empty_topology():
         ("unit='KiB'>4194304", "unit='parsec'>4194304"),
     ],
 )
-def test_capabilities_that_contradict_themselves_are_refused(old, new):
+def test_invalid_or_duplicate_topology_values_are_rejected(old, new):
     assert old in CAPABILITIES
     with pytest.raises(SourceInconsistent, match="capabilities"):
         parse_topology(CAPABILITIES.replace(old, new))
 
 
 @given(damaged(documents("capabilities").values()))
-def test_nothing_else_escapes_from_mutilated_capabilities(xml):
+def test_damaged_capabilities_raise_only_source_inconsistent(xml):
     try:
         topology = parse_topology(xml)
     except SourceInconsistent:
@@ -149,6 +149,6 @@ def test_nothing_else_escapes_from_mutilated_capabilities(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_any_text(text):
+def test_arbitrary_text_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_topology(text)

@@ -37,7 +37,7 @@ def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
 
-def test_everything_that_the_ledger_needs_is_read():
+def test_parse_domain_reads_every_field_of_the_ledger():
     domain = parse(WHOLE_DOMAIN)
     assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
@@ -55,17 +55,17 @@ def test_everything_that_the_ledger_needs_is_read():
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_nova_is_known_in_each_of_its_namespaces(version):
+def test_nova_metadata_is_read_in_both_namespace_versions(version):
     assert parse(domain_xml("a", metadata=nova_metadata(1, 64, 1, version=version))).nova_flavor is not None
 
 
-def test_metadata_of_others_is_not_novas():
+def test_foreign_metadata_is_not_read_as_nova_metadata():
     metadata = "<metadata><app:instance xmlns:app='http://example.org/1'><app:flavor/></app:instance></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
 
 
-def test_nova_metadata_without_a_flavor_is_still_novas():
+def test_nova_metadata_without_a_flavor_sets_managed_by_nova():
     metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
@@ -124,7 +124,7 @@ def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
         ("kvm", "<type arch='s390x' machine='s390-ccw-virtio'>hvm</type>", file_disk("/a"), None),
     ],
 )
-def test_other_hypervisors_and_architectures(kind, os_type, devices, disks):
+def test_disks_of_other_hypervisors_and_architectures_are_read(kind, os_type, devices, disks):
     domain = parse(domain_xml("a", kind=kind, os_type=os_type, disks=[devices]))
     assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a", format="qcow2"),))
 
@@ -147,14 +147,14 @@ def test_other_hypervisors_and_architectures(kind, os_type, devices, disks):
         ("<domain ", "<network ", "does not parse"),
     ],
 )
-def test_an_odd_domain_is_refused_by_name(old, new, named):
+def test_the_parse_error_names_the_invalid_value(old, new, named):
     assert old in WHOLE_DOMAIN
     with pytest.raises(SourceInconsistent) as raised:
         parse(WHOLE_DOMAIN.replace(old, new))
     assert named in str(raised.value)
 
 
-def test_an_entity_bomb_is_refused_before_it_is_parsed():
+def test_an_xml_entity_bomb_is_rejected_before_parsing():
     entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'ha'}'>" for n in range(10))
     with pytest.raises(SourceInconsistent, match="document type"):
         parse(f"<!DOCTYPE domain [{entities}]><domain><name>&e9;</name></domain>")
@@ -173,14 +173,14 @@ def test_an_entity_bomb_is_refused_before_it_is_parsed():
     ],
     ids=["empty", "surrogate", "nul", "encoding", "deep", "long-uuid", "long-number"],
 )
-def test_text_that_breaks_parsers_in_their_own_ways_is_refused_alike(xml):
+def test_pathological_xml_raises_a_short_source_inconsistent(xml):
     with pytest.raises(SourceInconsistent) as raised:
         parse(xml)
     assert len(str(raised.value)) < 500
 
 
 @given(damaged([WHOLE_DOMAIN]))
-def test_nothing_else_escapes_from_a_mutilated_domain(xml):
+def test_a_damaged_domain_raises_only_source_inconsistent(xml):
     try:
         domain = parse(xml)
     except SourceInconsistent:
@@ -190,12 +190,12 @@ def test_nothing_else_escapes_from_a_mutilated_domain(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_else_escapes_from_any_text(text):
+def test_arbitrary_text_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse(text)
 
 
-def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
+def test_assigned_pci_functions_are_listed_by_full_address():
     taken = domain_xml(
         "gpu",
         disks=(
@@ -208,7 +208,7 @@ def test_pci_functions_that_a_guest_takes_are_named_as_libvirt_lists_them():
     assert parse(taken).pci_addresses == ("0000:81:0a.1", "0001:02:03.0")
 
 
-def test_mediated_devices_that_a_guest_has_are_named_by_uuid():
+def test_assigned_mediated_devices_are_listed_by_uuid():
     """The XML that libvirt prints for hostdev type mdev (formatdomain, "Host device assignment")."""
     named = "4B20D080-1B54-4048-85B3-A6A62D165C01"
     hostdev = "<hostdev mode='subsystem' type='mdev' model='vfio-pci' managed='no'><source>{}</source></hostdev>"
@@ -220,12 +220,12 @@ def test_mediated_devices_that_a_guest_has_are_named_by_uuid():
             parse(domain_xml("gpu", disks=(hostdev.format(broken),)))
 
 
-def test_an_address_that_is_none_is_odd():
+def test_a_non_hexadecimal_pci_address_is_rejected():
     with pytest.raises(SourceInconsistent, match="is not a hexadecimal number"):
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_the_balloon_s_memory_is_read_where_it_is_given():
+def test_running_memory_is_the_balloon_size_if_present():
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

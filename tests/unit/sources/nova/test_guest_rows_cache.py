@@ -9,14 +9,14 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_a_heartbeat_makes_no_new_values():
+def test_a_new_heartbeat_returns_the_cached_guest_values():
     last = LastGuests()
     first = last.said_by(ROWS)
     assert first.unreadable
     assert last.said_by(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
 
 
-def test_another_row_is_read():
+def test_changed_migration_rows_return_new_guest_values():
     last = LastGuests()
     first = last.said_by(ROWS)
     assert last.said_by(dataclasses.replace(ROWS, migrations=())) != first

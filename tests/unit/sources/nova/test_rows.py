@@ -203,34 +203,34 @@ def one_instance(**groups):
     return instance
 
 
-def test_an_empty_cell_is_an_empty_state():
+def test_an_empty_cell_database_returns_an_empty_state():
     empty = state()
 
     assert (empty.kind, empty.host, empty.instances, empty.unreadable) == (StateKind.SQL, "cmp1", (), ())
     assert empty.now == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_the_flavor_comes_from_the_document():
+def test_the_flavor_is_read_from_the_instance_extra_document():
     instance = one_instance()
 
     assert instance.flavor == SMALL_FLAVOR
     assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
 
 
-def test_old_and_new_flavor_are_kept_apart():
+def test_current_old_and_new_flavor_are_read_separately():
     text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
     instance = one_instance(instances=(instance_row(flavor=text),))
 
     assert [f.vcpus for f in (instance.flavor, instance.old_flavor, instance.new_flavor)] == [1, 2, 3]
 
 
-def test_a_newer_minor_version_with_unknown_fields_is_read():
+def test_a_flavor_of_a_newer_minor_version_is_read():
     newer = {**changed(burst_credits={"a": [1]}), "nova_object.version": "1.9", "nova_object.changes": ["vcpus"]}
 
     assert flavor_from_primitive(newer, "here") == SMALL_FLAVOR
 
 
-def test_an_absent_extra_specs_means_none():
+def test_missing_extra_specs_are_read_as_empty():
     fields = {key: value for key, value in SMALL["nova_object.data"].items() if key != "extra_specs"}
 
     assert flavor_from_primitive({**SMALL, "nova_object.data": fields}, "here").extra_specs == ()
@@ -252,7 +252,7 @@ def test_an_absent_extra_specs_means_none():
         (changed(extra_specs=[]), "extra_specs"),
     ],
 )
-def test_a_flavor_that_is_none_is_named(primitive, named):
+def test_the_flavor_error_names_the_invalid_field(primitive, named):
     with pytest.raises(SourceInconsistent, match=named):
         flavor_from_primitive(primitive, "here")
 
@@ -296,7 +296,7 @@ def test_a_flavor_that_is_none_is_named(primitive, named):
         {"updated_at": "yesterday"},
     ],
 )
-def test_a_broken_row_makes_its_instance_unknown_and_no_other(changes):
+def test_a_broken_row_invalidates_only_its_own_instance(changes):
     groups = {"instances": (instance_row(**changes), instance_row(uuid=TWO, id=2))}
     broken, whole = state(**groups).instances
 
@@ -306,52 +306,52 @@ def test_a_broken_row_makes_its_instance_unknown_and_no_other(changes):
     assert state(**groups).unreadable == (broken.problem,)
 
 
-def test_a_complaint_names_the_column():
+def test_the_problem_of_an_instance_names_the_column():
     instance = one_instance(instances=(instance_row(flavor=None),))
 
     assert instance.problem == f"instance_extra of instance {ONE}: flavor is NULL"
 
 
-def test_an_instance_without_uuid_is_listed():
+def test_an_instance_row_without_a_uuid_is_reported_as_unreadable():
     assert state(instances=(instance_row(uuid=None),)).unreadable == ("instances id 1: uuid is None",)
 
 
-def test_the_live_extra_row_counts():
+def test_a_soft_deleted_instance_extra_row_is_ignored():
     stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
 
     assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
     assert one_instance(instances=(instance_row(), stale)).flavor == SMALL_FLAVOR
 
 
-def test_a_migration_context_gives_its_migration():
+def test_the_migration_id_is_read_from_the_migration_context():
     assert one_instance(instances=(instance_row(migration_context=json.dumps(CONTEXT)),)).migration_context_id == 4
 
 
-def test_a_migration_context_of_an_old_row_names_no_migration():
+def test_a_version_1_0_migration_context_has_no_migration_id():
     old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
 
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
 
 
-def test_the_columns_of_an_instance_that_the_record_rests_on():
+def test_an_instances_compute_id_os_type_and_power_state_are_read():
     instance = one_instance()
 
     assert (instance.compute_id, instance.os_type, instance.power_state) == (1, "linux", 1)
     assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_columns_of_an_older_or_newer_schema_are_none_or_not_looked_at():
+def test_missing_columns_are_none_and_unknown_columns_are_ignored():
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 
     assert (instance.compute_id, instance.numa, instance.problem) == (None, None, None)
 
 
-def test_an_instance_has_the_cells_of_its_document():
+def test_an_instance_has_the_cells_of_its_numa_topology():
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(CELL))),)).numa == (PINNED,)
 
 
-def test_cells_come_by_id_and_of_newer_minor_versions_with_unknown_fields():
+def test_numa_cells_are_sorted_by_id_and_newer_versions_are_read():
     newer = {**cell(id=1, cpu_pinning_raw=None, burst=1), "nova_object.version": "1.9"}
     cells = one_instance(instances=(instance_row(numa_topology=json.dumps(numa(newer, CELL))),)).numa
 
@@ -359,14 +359,14 @@ def test_cells_come_by_id_and_of_newer_minor_versions_with_unknown_fields():
     assert cells[1].pinning == ()
 
 
-def test_a_pinned_cell_from_before_there_were_two_sets():
+def test_a_pinned_cell_without_pcpuset_is_read_from_cpuset():
     fields = {name: value for name, value in CELL["nova_object.data"].items() if name != "pcpuset"}
     old = {**CELL, "nova_object.version": "1.4", "nova_object.data": {**fields, "cpuset": [0]}}
 
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(old))),)).numa == (PINNED,)
 
 
-def test_a_floating_cell_from_before_there_were_two_sets():
+def test_an_unpinned_cell_without_pcpuset_keeps_its_cpuset():
     data = {"id": 0, "cpuset": [1, 0], "memory": 512}
     old = {**CELL, "nova_object.version": "1.0", "nova_object.data": data}
 
@@ -374,7 +374,7 @@ def test_a_floating_cell_from_before_there_were_two_sets():
     assert found == InstanceCell(id=0, memory_mib=512, cpuset=(0, 1))
 
 
-def test_a_migration_context_has_both_sides_of_the_move():
+def test_a_migration_context_has_old_and_new_numa_cells_and_pci():
     text = context_text(
         old_numa_topology=numa(CELL),
         new_numa_topology=numa(cell(id=1)),
@@ -390,7 +390,7 @@ def test_a_migration_context_has_both_sides_of_the_move():
     )
 
 
-def test_devices_are_read():
+def test_pci_device_rows_are_read_sorted_without_duplicates():
     other = pci_row(id=2, address="0000:82:00.0", dev_type="type-PCI", status="available", instance_uuid=None)
     found = state(pci_devices=(other, pci_row(), pci_row())).pci_devices
 
@@ -410,7 +410,7 @@ def test_devices_are_read():
 
 
 @pytest.mark.parametrize("changes", [{"address": None}, {"status": ""}, {"numa_node": "1"}, {"id": None}])
-def test_a_broken_device_makes_its_instance_unknown_and_no_other(changes):
+def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
     rows = (instance_row(), instance_row(uuid=TWO, id=2))
     result = state(instances=rows, pci_devices=(pci_row(**changes), pci_row(id=2, instance_uuid=TWO)))
 
@@ -433,7 +433,7 @@ def test_a_broken_device_makes_its_instance_unknown_and_no_other(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_what_an_instance_boots_from(disks, image_ref, volume):
+def test_boots_from_volume_depends_on_boot_disk_and_image(disks, image_ref, volume):
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
@@ -442,7 +442,7 @@ def test_what_an_instance_boots_from(disks, image_ref, volume):
     assert one_instance(instances=(instance_row(image_ref=image_ref),), boot_disks=rows).boots_from_volume is volume
 
 
-def test_a_deleted_instance_booted_from_its_deleted_disk():
+def test_a_deleted_instance_uses_its_deleted_boot_disk_row():
     disk = {"id": 3, "instance_uuid": ONE, "deleted": 3, "boot_index": 0, "destination_type": "volume"}
 
     assert one_instance(instances=(instance_row(deleted=1),), boot_disks=(disk,)).boots_from_volume
@@ -457,14 +457,14 @@ def test_a_deleted_instance_booted_from_its_deleted_disk():
         (None, None, None, "migration"),
     ],
 )
-def test_the_kind_of_a_migration(migration_type, old, new, kind):
+def test_migration_kind_is_the_type_or_derived_from_the_flavors(migration_type, old, new, kind):
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
 
 
 @pytest.mark.parametrize("changes", [{"status": None}, {"id": None}, {"updated_at": "0000-00-00 00:00:00"}])
-def test_a_broken_migration_makes_its_instance_unknown(changes):
+def test_a_broken_migration_row_invalidates_its_instance(changes):
     result = state(instances=(instance_row(),), migrations=(migration_row(**changes),))
 
     assert result.migrations == ()
@@ -473,7 +473,7 @@ def test_a_broken_migration_makes_its_instance_unknown(changes):
     assert "migrations id" in result.unreadable[0]
 
 
-def test_a_broken_finished_evacuation_is_only_listed():
+def test_a_broken_finished_evacuation_is_only_reported_as_unreadable():
     result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
 
     assert result.instances[0].flavor == SMALL_FLAVOR
@@ -490,18 +490,18 @@ def test_a_broken_finished_evacuation_is_only_listed():
         {"services": (service_row(), service_row(id=2))},
     ],
 )
-def test_what_identity_rests_on_must_be_whole(groups):
+def test_a_broken_or_ambiguous_node_or_service_row_raises(groups):
     with pytest.raises(SourceInconsistent, match=r"compute_nodes|services"):
         state(**groups)
 
 
-def test_a_service_without_flags_is_neither_disabled_nor_down():
+def test_a_service_with_null_flags_is_enabled_and_up():
     service = state(services=(service_row(disabled=None),)).service
 
     assert (service.disabled, service.forced_down, service.version) == (False, False, 74)
 
 
-def test_times_with_a_zone_become_utc():
+def test_timestamps_with_a_zone_are_converted_to_utc():
     # The form of the versioned objects ("2026-11-21T10:58:05Z"), and one hour east of it.
     for text in ("2026-11-21T10:58:05Z", "2026-11-21T11:58:05+01:00"):
         assert migration_from_row(migration_row(created_at=text)).created_at == datetime.datetime(  # noqa: DTZ001
@@ -565,7 +565,7 @@ def bent_document(draw, document):
 
 
 @given(ANY_ROWS)
-def test_law_nothing_but_source_inconsistent_escapes(rows):
+def test_arbitrary_rows_raise_only_source_inconsistent(rows):
     try:
         result = state_from_rows("cmp1", rows)
     except SourceInconsistent:
@@ -576,7 +576,7 @@ def test_law_nothing_but_source_inconsistent_escapes(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_law_documents_parse_or_are_named(text):
+def test_arbitrary_documents_raise_an_error_with_the_source_name(text):
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
@@ -587,7 +587,7 @@ def test_law_documents_parse_or_are_named(text):
     bent_document(numa(CELL, cell(id=1))).map(json.dumps),
     bent_document(FULL_CONTEXT).map(json.dumps),
 )
-def test_law_a_bent_document_spoils_at_most_its_own_instance(flavor, topology, context):
+def test_a_damaged_document_invalidates_at_most_its_own_instance(flavor, topology, context):
     bent_one = instance_row(flavor=flavor, numa_topology=topology, migration_context=context)
     result = state(instances=(bent_one, instance_row(uuid=TWO, id=2)), pci_devices=(pci_row(),))
     spoiled, whole = result.instances
@@ -602,7 +602,7 @@ def test_law_a_bent_document_spoils_at_most_its_own_instance(flavor, topology, c
     st.fixed_dictionaries({name: st.integers(0, 2**40) for name in ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")}),
     st.dictionaries(st.text(), st.text(), max_size=4),
 )
-def test_law_every_good_flavor_is_read_as_it_is(sizes, specs):
+def test_a_valid_flavor_is_read_unchanged(sizes, specs):
     flavor = flavor_from_primitive(changed(**sizes, extra_specs=specs), "here")
 
     read = {"vcpus": flavor.vcpus, "memory_mb": flavor.memory_mib}
@@ -611,7 +611,7 @@ def test_law_every_good_flavor_is_read_as_it_is(sizes, specs):
 
 
 @given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
-def test_law_the_order_and_repetition_of_rows_change_nothing(numbers, shuffler: random.Random):
+def test_state_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
     instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
     migrations = [migration_row(id=n) for n in numbers]
     nodes = [node_row(id=n) for n in numbers]

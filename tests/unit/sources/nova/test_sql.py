@@ -14,20 +14,20 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_these_are(code):
+def test_lock_connection_and_schema_errors_are_retried(code):
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_these_are_not(code):
+def test_login_connect_and_limit_errors_are_not_retried(code):
     assert not _worth_repeating(failure(code))
 
 
-def test_a_connection_that_sqlalchemy_gave_up_is():
+def test_an_invalidated_connection_is_retried():
     # 4031: the server closed the connection for inactivity.
     assert _worth_repeating(failure(4031, invalidated=True))
 
 
-def test_an_error_without_a_code_is_not():
+def test_an_error_without_a_code_is_not_retried():
     assert not _worth_repeating(sqlalchemy.exc.InvalidRequestError("text"))

@@ -27,11 +27,11 @@ GIB = 1 << 30
     ],
     ids=["Luminous", "Nautilus", "Reef"],
 )
-def test_each_release_s_report(report, pool):
+def test_the_report_of_each_ceph_release_is_parsed(report, pool):
     assert parse_pool(report, "vms") == pool
 
 
-def test_a_pool_that_is_missing_is_named_beside_those_that_are_there():
+def test_the_error_for_a_missing_pool_lists_the_existing_pools():
     with pytest.raises(SourceInconsistent, match=r"pool gone is not among the cluster's pools \(\.mgr, vms\)"):
         parse_pool(REEF, "gone")
 
@@ -69,7 +69,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_what_cannot_be_true_is_named(text, said):
+def test_the_error_names_the_invalid_part_of_the_report(text, said):
     with pytest.raises(SourceInconsistent, match=said):
         parse_pool(text, "p")
 
@@ -85,6 +85,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_nothing_but_a_named_error_escapes(document):
+def test_arbitrary_json_raises_only_source_inconsistent(document):
     with contextlib.suppress(SourceInconsistent):
         parse_pool(json.dumps(document), "p")

@@ -19,7 +19,7 @@ def reader():
     thread.stop()
 
 
-def test_size_is_what_df_says(tmp_path, reader):
+def test_filesystem_size_equals_the_df_size(tmp_path, reader):
     facts = FileSystems([str(tmp_path)], reader).read(Deadline.after(5))
     answer = subprocess.run(
         ["df", "-B1", "--output=size", str(tmp_path)], capture_output=True, text=True, check=True, env=os.environ
@@ -29,20 +29,20 @@ def test_size_is_what_df_says(tmp_path, reader):
     assert 0 <= one.available_bytes <= one.free_bytes <= one.size_bytes
 
 
-def test_paths_come_sorted_and_once(tmp_path, reader):
+def test_filesystem_paths_are_sorted_and_unique(tmp_path, reader):
     (tmp_path / "b").mkdir()
     paths = [str(tmp_path / "b"), str(tmp_path), str(tmp_path / "b")]
     facts = FileSystems(paths, reader).read(Deadline.after(5))
     assert [one.path for one in facts.filesystems] == [str(tmp_path), str(tmp_path / "b")]
 
 
-def test_a_missing_path_is_named_and_nothing_is_given(tmp_path, reader):
+def test_a_missing_path_raises_an_error_with_its_name(tmp_path, reader):
     source = FileSystems([str(tmp_path), str(tmp_path / "gone")], reader)
     with pytest.raises(SourceUnavailable, match=r"gone: No such file or directory"):
         source.read(Deadline.after(5))
 
 
-def test_a_path_that_does_not_answer_is_named(tmp_path, reader):
+def test_a_blocked_reader_thread_raises_an_error_with_the_path(tmp_path, reader):
     gate = threading.Event()
     with pytest.raises(SourceUnavailable):
         reader.call(gate.wait, Deadline.after(0.01))

@@ -70,7 +70,7 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_disks_store_and_file_system_come_together(source, place):
+def test_a_read_returns_disks_image_store_and_file_system(source, place):
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -88,14 +88,14 @@ def test_disks_store_and_file_system_come_together(source, place):
     }
 
 
-def test_without_the_folder_there_is_no_store_and_the_disks_are_there(tmp_path, reader):
+def test_a_missing_instances_path_has_no_store_but_disks_are_read(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
     assert facts.disk_files[0].virtual_bytes == 1
 
 
-def test_a_quiet_audit_gets_the_very_same_value(source, place, clock):
+def test_a_read_is_cached_until_max_age(source, place, clock):
     first = read(source, raw(place / UUID / "disk"))
     (place / UUID / "disk").write_bytes(b"x" * 90000)
     clock.now += MAX_AGE_S - 1
@@ -129,14 +129,14 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_reason_to_look_again(source, place, reason):
+def test_a_folder_change_disk_change_or_forget_triggers_a_new_read(source, place, reason):
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
     assert reason(source, place) is not first
 
 
-def test_a_disk_that_could_not_be_read_is_tried_at_every_audit(source, place):
+def test_an_unreadable_disk_is_retried_at_every_read(source, place):
     late = raw(place / UUID / "late")
     first = read(source, late)
     assert first.disk_files[0].problem == "ENOENT: No such file or directory"
@@ -145,7 +145,7 @@ def test_a_disk_that_could_not_be_read_is_tried_at_every_audit(source, place):
     assert read(source, late).disk_files[0].virtual_bytes == 3
 
 
-def test_a_hung_file_costs_this_reading_and_is_named(source, place, reader, monkeypatch):
+def test_a_hung_file_raises_a_timeout_error_with_its_path(source, place, reader, monkeypatch):
     # No network file system hangs on demand here, so stat of one path blocks, as it would on a dead NFS server.
     gate, entered = threading.Event(), threading.Event()
     hung, real = str(place / "hung"), os.stat
@@ -189,7 +189,7 @@ def is_read(source):
         return None
 
 
-def test_a_measure_that_outlasts_the_deadline_is_the_next_reads_answer(source, place, monkeypatch):
+def test_a_measurement_past_the_deadline_serves_the_next_read(source, place, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -199,7 +199,7 @@ def test_a_measure_that_outlasts_the_deadline_is_the_next_reads_answer(source, p
     assert len(begun) == 1
 
 
-def test_a_measure_that_takes_longer_than_it_may_be_old_is_one_too(source, clock, monkeypatch):
+def test_a_measurement_slower_than_max_age_is_still_cached(source, clock, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = images.measure
@@ -210,7 +210,7 @@ def test_a_measure_that_takes_longer_than_it_may_be_old_is_one_too(source, clock
     assert len(begun) == 1
 
 
-def test_a_measure_that_was_forgotten_while_it_ran_is_not_kept(source, monkeypatch):
+def test_forget_during_a_measurement_discards_its_result(source, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -253,7 +253,7 @@ def ring(path):
     ],
 )
 @pytest.mark.parametrize("form", ["raw", "qcow2"])
-def test_what_is_no_regular_file_is_a_problem(source, tmp_path, make, problem, form):
+def test_a_disk_that_is_not_a_regular_file_has_a_problem(source, tmp_path, make, problem, form):
     make(tmp_path / "odd")
     (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
@@ -269,7 +269,7 @@ KERNEL_FILES = {
 
 
 @pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
-def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind):
+def test_a_file_of_a_kernel_file_system_is_not_opened(source, monkeypatch, path, kind):
     opened, real = [], os.open
     monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
     (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
@@ -277,7 +277,7 @@ def test_a_file_of_the_kernels_own_is_not_opened(source, monkeypatch, path, kind
     assert opened == []
 
 
-def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatch):
+def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
     """Files of /proc have size 0; a new kernel may have such files on another file system."""
     (tmp_path / "empty").touch()
     monkeypatch.setattr(disk_files.os, "open", None)
@@ -285,7 +285,7 @@ def test_a_file_that_says_it_is_empty_is_not_opened(source, tmp_path, monkeypatc
     assert file.problem == "not a qcow2 image: its first bytes are another format's"
 
 
-def test_a_name_out_of_an_images_header_is_told_without_its_control_characters(source, tmp_path):
+def test_a_problem_escapes_control_characters_of_a_data_file_name(source, tmp_path):
     """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
     name, head = b"\xff\x1b[31mgone", bytearray(512)
     for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
@@ -296,13 +296,13 @@ def test_a_name_out_of_an_images_header_is_told_without_its_control_characters(s
     assert file.problem == rf"ENOENT: No such file or directory ({tmp_path}/\udcff\x1b[31mgone)"
 
 
-def test_a_link_to_a_disk_is_the_disk(source, place):
+def test_a_symlink_to_a_disk_is_measured_as_the_disk(source, place):
     (place / "link").symlink_to(place / UUID / "disk")
     assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
-def test_s89_any_errno_is_that_file_s_problem_alone(source, place, monkeypatch, number):
+def test_s89_an_os_error_is_a_problem_of_only_its_own_disk(source, place, monkeypatch, number):
     real, bad = os.stat, str(place / "bad")
 
     def stat(path, **kwargs):
@@ -316,7 +316,7 @@ def test_s89_any_errno_is_that_file_s_problem_alone(source, place, monkeypatch, 
     assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
 
 
-def test_a_path_that_no_file_can_have_is_a_problem(source):
+def test_a_path_with_a_null_byte_has_a_problem(source):
     (file,) = read(source, raw("/a\0b")).disk_files
     assert file.problem == "embedded null byte"
 
@@ -331,7 +331,7 @@ def all_bytes(place):
     return sum(map(blocks, (place, *place.rglob("*"))))
 
 
-def test_every_byte_is_in_one_row(place):
+def test_walk_counts_every_byte_in_exactly_one_row(place):
     (place / "snapshots" / "a" / "b").mkdir(parents=True)
     (place / "snapshots" / "a" / "b" / "file").write_bytes(b"x" * 30000)
     (place / f"{UUID}_resize").mkdir()
@@ -343,7 +343,7 @@ def test_every_byte_is_in_one_row(place):
     }
 
 
-def test_a_disk_in_a_folder_that_only_looks_like_an_instance_s_has_a_row(place):
+def test_a_disk_in_a_folder_with_an_unknown_suffix_has_its_own_row(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -360,12 +360,12 @@ def test_hard_links_are_counted_once_by_their_first_path(place):
     assert walked(place) == before
 
 
-def test_links_are_not_followed(place):
+def test_walk_does_not_follow_symlinks(place):
     (place / "all").symlink_to(place)
     assert walked(place)[str(place / "all")] == blocks(place / "all")
 
 
-def test_a_disk_outside_instances_folders_has_a_row_of_its_own(place):
+def test_a_disk_outside_instance_folders_has_its_own_row(place):
     deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "disk").write_bytes(b"x" * 60000)
@@ -376,26 +376,26 @@ def test_a_disk_outside_instances_folders_has_a_row_of_its_own(place):
     assert sum(found.values()) == all_bytes(place)
 
 
-def test_a_tree_without_end_ends(place, monkeypatch):
+def test_walk_stops_after_max_entries(place, monkeypatch):
     monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
     for number in range(100):
         (place / f"many-{number}").touch()
     assert len(walked(place)) == 11  # the folder itself
 
 
-def test_a_folder_deeper_than_any_of_nova_s_is_not_entered(place):
+def test_walk_does_not_enter_folders_below_the_maximum_depth(place):
     deep = place.joinpath(*("d" for _ in range(40)))
     deep.mkdir(parents=True)
     (deep / "far").write_bytes(b"x" * 30000)
     assert sum(walked(place).values()) <= all_bytes(place) - blocks(deep / "far")
 
 
-def test_a_name_that_is_no_utf_8_can_be_printed(place):
+def test_walk_escapes_a_non_utf_8_path(place):
     os.mkdir(os.fsencode(place) + b"/\xff\xfe")
     assert f"{place}/\\xff\\xfe" in walked(place)
 
 
-def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkeypatch):
+def test_walk_skips_the_contents_of_an_unlistable_folder(place, monkeypatch):
     real = os.scandir
 
     def scandir(path):
@@ -407,13 +407,13 @@ def test_what_vanishes_or_may_not_be_listed_on_the_way_is_left_out(place, monkey
     assert walked(place)[str(place / UUID)] == blocks(place / UUID)
 
 
-def test_the_cache_is_its_plain_files(place):
+def test_cache_bytes_counts_only_files_directly_in_the_cache(place):
     (place / "_base" / "folder").mkdir()
     (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
-def test_a_cached_image_that_vanishes_while_it_is_measured_is_left_out_alone(place, monkeypatch):
+def test_cache_bytes_skips_only_an_image_that_vanishes(place, monkeypatch):
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
@@ -436,7 +436,7 @@ def refusing(monkeypatch, call, refused, number):
 
 @pytest.mark.parametrize("number", REFUSALS)
 @pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
-def test_a_cache_that_cannot_be_measured_is_unknown_and_not_empty(source, place, monkeypatch, number, call, of):
+def test_an_unreadable_image_cache_is_unknown_until_the_next_read(source, place, monkeypatch, number, call, of):
     with monkeypatch.context() as patched:
         refusing(patched, call, place / of, number)
         facts = read(source, raw(place / UUID / "disk"))
@@ -448,19 +448,19 @@ def test_a_cache_that_cannot_be_measured_is_unknown_and_not_empty(source, place,
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_a_store_that_cannot_be_listed_is_told_and_hides_no_disk(source, place, monkeypatch, number):
+def test_an_unlistable_store_is_reported_and_disks_are_still_read(source, place, monkeypatch, number):
     refusing(monkeypatch, "scandir", place, number)
     facts = read(source, raw(place / UUID / "disk"))
     assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_a_cache_that_is_not_there_or_on_another_device_takes_nothing(place):
+def test_cache_bytes_is_zero_if_missing_or_on_another_device(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_one_host_in_nova_s_register_shares_with_nobody(place):
+def test_shared_because_needs_several_hosts_in_compute_nodes(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
@@ -470,12 +470,12 @@ def test_one_host_in_nova_s_register_shares_with_nobody(place):
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_a_register_that_says_nothing_of_today_names_nobody(place, written):
+def test_an_invalid_or_old_compute_nodes_file_lists_no_hosts(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
 
-def test_the_type_of_a_mount_is_found_by_its_device(tmp_path):
+def test_filesystem_type_finds_a_mount_by_its_device(tmp_path):
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 27 0:21 / /proc rw - proc proc rw\n"
@@ -487,5 +487,5 @@ def test_the_type_of_a_mount_is_found_by_its_device(tmp_path):
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_type_of_a_real_mount():
+def test_filesystem_type_reads_the_type_of_the_real_proc_mount():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

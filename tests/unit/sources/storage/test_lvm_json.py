@@ -47,7 +47,7 @@ def volumes_of(name: str) -> dict[str, Volume]:
     return {volume.path: volume for volume in parse_storage(recorded(f"{name}.lvs.json"), groups).volumes}
 
 
-def test_groups_of_a_real_report() -> None:
+def test_volume_groups_of_a_recorded_report_are_parsed() -> None:
     groups = parse_groups(recorded("two_groups.vgs.json"))
     assert [(g.name, g.size_bytes, g.free_bytes, g.extent_bytes, g.missing_pvs) for g in groups] == [
         ("vg0", 63 * EXTENT, 59 * EXTENT, EXTENT, 0),
@@ -56,7 +56,7 @@ def test_groups_of_a_real_report() -> None:
     assert all(len(group.uuid) == 38 for group in groups)
 
 
-def test_volumes_of_a_real_report() -> None:
+def test_logical_volumes_of_a_recorded_report_are_parsed() -> None:
     volumes = volumes_of("two_groups")
     assert list(volumes) == ["vg0/here", "vg1/lost"]
     lost = volumes["vg1/lost"]
@@ -97,7 +97,7 @@ KINDS = {
 }
 
 
-def test_each_extent_counts_once_where_it_is() -> None:
+def test_each_extent_is_counted_once_in_its_own_volume() -> None:
     volumes = volumes_of("every_kind").values()
     assert {v.name: (v.extent_bytes // EXTENT, v.pool, v.origin, v.parent) for v in volumes} == KINDS
     types = {v.name: v.segment_type for v in volumes}
@@ -105,7 +105,7 @@ def test_each_extent_counts_once_where_it_is() -> None:
     assert {v.name for v in volumes if v.hidden} == {name for name, (_, _, _, parent) in KINDS.items() if parent}
 
 
-def test_checksums_belong_to_the_image_that_they_are_named_after() -> None:
+def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     image = {"lv_role": "private,raid,image", "lv_parent": "lv", "segtype": "integrity"}
     rows = (
         volume_row(segtype="raid1", seg_le_ranges="[lv_rimage_0]:0-0"),
@@ -124,7 +124,7 @@ def test_checksums_belong_to_the_image_that_they_are_named_after() -> None:
     }
 
 
-def test_a_cached_thin_volume_keeps_its_part_beside_a_snapshot_of_it() -> None:
+def test_a_cache_origin_keeps_its_parent_beside_a_thin_snapshot() -> None:
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
@@ -145,7 +145,7 @@ def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
     return report("lv", *(volume_row(**inside, **row) for row in thin), volume_row(**known))
 
 
-def test_what_lvm2_says_of_a_thin_pool() -> None:
+def test_a_thin_pool_has_its_percentages_and_mapped_bytes() -> None:
     text = thin_report(
         {"data_percent": "95.31", "metadata_percent": "11.23"},
         {"lv_name": "b", "data_percent": "50.00"},
@@ -165,14 +165,14 @@ def test_what_lvm2_says_of_a_thin_pool() -> None:
     )
 
 
-def test_a_percentage_that_is_not_there_is_unknown() -> None:
+def test_a_missing_thin_pool_percentage_is_none() -> None:
     pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
     (pool,) = pools
     assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
     assert (pool.data_percent, pool.metadata_percent, pool.mapped) == (None, None, ())
 
 
-def test_the_same_text_gives_the_same_objects() -> None:
+def test_an_identical_report_returns_the_cached_storage() -> None:
     groups = parse_groups(recorded("every_kind.vgs.json"))
     text = recorded("every_kind.lvs.json")
     assert parse_storage(text, groups) is parse_storage(
@@ -181,7 +181,7 @@ def test_the_same_text_gives_the_same_objects() -> None:
     assert parse_storage(text + "\n", groups) is not parse_storage(text, groups)
 
 
-def test_extents_of_a_lost_disk_still_count() -> None:
+def test_extents_on_a_missing_disk_are_counted() -> None:
     (group,) = parse_groups(recorded("missing_disk.vgs.json"))
     assert group.missing_pvs == 1
     assert {v.path: v.extent_bytes // EXTENT for v in volumes_of("missing_disk").values()} == {
@@ -190,16 +190,16 @@ def test_extents_of_a_lost_disk_still_count() -> None:
     }
 
 
-def test_no_group_is_an_empty_answer_of_the_parser() -> None:
+def test_a_report_without_groups_returns_an_empty_tuple() -> None:
     assert parse_groups(recorded("no_devices.vgs.json")) == ()
 
 
-def test_volumes_of_other_groups_are_left_out() -> None:
+def test_volumes_of_other_groups_are_ignored() -> None:
     text = report("lv", volume_row(), volume_row(vg_name="other", lv_size="none of our business"))
     assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
 
-def test_order_of_rows_does_not_matter() -> None:
+def test_reversed_rows_return_the_same_volumes() -> None:
     document = json.loads(recorded("every_kind.lvs.json"))
     document["report"][0]["lv"].reverse()
     groups = parse_groups(recorded("every_kind.vgs.json"))
@@ -207,12 +207,12 @@ def test_order_of_rows_does_not_matter() -> None:
     assert turned == volumes_of("every_kind")
 
 
-def test_reports_that_do_not_add_up_are_told_apart() -> None:
+def test_contradicting_group_and_volume_sizes_raise_reports_differ() -> None:
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_two_groups_of_one_name_matter_only_when_it_is_ours() -> None:
+def test_duplicate_group_names_raise_only_for_a_selected_group() -> None:
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):
@@ -238,7 +238,7 @@ def test_two_groups_of_one_name_matter_only_when_it_is_ours() -> None:
         (report("vg", group_row(vg_extent_size="0")), "extents of 0 bytes"),
     ],
 )
-def test_an_odd_report_on_groups_names_the_item(text: str, item: str) -> None:
+def test_the_group_report_error_names_the_invalid_item(text: str, item: str) -> None:
     with pytest.raises(SourceInconsistent) as caught:
         parse_groups(text)
     assert item in str(caught.value)
@@ -260,7 +260,7 @@ def test_an_odd_report_on_groups_names_the_item(text: str, item: str) -> None:
         ({"segtype": "thin-pool", "lv_metadata_size": ""}, "lv_metadata_size of 'vg0/lv' is ''"),
     ],
 )
-def test_an_odd_volume_is_named(changes: dict[str, object], item: str) -> None:
+def test_the_volume_error_names_the_invalid_item(changes: dict[str, object], item: str) -> None:
     with pytest.raises(SourceInconsistent) as caught:
         parse_storage(report("lv", volume_row(**changes)), (GROUP,))
     assert item in str(caught.value)
@@ -277,7 +277,7 @@ odd_rows = st.lists(
 
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
-def test_arbitrary_text_raises_nothing_else(text: str) -> None:
+def test_arbitrary_text_raises_only_source_inconsistent(text: str) -> None:
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
@@ -286,7 +286,9 @@ def test_arbitrary_text_raises_nothing_else(text: str) -> None:
 
 
 @given(odd_rows, odd_rows)
-def test_arbitrary_rows_raise_nothing_else(groups: list[dict[str, object]], volumes: list[dict[str, object]]) -> None:
+def test_arbitrary_rows_raise_only_source_inconsistent(
+    groups: list[dict[str, object]], volumes: list[dict[str, object]]
+) -> None:
     complete = [{**group_row(), **row} for row in groups], [{**volume_row(), **row} for row in volumes]
     for vg_rows, lv_rows in ((groups, volumes), complete):
         try:
@@ -297,7 +299,7 @@ def test_arbitrary_rows_raise_nothing_else(groups: list[dict[str, object]], volu
 
 
 @given(st.permutations(json.loads(recorded("every_kind.lvs.json"))["report"][0]["lv"]))
-def test_any_order_of_rows_gives_the_same_volumes(rows: list[dict[str, object]]) -> None:
+def test_any_row_order_returns_the_same_volumes(rows: list[dict[str, object]]) -> None:
     groups = parse_groups(recorded("every_kind.vgs.json"))
     volumes = parse_storage(report("lv", *rows), groups).volumes
     assert {volume.path: volume for volume in volumes} == volumes_of("every_kind")

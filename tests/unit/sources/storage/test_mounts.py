@@ -26,7 +26,7 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_a_file_system_of_its_own_and_the_folder_below_it(tmp_path: Path, mounts: Mounts):
+def test_identity_is_the_mount_itself_or_the_mount_above_a_folder(tmp_path: Path, mounts: Mounts):
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))
@@ -42,7 +42,7 @@ def test_a_file_system_of_its_own_and_the_folder_below_it(tmp_path: Path, mounts
 
 
 @needs_mounts
-def test_of_two_mounts_at_one_place_it_is_the_upper_one(tmp_path: Path, mounts: Mounts):
+def test_the_upper_of_two_stacked_mounts_is_measured(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "m", 3)
     mounts.tmpfs(tmp_path / "m", 5)
     assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
@@ -53,7 +53,7 @@ def test_of_two_mounts_at_one_place_it_is_the_upper_one(tmp_path: Path, mounts: 
 
 
 @needs_mounts
-def test_a_bind_mount_keeps_the_path_within_the_file_system(tmp_path: Path, mounts: Mounts):
+def test_a_bind_mount_or_link_has_the_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
@@ -63,7 +63,7 @@ def test_a_bind_mount_keeps_the_path_within_the_file_system(tmp_path: Path, moun
 
 
 @needs_mounts
-def test_an_ext4_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mounts):
+def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mounts):
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
     identity = measure_identified(str(tmp_path / "m")).identity
     assert identity is not None
@@ -71,7 +71,9 @@ def test_an_ext4_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mounts):
 
 
 @needs_mounts
-def test_an_older_kernel_leaves_it_to_udev(tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch):
+def test_the_uuid_is_read_from_udev_links_on_an_older_kernel(
+    tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch
+):
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
     device = run("findmnt", "-n", "-o", "SOURCE", str(tmp_path / "m")).strip()
     links = tmp_path / "by-uuid"
@@ -89,7 +91,7 @@ def test_an_older_kernel_leaves_it_to_udev(tmp_path: Path, mounts: Mounts, monke
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_without_a_list_of_mounts_the_size_is_known_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_size_is_measured_without_a_list_of_mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     empty = tmp_path / "mountinfo"
     empty.write_text("")
     monkeypatch.setattr(under_test, "MOUNTS", empty)

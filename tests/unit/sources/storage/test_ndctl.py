@@ -30,13 +30,13 @@ def _read_in(path: pathlib.Path, deadline_s: float) -> StorageFacts:
     return source.read(Deadline.after(30.0))
 
 
-def test_its_options_are_those_that_say_what_a_guest_needs(tmp_path):
+def test_the_source_runs_ndctl_list_with_option_x(tmp_path):
     (tmp_path / "report").write_text(json.dumps([DEVDAX]))
     facts = read(tmp_path, f'[ "$*" = "list -X" ] && cat {tmp_path}/report')
     assert facts == StorageFacts(pmem_namespaces=(EXPECTED,))
 
 
-def test_a_host_without_any_is_an_answer(tmp_path):
+def test_empty_ndctl_output_returns_no_namespaces(tmp_path):
     assert read(tmp_path, "exit 0") == StorageFacts()
 
 
@@ -49,25 +49,25 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("body", "kind", "what"), FAILURES.values(), ids=FAILURES.keys())
-def test_each_failure_has_its_name(tmp_path, body, kind, what):
+def test_each_ndctl_failure_raises_a_specific_error(tmp_path, body, kind, what):
     with pytest.raises(kind) as raised:
         read(tmp_path, body)
     assert str(raised.value).endswith(what)
 
 
-def test_one_that_hangs_is_killed(tmp_path):
+def test_a_hung_ndctl_is_killed_at_the_deadline(tmp_path):
     with pytest.raises(SourceUnavailable, match=r"ndctl list did not answer within 0\.2 s and was killed"):
         read(tmp_path, "exec sleep 60", deadline_s=0.2)
 
 
-def test_one_that_is_not_there(tmp_path):
+def test_a_missing_ndctl_raises_source_unavailable(tmp_path):
     (tmp_path / "bin").mkdir()
     source = Ndctl(5.0, SubprocessRunner(environment={"PATH": str(tmp_path / "bin")}))
     with pytest.raises(SourceUnavailable, match="ndctl is not installed or not in PATH"):
         source.read(Deadline.after(30.0))
 
 
-def test_one_that_cannot_be_started(tmp_path):
+def test_an_unstartable_ndctl_raises_source_unavailable(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ndctl").write_bytes(b"\x7fELF")
     (tmp_path / "bin" / "ndctl").chmod(0o755)
@@ -77,7 +77,7 @@ def test_one_that_cannot_be_started(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
-def test_the_real_ndctl_answers_with_what_it_has():
+def test_the_installed_ndctl_returns_only_dax_devices():
     """On a machine without persistent memory ndctl exits with 0 and prints nothing (measured, ndctl 76.1)."""
     facts = Ndctl(10.0).read(Deadline.after(30.0))
     assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)

@@ -36,12 +36,12 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("report", "expected"), REPORTS.values(), ids=REPORTS.keys())
-def test_reports(report, expected):
+def test_only_named_devdax_namespaces_are_returned_sorted(report, expected):
     assert parse_namespaces(json.dumps(report, indent=2)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "\n"])
-def test_nothing_at_all_is_what_a_host_without_any_prints(text):
+def test_empty_output_returns_no_namespaces(text):
     assert parse_namespaces(text) == ()
 
 
@@ -82,7 +82,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("report", "what"), BROKEN.values(), ids=BROKEN.keys())
-def test_what_cannot_be_read_is_named(report, what):
+def test_the_error_names_the_invalid_field(report, what):
     text = report if isinstance(report, str) else json.dumps([report])
     with pytest.raises(SourceInconsistent) as raised:
         parse_namespaces(text)
@@ -102,7 +102,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_namespaces_or_a_named_error(report):
+def test_arbitrary_json_raises_only_source_inconsistent(report):
     try:
         found = parse_namespaces(json.dumps(report))
     except SourceInconsistent:
@@ -114,7 +114,7 @@ def test_any_json_is_namespaces_or_a_named_error(report):
 
 
 @given(st.text(alphabet='[]{}":, name7', max_size=40))
-def test_any_text_is_namespaces_or_a_named_error(text):
+def test_arbitrary_text_raises_only_source_inconsistent(text):
     try:
         parse_namespaces(text)
     except SourceInconsistent:

@@ -31,20 +31,20 @@ def ploop(magic=b"WithoutFreeSpace", sectors=2048):
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("size", [0, 1, GIB, (1 << 63) - 1])
-def test_the_size_that_the_guest_sees(version, size):
+def test_parse_qcow2_returns_the_virtual_size(version, size):
     assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
 
 
-def test_a_data_file_is_found_behind_other_extensions():
+def test_the_data_file_is_read_after_other_header_extensions():
     extensions = extension(0xE2792ACA, b"raw") + extension(0x6803F857, b"x" * 48) + extension(DATA_FILE, b"d.raw")
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
 
-def test_a_data_file_s_name_without_the_bit_that_says_so_is_not_used():
+def test_a_data_file_name_without_its_feature_bit_is_ignored():
     assert parse_qcow2(qcow2(extensions=extension(DATA_FILE, b"d.raw"))).data_file is None
 
 
-def test_version_2_has_no_feature_bits():
+def test_feature_bits_are_ignored_in_qcow2_version_2():
     assert parse_qcow2(qcow2(2, extensions=struct.pack(">Q", 4))).data_file is None
 
 
@@ -70,14 +70,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("head", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_header_is_named(head, said):
+def test_a_broken_qcow2_header_raises_a_specific_error(head, said):
     with pytest.raises(HeaderError, match=said):
         parse_qcow2(head)
 
 
 @given(st.binary(max_size=300), st.integers(0, 255))
 @example(b"", 4)
-def test_nothing_but_a_named_error_escapes(noise, position):
+def test_a_damaged_header_raises_only_header_error(noise, position):
     head = bytearray(qcow2(incompatible=4, extensions=extension(DATA_FILE, b"d.raw")))
     head[position : position + len(noise)] = noise
     for parse in (parse_qcow2, parse_ploop):
@@ -85,12 +85,12 @@ def test_nothing_but_a_named_error_escapes(noise, position):
             parse(bytes(head))
 
 
-def test_a_ploop_image_counts_sectors_of_512_bytes():
+def test_the_ploop_size_is_counted_in_512_byte_sectors():
     assert parse_ploop(ploop()) == 1 << 20
     assert parse_ploop(ploop(b"WithouFreSpacExt", 1 << 33)) == 1 << 42
 
 
-def test_the_first_ploop_format_has_32_bits_of_sectors():
+def test_the_first_ploop_format_uses_a_32_bit_sector_count():
     assert parse_ploop(ploop(sectors=(7 << 32) | 2048)) == 1 << 20
 
 
@@ -103,6 +103,6 @@ def test_the_first_ploop_format_has_32_bits_of_sectors():
         (ploop(b"WithouFreSpacExt", 1 << 62), "impossible size"),
     ],
 )
-def test_a_broken_ploop_header_is_named(head, said):
+def test_a_broken_ploop_header_raises_a_specific_error(head, said):
     with pytest.raises(HeaderError, match=said):
         parse_ploop(head)
