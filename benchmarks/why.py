@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from agent.model.placement import Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 from agent.why.answer import why
 from benchmarks.table import Row, print_table
 
@@ -43,7 +43,7 @@ def _tree(number: int) -> list[OfferedProvider]:
     return found
 
 
-def _cloud(trees: int) -> OfferedWorld:
+def _cloud(trees: int) -> OfferedProviders:
     providers = [provider for number in range(trees) for provider in _tree(number)]
     for number in range(-(-trees // HOSTS_OF_A_SHARE)):
         marks = {
@@ -52,7 +52,7 @@ def _cloud(trees: int) -> OfferedWorld:
         }
         uuid = f"share-{number}"
         providers.append(_provider(uuid, uuid, None, {"DISK_GB": 100_000}, {}, **marks))
-    return OfferedWorld(providers=tuple(providers), is_whole=True)
+    return OfferedProviders(providers=tuple(providers), is_whole=True)
 
 
 def _boot(vcpus: int) -> ResourceRequest:
@@ -67,7 +67,7 @@ def _boot(vcpus: int) -> ResourceRequest:
     return ResourceRequest(groups=(disk, *ports), group_policy="isolate")
 
 
-def _packing(seed: int) -> tuple[ResourceRequest, OfferedWorld]:
+def _packing(seed: int) -> tuple[ResourceRequest, OfferedProviders]:
     """Return a bin packing of 24 groups into 12 providers, all different, with almost no room to spare."""
     rng = random.Random(seed)
     rooms = [rng.randint(100, 200) for _ in range(12)]
@@ -76,13 +76,13 @@ def _packing(seed: int) -> tuple[ResourceRequest, OfferedWorld]:
     root = _provider("root", "root", None, {}, {})
     children = [_provider(f"child-{n}", "root", "root", {"VGPU": room}, {}) for n, room in enumerate(rooms)]
     asked = tuple(RequestGroup(suffix=f"{n}", resources=(("VGPU", amount),)) for n, amount in enumerate(amounts))
-    return ResourceRequest(groups=asked, group_policy="none"), OfferedWorld(providers=(root, *children))
+    return ResourceRequest(groups=asked, group_policy="none"), OfferedProviders(providers=(root, *children))
 
 
-def _hardest() -> tuple[ResourceRequest, OfferedWorld]:
+def _hardest() -> tuple[ResourceRequest, OfferedProviders]:
     """Return the slowest of 40 packings."""
 
-    def cost(problem: tuple[ResourceRequest, OfferedWorld]) -> float:
+    def cost(problem: tuple[ResourceRequest, OfferedProviders]) -> float:
         started = time.process_time()
         why(*problem)
         return time.process_time() - started
@@ -90,12 +90,12 @@ def _hardest() -> tuple[ResourceRequest, OfferedWorld]:
     return max((_packing(seed) for seed in range(40)), key=cost)
 
 
-def _alike(providers: int, groups: int, policy: str) -> tuple[ResourceRequest, OfferedWorld]:
+def _alike(providers: int, groups: int, policy: str) -> tuple[ResourceRequest, OfferedProviders]:
     """Return one group too many for identical providers: the server tries providers ** groups choices."""
     root = _provider("root", "root", None, {}, {})
     children = [_provider(f"child-{n}", "root", "root", {"VGPU": 3}, {}) for n in range(providers)]
     asked = tuple(RequestGroup(suffix=f"{n}", resources=(("VGPU", 2),)) for n in range(groups))
-    return ResourceRequest(groups=asked, group_policy=policy), OfferedWorld(providers=(root, *children))
+    return ResourceRequest(groups=asked, group_policy=policy), OfferedProviders(providers=(root, *children))
 
 
 def _measured(what: str, call: Callable[[], object], budget: float | None) -> Row:
@@ -110,7 +110,7 @@ def _measured(what: str, call: Callable[[], object], budget: float | None) -> Ro
     return Row(what, measured, told, met=None if budget is None else median <= budget)
 
 
-def _said(request: ResourceRequest, world: OfferedWorld) -> str:
+def _said(request: ResourceRequest, world: OfferedProviders) -> str:
     answer = why(request, world)
     return "fits" if answer.fits else answer.trees[0].obstacles[0].constraint.value
 

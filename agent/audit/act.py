@@ -14,7 +14,7 @@ from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
 from agent.audit.parts import Errand
 from agent.audit.read import read_placement, with_orphans
-from agent.books.confirm import Look
+from agent.books.confirm import AuditReads
 from agent.errors import (
     Acknowledged,
     AgentError,
@@ -136,10 +136,10 @@ def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Com
     )
 
 
-def look_of(errand: Errand, snapshot: Snapshot) -> Look:
+def look_of(errand: Errand, snapshot: Snapshot) -> AuditReads:
     """Return when and how this audit read its sources; confirming a finding compares this with earlier audits."""
     clock, settings, view = errand.parts.clock, errand.settings, snapshot.placement.value
-    return Look(
+    return AuditReads(
         now=clock.now(),
         confirm_audits=settings.confirm_audits,
         recorded_is_fresh=view is not None and view.allocations_fresh,

@@ -9,11 +9,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from agent.books.compared import compared
-from agent.books.confirm import Look, confirmed_now
+from agent.books.confirm import AuditReads, confirmed_now
 from agent.books.ledger import promise_of
 from agent.books.report_rows import reserve_rows
 from agent.findings import BUILTIN as RULES
-from agent.findings.base import World
+from agent.findings.base import AuditFacts
 from agent.model.audit import WrittenProvider
 from agent.model.books import Books, DesiredTree
 from agent.model.compared import Compared, Row, Subject
@@ -52,7 +52,7 @@ class Decision:
     findings: tuple[Finding, ...]
     rival: Rival | None
     written: WrittenProvider | None
-    world: World
+    world: AuditFacts
     host_view: ResourceView | None
     silence: Silence | None = None
 
@@ -82,7 +82,7 @@ def decide(
     added: tuple[Addition, ...] = (),
     unknown_traits: frozenset[str] = frozenset(),
     history: History | None = None,
-    look: Look | None = None,
+    look: AuditReads | None = None,
 ) -> Decision:
     """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
@@ -91,7 +91,7 @@ def decide(
     Placement does not know. ``history`` is what earlier audits saw, ``look`` when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
-    used = look or Look(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
+    used = look or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
     quiet = _silence(snapshot, settings, past, used)
     tree = _tree(_with_our_ratios(snapshot, written), settings, subject, found.books, added)
     seen = _world(snapshot, settings, subject, found, tree)
@@ -133,9 +133,9 @@ def _judged(snapshot: Snapshot, tree: DesiredTree | None, written: WrittenProvid
 
 def _world(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
-) -> World:
+) -> AuditFacts:
     """Return the rules' input without rival, refused writes and left providers, which the caller adds later."""
-    world = World(
+    world = AuditFacts(
         snapshot=snapshot,
         settings=settings,
         books=found.books,
@@ -150,14 +150,14 @@ def _world(
     return dataclasses.replace(world, doubts=doubts(world.root, world.state, snapshot.host.value, subject))
 
 
-def _rival(world: World, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
+def _rival(world: AuditFacts, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
     """Return the rival of the root; None if Placement was not read, since then the agent writes nothing anyway."""
     if world.view is None:
         return None
     return rival_of(world.root, world.state, world.settings, judgement, silent_for_s)
 
 
-def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) -> Silence | None:
+def _silence(snapshot: Snapshot, settings: Settings, past: History, look: AuditReads) -> Silence | None:
     """Return since when nova-compute on this host shows no sign of life; None unless the agent's role is owner.
 
     Values from another boot of the host are dropped: they were measured by another monotonic clock.
@@ -168,7 +168,9 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, look: Look) 
     return silence(before, snapshot.observed_root, snapshot.nova.value, look.seen_at)
 
 
-def _concluded(world: World, found: Compared, judgement: WrittenProvider | None, past: History, look: Look) -> Decision:
+def _concluded(
+    world: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, look: AuditReads
+) -> Decision:
     """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
     findings = _findings(world)
     host_view = resource_view(world.snapshot, world.settings, world.node, world.tree)
@@ -185,7 +187,7 @@ def _concluded(world: World, found: Compared, judgement: WrittenProvider | None,
     )
 
 
-def _findings(world: World) -> tuple[Finding, ...]:
+def _findings(world: AuditFacts) -> tuple[Finding, ...]:
     return tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id)))
 
 
@@ -199,7 +201,7 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(world: World, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
+def _plan(world: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published."""
     tree, view = world.tree, world.view
     if tree is None or view is None:
@@ -220,7 +222,7 @@ def _plan(world: World, host_view: ResourceView | None, confirmed: frozenset[tup
 
 
 def _with_records(
-    plan: Plan, world: World, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
+    plan: Plan, world: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
 ) -> Plan:
     """Return the plan with writes of nova's compute node records: this node's first, then those of orphaned nodes."""
     subject = Subject(root_uuid=world.root_uuid, node=world.node)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agent.books.verdict import Case, Known, known_of, verdict
+from agent.books.verdict import ConsumerClass, Known, known_of, verdict
 from agent.model.books import Books
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.compared import Row
@@ -80,7 +80,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
     claims = tuple(claim for book in ("promised", "held", "recorded") for claim in books.get(book, ()))
     migration = known.migrations.get(consumer)
     instance = known.instances.get(migration.instance_uuid if migration else consumer)
-    case = Case(
+    case = ConsumerClass(
         consumer=consumer,
         instance=instance,
         migration=migration,

@@ -18,7 +18,7 @@ from agent.model.finding import Finding, History, SeenFinding, Severity, Sightin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class AuditReads:
     """When and how one audit read its sources, whether it read allocations, and whether all reads succeeded.
 
     ``at`` is when the reads began, ``ended`` when they ended (None: at once), both in seconds since the machine's boot
@@ -69,7 +69,7 @@ class Confirmed:
     unconfirmed_recorded: tuple[str, ...] = ()
 
 
-def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confirmed:
+def confirm(history: History, findings: Iterable[Finding], look: AuditReads) -> Confirmed:
     """Return this audit's findings with their history.
 
     A finding that this audit did not see is forgotten. While a source is unread, only its count is reset: the audit
@@ -113,7 +113,7 @@ def confirm(history: History, findings: Iterable[Finding], look: Look) -> Confir
     )
 
 
-def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> frozenset[tuple[str, str | None]]:
+def confirmed_now(findings: Iterable[Finding], history: History, look: AuditReads) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
     For actions in the same audit that confirms the finding. Findings that rest on *recorded* are never included.
@@ -127,7 +127,7 @@ def confirmed_now(findings: Iterable[Finding], history: History, look: Look) -> 
     )
 
 
-def _in_a_row(history: History, look: Look) -> Iterable[Sighting]:
+def _in_a_row(history: History, look: AuditReads) -> Iterable[Sighting]:
     """Return the sightings, with their counts reset if this audit does not continue the history."""
     if look.follows(history):
         return history.sightings
@@ -143,11 +143,11 @@ def _for_people(seen: SeenFinding) -> tuple[int, str, str, str, str]:
     return (_LOUDEST_FIRST.index(finding.severity), finding.code, *about)
 
 
-def _is_trusted(finding: Finding, look: Look) -> bool:
+def _is_trusted(finding: Finding, look: AuditReads) -> bool:
     return look.recorded_is_fresh or not finding.rests_on_recorded
 
 
-def _seen_again(finding: Finding, before: Sighting | None, look: Look) -> Sighting:
+def _seen_again(finding: Finding, before: Sighting | None, look: AuditReads) -> Sighting:
     evidence = evidence_digest(finding)
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)

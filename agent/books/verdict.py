@@ -53,7 +53,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ConsumerClass:
     """The consumer and class that one verdict is about."""
 
     consumer: str
@@ -90,7 +90,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
     )
 
 
-def verdict(known: Known, case: Case) -> Verdict:
+def verdict(known: Known, case: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if case.consumer in known.ours:
         return Verdict.AGREED  # the agent's own consumer: the claims that it stands for have rows of their own
@@ -105,14 +105,14 @@ def verdict(known: Known, case: Case) -> Verdict:
     return _recorded_only(known, case)
 
 
-def _is_broken(known: Known, case: Case) -> bool:
+def _is_broken(known: Known, case: ConsumerClass) -> bool:
     """Return whether this consumer has a row that does not parse."""
     if case.instance is not None and case.instance.problem is not None:
         return True
     return bool(known.unreadable) and case.consumer in known.unreadable
 
 
-def _expected(known: Known, case: Case) -> Verdict:
+def _expected(known: Known, case: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer that the cloud promised room on this host."""
     if case.promised is None and not owned(case.resource_class):
         return Verdict.UNKNOWN  # a class that no module of agent/resources decides is not compared
@@ -123,7 +123,7 @@ def _expected(known: Known, case: Case) -> Verdict:
     return Verdict.SETTLING if fits_less and _just_changed(known, case) else found
 
 
-def _of_the_settled(known: Known, case: Case, *, settling: bool) -> Verdict:
+def _of_the_settled(known: Known, case: ConsumerClass, *, settling: bool) -> Verdict:
     if known.written.host_known and not _has_guest(known, case.consumer) and not settling:
         return Verdict.GUEST_MISSING
     if not known.written.recorded_known:
@@ -131,7 +131,7 @@ def _of_the_settled(known: Known, case: Case, *, settling: bool) -> Verdict:
     return Verdict.SETTLING if settling else _of_amounts(known, case)
 
 
-def _of_amounts(known: Known, case: Case) -> Verdict:
+def _of_amounts(known: Known, case: ConsumerClass) -> Verdict:
     """Compare promised with recorded for an instance that is on this host and is not moving."""
     if case.promised == case.recorded:
         return Verdict.AGREED
@@ -140,7 +140,7 @@ def _of_amounts(known: Known, case: Case) -> Verdict:
     return Verdict.ALLOCATION_DIFFERS if case.consumer in known.holders else Verdict.ALLOCATION_MISSING
 
 
-def _from_shared(known: Known, case: Case) -> Verdict | None:
+def _from_shared(known: Known, case: ConsumerClass) -> Verdict | None:
     """Look up in the consumer's record whether a sharing provider serves the class (DISK_GB on shared storage).
 
     Return None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
@@ -189,14 +189,14 @@ def _is_of_this_host(known: Known, instance: Instance) -> bool:
     return known.state is not None and instance.host == known.state.host and not instance.deleted
 
 
-def _just_changed(known: Known, case: Case) -> bool:
+def _just_changed(known: Known, case: ConsumerClass) -> bool:
     now = known.state.now if known.state else None
     if case.migration is not None and migration_just_changed(case.migration, now):
         return True
     return case.instance is not None and instance_just_changed(case.instance, now)
 
 
-def _recorded_only(known: Known, case: Case) -> Verdict:
+def _recorded_only(known: Known, case: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer that only Placement has, neither the cloud nor the host."""
     instance = case.instance
     if _is_under_way(known, case):
@@ -211,7 +211,7 @@ def _recorded_only(known: Known, case: Case) -> Verdict:
     return _of_living_instance(known, instance, case.migration)
 
 
-def _is_under_way(known: Known, case: Case) -> bool:
+def _is_under_way(known: Known, case: ConsumerClass) -> bool:
     """Return whether a move or a task of the instance is running, or ended while this audit read its sources."""
     if case.migration is not None and case.migration.in_progress:
         return True
@@ -221,7 +221,7 @@ def _is_under_way(known: Known, case: Case) -> bool:
     return instance.uuid in known.moving or instance.task_state is not None or _just_changed(known, case)
 
 
-def _of_no_instance(known: Known, case: Case) -> Verdict:
+def _of_no_instance(known: Known, case: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer without an instance's row, by its consumer type.
 
     A migration without its instance is no exception. A migration's row has a foreign key to its instance's row, so the

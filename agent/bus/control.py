@@ -9,7 +9,7 @@ from agent.model.report import AuditReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class DaemonControl:
     """Three functions that any thread may call.
 
     ``request_by_peer`` queues a reason to audit. It returns in how many seconds the agent begins the audit at the

@@ -35,7 +35,7 @@ class BadCall(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RpcFunctions:
     """The functions that RPC callers reach.
 
     ``request_by_peer`` queues a reason to audit and returns in how many seconds the audit begins at the latest; None:
@@ -59,7 +59,7 @@ class AgentEndpoint:
 
     target = oslo_messaging.Target(version=VERSION)
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RpcFunctions) -> None:
         self._asked = asked
         self._document: tuple[AuditReport, Document] | None = None
 
@@ -108,7 +108,7 @@ def _refuse(arguments: dict[str, object]) -> None:
 class EndpointServer:
     """Runs AgentEndpoint as server ``host`` of the agents' topic."""
 
-    def __init__(self, bus: Bus, asked: Asked) -> None:
+    def __init__(self, bus: Bus, asked: RpcFunctions) -> None:
         self._bus = bus
         self._asked = asked
         self._endpoint = AgentEndpoint(asked)

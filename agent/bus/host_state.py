@@ -18,7 +18,7 @@ from agent.model.memo import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.model.usage import CellUsage
-from agent.telemetry.finding_changes import SAYS_NOTHING_OF_FINDINGS
+from agent.telemetry.finding_changes import OUTCOMES_WITHOUT_FINDINGS
 
 SCHEMA_VERSION = 1
 
@@ -53,7 +53,7 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
 
 def state_of(report: AuditReport) -> Document:
     """Return the document's part about the host, which is equal for two audits between which nothing changed."""
-    is_silent = report.outcome in SAYS_NOTHING_OF_FINDINGS
+    is_silent = report.outcome in OUTCOMES_WITHOUT_FINDINGS
     return {
         "node": report.node,
         "provider_uuid": report.provider_uuid,

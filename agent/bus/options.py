@@ -1,4 +1,4 @@
-"""Define the values for reaching the message bus, from configuration, without the library that uses them."""
+"""Define the configured values of the message bus, without the library that uses them."""
 
 from __future__ import annotations
 
@@ -24,3 +24,16 @@ class BusOptions:
         scheme, _, rest = self.url.partition("://")
         hosts = ",".join(part.rpartition("@")[2] for part in rest.split(","))
         return f"{scheme}://{hosts}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishingOptions:
+    """What the agent sends to the broker and answers.
+
+    ``topics``: notifications go to these topics (none: no notifications). ``interval_s``: seconds between two messages
+    with the host's state (None: none are sent). ``answers``: whether the agent answers RPC calls.
+    """
+
+    topics: tuple[str, ...]
+    interval_s: float | None
+    answers: bool

@@ -130,7 +130,7 @@ class Sender:
             self._bugs += 1
             self._sent_at = time.monotonic()
             if worth_telling(self._bugs):
-                LOG.exception(events.NOT_TOLD, extra={"times": self._bugs})
+                LOG.exception(events.MESSAGE_NOT_BUILT, extra={"times": self._bugs})
         else:
             if is_sent and self._reach.is_lost:
                 self._back()

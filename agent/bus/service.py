@@ -6,13 +6,13 @@ Every call here returns at once or within a second, even if the broker is dead o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from agent.bus.control import Inside
-from agent.bus.endpoint import Asked, EndpointServer
+from agent.bus.control import DaemonControl
+from agent.bus.endpoint import RpcFunctions, EndpointServer
 from agent.bus.fanout import Fleet
 from agent.bus.notify import Notifications
-from agent.bus.options import BusOptions
+from agent.bus.options import BusOptions, PublishingOptions
 from agent.bus.outbox import Outbox
 from agent.bus.sender import Channels, Sender
 from agent.bus.timeouts import ended_within
@@ -26,34 +26,29 @@ CLOSE_S = 1.0
 PREFETCH = ("rabbit_qos_prefetch_count", 16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What the agent sends and answers.
-
-    ``topics``: notifications go to these topics (none: no notifications). ``interval_s``: seconds between two messages
-    with the host's state (None: none are sent). ``answers``: whether the agent answers RPC calls.
-    """
-
-    host: str
-    agent_version: str
-    topics: tuple[str, ...]
-    interval_s: float | None
-    answers: bool
-    now: Callable[[], str]
-
-
-class Telling:
+class BusConnection:
     """The daemon's connection to the bus.
 
     The daemon starts this object before the worker and stops it after the worker. ``listen`` and ``deafen`` start and
     stop the RPC server alone.
     """
 
-    def __init__(self, bus: Bus, told: Told, inside: Inside) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        options: PublishingOptions,
+        control: DaemonControl,
+        *,
+        host: str,
+        agent_version: str,
+        now: Callable[[], str],
+    ) -> None:
         self._bus = bus
-        self._told = told
-        self._sender = Sender(_channels(bus, told), Outbox(), told.now)
-        self._endpoint = EndpointServer(bus, self._asked(inside)) if told.answers else None
+        self._options = options
+        self._host = host
+        self._agent_version = agent_version
+        self._sender = Sender(self._channels(), Outbox(), now)
+        self._endpoint = EndpointServer(bus, self._functions(control)) if options.answers else None
 
     def start(self) -> None:
         """Start the sender thread. Opens no connection yet."""
@@ -74,22 +69,32 @@ class Telling:
         self._sender.stop()
         ended_within(CLOSE_S, self._bus.close, "bus-close")
 
-    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+    def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Hand an audit's report to the sender thread."""
-        self._sender.tell(report, changed)
+        self._sender.publish(report, changed)
 
-    def _asked(self, inside: Inside) -> Asked:
-        return Asked(
-            host=self._told.host,
-            agent_version=self._told.agent_version,
-            request_by_peer=inside.request_by_peer,
-            waiting=inside.waiting,
-            last_report=inside.last_report,
+    def _channels(self) -> Channels:
+        options = self._options
+        return Channels(
+            fleet=Fleet(self._bus) if options.interval_s is not None else None,
+            notices=Notifications(self._bus, self._host, options.topics) if options.topics else None,
+            interval_s=options.interval_s or 0.0,
+            agent_version=self._agent_version,
+            broker=self._bus.options.shown,
+        )
+
+    def _functions(self, control: DaemonControl) -> RpcFunctions:
+        return RpcFunctions(
+            host=self._host,
+            agent_version=self._agent_version,
+            request_by_peer=control.request_by_peer,
+            waiting=control.waiting,
+            last_report=control.last_report,
             publish_now=self._publish_now,
         )
 
     def _publish_now(self) -> bool:
-        if self._told.interval_s is None:
+        if self._options.interval_s is None:
             return False
         self._sender.ask()
         return True
@@ -104,13 +109,3 @@ def checked_bus(options: BusOptions) -> Bus:
         # oslo.messaging's errors about a URL have no common base class. They quote only the URL's scheme.
         raise ConfigError(f"[DEFAULT] transport_url: {options.shown}: {error}") from error
     return bus
-
-
-def _channels(bus: Bus, told: Told) -> Channels:
-    return Channels(
-        fleet=Fleet(bus) if told.interval_s is not None else None,
-        notices=Notifications(bus, told.host, told.topics) if told.topics else None,
-        interval_s=told.interval_s or 0.0,
-        agent_version=told.agent_version,
-        broker=bus.options.shown,
-    )

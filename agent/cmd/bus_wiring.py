@@ -5,35 +5,26 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 
-from agent.bus.control import Inside
+from agent.bus.control import DaemonControl
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
-from agent.config.reading.notifications import telling_options_from
-from agent.daemon.service import Nobody, Telling
+from agent.config.reading.notifications import publishing_options_from
+from agent.daemon.service import BusService, NoBus
 
 
-def telling_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Inside], Telling]:
-    """Return a factory that builds the broker connection from the daemon's ``Inside``.
+def bus_service_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[DaemonControl], BusService]:
+    """Return a factory that builds the broker connection from the daemon's ``DaemonControl``.
 
-    The factory exists because the daemon builds ``Inside`` later. If no broker is configured or nothing is to be sent
-    or answered, the factory returns ``Nobody``. Raises ConfigError if transport_url cannot be parsed.
+    The factory exists because the daemon builds ``DaemonControl`` later. If no broker is configured or nothing is to be
+    sent or answered, the factory returns ``NoBus``. Raises ConfigError if transport_url cannot be parsed.
     """
-    bus_options, told = bus_options_from(loaded), telling_options_from(loaded)
-    if bus_options is None or not (told.topics or told.interval_s or told.answers):
-        return lambda _inside: Nobody()
-    from agent.bus.service import Telling as BusTelling
-    from agent.bus.service import Told, checked_bus
+    bus_options, options = bus_options_from(loaded), publishing_options_from(loaded)
+    if bus_options is None or not (options.topics or options.interval_s or options.answers):
+        return lambda _control: NoBus()
+    from agent.bus.service import BusConnection, checked_bus
 
-    bus = checked_bus(bus_options)
-    what = Told(
-        host=loaded.value("DEFAULT", "host"),
-        agent_version=_version(),
-        topics=told.topics,
-        interval_s=told.interval_s,
-        answers=told.answers,
-        now=now,
-    )
-    return lambda inside: BusTelling(bus, what, inside)
+    bus, host, version = checked_bus(bus_options), loaded.value("DEFAULT", "host"), _version()
+    return lambda control: BusConnection(bus, options, control, host=host, agent_version=version, now=now)
 
 
 def _version() -> str:

@@ -23,7 +23,7 @@ from agent.demo.cast import HOSTS, HostCast
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
-from agent.demo.world import World
+from agent.demo.world import DemoWorld
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
@@ -37,7 +37,7 @@ from agent.why.answer import why
 from agent.why.model import TreeAnswer
 
 
-def run(built: World, tell: Callable[[str], None]) -> DemoRun:
+def run(built: DemoWorld, tell: Callable[[str], None]) -> DemoRun:
     """Audit both hosts until their findings are confirmed, then read what Placement records."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_lvm_sees(built))
@@ -106,14 +106,14 @@ def _vcpus(amount: int) -> ResourceRequest:
 
 
 @contextlib.contextmanager
-def _agent(built: World, host: HostCast) -> Iterator[_Agent]:
+def _agent(built: DemoWorld, host: HostCast) -> Iterator[_Agent]:
     loaded = load([str(built.config_file(host))])
     require(loaded)
     with wire(loaded) as wired:
         yield _Agent(settings_from(loaded), _parts(built, host, wired), wired.placement)
 
 
-def _parts(built: World, host: HostCast, wired: Wired) -> Parts:
+def _parts(built: DemoWorld, host: HostCast, wired: Wired) -> Parts:
     """Return the wired parts. If the host's volume group is a recorded report, its runner replaces lvm2."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
@@ -123,7 +123,7 @@ def _parts(built: World, host: HostCast, wired: Wired) -> Parts:
 
 
 @contextlib.contextmanager
-def _lvm_sees(built: World) -> Iterator[None]:
+def _lvm_sees(built: DemoWorld) -> Iterator[None]:
     """Make lvm2 see only the demo's devices inside the block."""
     before = os.environ.get("LVM_SYSTEM_DIR")
     os.environ["LVM_SYSTEM_DIR"] = str(built.lvm_folder)
@@ -136,6 +136,6 @@ def _lvm_sees(built: World) -> Iterator[None]:
             os.environ["LVM_SYSTEM_DIR"] = before
 
 
-def _simulated(built: World, report: AuditReport) -> tuple[str, ...]:
+def _simulated(built: DemoWorld, report: AuditReport) -> tuple[str, ...]:
     recorded = (f"volume group {g.name}: {g.told}" for g in built.groups if isinstance(g, RecordedGroup))
     return (*report.simulated, *recorded)

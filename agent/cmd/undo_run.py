@@ -13,7 +13,7 @@ from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.undo import NotFound, find_entry, undo
-from agent.healing.write import Outcome
+from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
 from agent.render.documents import SCHEMA_VERSION
@@ -26,7 +26,7 @@ class Undone:
     """The entry, and the outcome of undoing it."""
 
     entry: Entry
-    outcome: Outcome
+    outcome: WriteAttempt
 
 
 def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:

@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 #: Hands a report, and the changes of findings that the log reports, to another thread; must neither wait nor raise.
-Tell = Callable[[AuditReport, tuple[FindingChange, ...]], None]
+Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 
 def tell_nobody(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
@@ -36,7 +36,7 @@ class ReportDesk:
     """
 
     def __init__(
-        self, save: Callable[[AuditReport], None], told: Callable[[str], None], tell: Tell = tell_nobody
+        self, save: Callable[[AuditReport], None], told: Callable[[str], None], tell: Send = tell_nobody
     ) -> None:
         self._save = save
         self._told = told

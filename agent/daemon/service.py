@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 READ_GRACE_S = 1.0
 
 
-class Telling(Protocol):
+class BusService(Protocol):
     """The daemon's connection to the message bus.
 
     It publishes each audit and answers calls. No method waits for the broker.
@@ -49,7 +49,7 @@ class Telling(Protocol):
         """Hand over a report for sending."""
 
 
-class Nobody:
+class NoBus:
     """The connection where no broker is configured: every method does nothing."""
 
     def start(self) -> None:
@@ -89,7 +89,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         close: Callable[[], None],
         reading: Callable[[], bool],
         end_pauses: Callable[[], None],
-        telling: Telling | None = None,
+        telling: BusService | None = None,
     ) -> None:
         self._queue = queue
         self._worker = worker
@@ -101,7 +101,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._close = close
         self._reading = reading
         self._end_pauses = end_pauses
-        self._telling = telling or Nobody()
+        self._telling = telling or NoBus()
 
     def start(self) -> None:
         """Start all threads and request the first audit.

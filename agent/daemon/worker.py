@@ -36,10 +36,10 @@ RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
 #: While Placement is unread, reasons to audit gather for at most this long. Less than the shortest usual interval.
 GATHER_CAP_S = 30.0
-LOOK_FIRST_S = 0.5
-LOOK_CAP_S = 60.0
+REPEAT_FIRST_S = 0.5
+REPEAT_CAP_S = 60.0
 RETRY = "retry"
-LOOK_AGAIN = "look-again"
+REPEAT = "look-again"
 
 Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]], AuditResult]
 
@@ -102,12 +102,12 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
     return min(RETRY_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 20)) * uniform(0.5, 1.0)
 
 
-def look_delay(looks: int) -> float:
+def repeat_delay(looks: int) -> float:
     """Return the seconds before the n-th repetition in a row: 0 at first, then growing.
 
     A host that changes during every audit must not make the agent audit without a pause.
     """
-    return 0.0 if looks <= 1 else min(LOOK_CAP_S, LOOK_FIRST_S * 2.0 ** min(looks - 2, 20))
+    return 0.0 if looks <= 1 else min(REPEAT_CAP_S, REPEAT_FIRST_S * 2.0 ** min(looks - 2, 20))
 
 
 def follow_up(
@@ -124,7 +124,7 @@ def follow_up(
         return replace(before, looks=0, at=max(before.at, earliest))
     failures = before.failures + 1 if failed else 0
     if look_again:
-        return FollowUp(failures=failures, looks=looks, at=max(now + look_delay(looks), earliest), reason=LOOK_AGAIN)
+        return FollowUp(failures=failures, looks=looks, at=max(now + repeat_delay(looks), earliest), reason=REPEAT)
     if failed:
         return FollowUp(failures=failures, at=max(now + retry_delay(failures), earliest), reason=RETRY)
     return FollowUp()

@@ -36,7 +36,7 @@ _YESTERDAY = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class DemoWorld:
     """The built world; everything is in one folder, except the loop devices and the Placement process."""
 
     folder: Path
@@ -60,7 +60,7 @@ def build(
     tell: Callable[[str], None],
     standing: contextlib.ExitStack,
     interruptions: Interruptions,
-) -> World:
+) -> DemoWorld:
     """Build and return the world, before any audit.
 
     ``tell`` is called with a progress line for each part, and may raise. Each part is registered with ``standing``
@@ -72,7 +72,7 @@ def build(
     )
     standing.callback(placement.stop)
     groups = tuple(_group(folder, host, tell, standing) for host in HOSTS)
-    world = World(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
+    world = DemoWorld(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
     _see_only(world)
     tell("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
     with interruptions.allowed():
@@ -94,7 +94,7 @@ def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: 
     return group
 
 
-def _see_only(world: World) -> None:
+def _see_only(world: DemoWorld) -> None:
     """Write one lvm.conf with which lvm2 sees both hosts' groups and no other device of the machine."""
     devices = [g.device for g in world.groups if isinstance(g, VolumeGroupRig) and g.device]
     lock_folder = world.lvm_folder / "lock"
@@ -102,7 +102,7 @@ def _see_only(world: World) -> None:
     (world.lvm_folder / "lvm.conf").write_text(lvm_conf(devices, lock_folder), encoding="utf-8")
 
 
-def _configure(world: World, host: HostCast) -> None:
+def _configure(world: DemoWorld, host: HostCast) -> None:
     folder = world.folder / host.name
     folder.mkdir()
     (folder / "node.xml").write_text(node_xml(host), encoding="utf-8")
@@ -239,7 +239,7 @@ def _resize(now: datetime.datetime) -> Migration:
     )
 
 
-def _second_host_as_it_was(world: World) -> None:
+def _second_host_as_it_was(world: DemoWorld) -> None:
     """Create the second host's provider with its earlier, larger inventory, and all allocations on the host.
 
     This leads to story 5: Placement rejects an allocation above the capacity, but accepts an inventory below the usage.
@@ -260,7 +260,7 @@ def _second_host_as_it_was(world: World) -> None:
     allocate(world, resized.uuid, {host.root_uuid: _amounts(resized)})
 
 
-def schedule_first_host(world: World) -> None:
+def schedule_first_host(world: DemoWorld) -> None:
     """Make the scheduler's allocations on the first host, whose inventory must already be in Placement.
 
     The evacuated instance gets allocations on both hosts.
@@ -276,7 +276,7 @@ def _amounts(guest: Guest) -> dict[str, int]:
     return {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib, "DISK_GB": flavor.root_gib}
 
 
-def allocate(world: World, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
+def allocate(world: DemoWorld, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
     """Create a new consumer's allocation, as the scheduler does."""
     body = {
         "allocations": {provider: {"resources": dict(held)} for provider, held in holdings.items()},
@@ -287,13 +287,13 @@ def allocate(world: World, consumer: str, holdings: Mapping[str, Mapping[str, in
     _placement(world, "PUT", f"/allocations/{consumer}", body)
 
 
-def candidates(world: World, vcpus: int) -> tuple[str, ...]:
+def candidates(world: DemoWorld, vcpus: int) -> tuple[str, ...]:
     """Return the providers in Placement's allocation candidates for so many vCPUs, requested as the scheduler does."""
     answer = _placement(world, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
     return tuple(sorted(answer["provider_summaries"]))
 
 
-def _placement(world: World, method: str, path: str, body: object) -> dict[str, dict[str, object]]:
+def _placement(world: DemoWorld, method: str, path: str, body: object) -> dict[str, dict[str, object]]:
     headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": "placement 1.36"}
     answer = requests.request(method, world.placement.url + path, json=body, headers=headers, timeout=30)
     if not answer.ok:

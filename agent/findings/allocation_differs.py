@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT
 from agent.model.report import Verdict
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     differing = [row for row in world.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
     others = _by_consumer(world, {row.key for row in differing})
     for row in differing:
@@ -32,7 +32,7 @@ def _promised(row: Row) -> str:
     return f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
 
 
-def _by_consumer(world: World, consumers: set[str]) -> dict[str, list[Row]]:
+def _by_consumer(world: AuditFacts, consumers: set[str]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = defaultdict(list)
     for row in world.rows:
         if row.key in consumers:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, named, rows_by_consumer
+from agent.findings.base import Rule, AuditFacts, claims_of, named, rows_by_consumer
 from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_LEAKED).items():
         instance = rows[0].instance
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None

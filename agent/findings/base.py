@@ -24,7 +24,7 @@ from agent.text.amounts import with_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class AuditFacts:
     """All facts of one audit that a rule may read. ``state`` is None while the cloud's state is unknown.
 
     ``refused`` are writes of this audit that Placement rejected permanently; it is empty before the writes were
@@ -67,11 +67,11 @@ class Rule:
     code: str
     severity: Severity
     remedy: str
-    find: Callable[[World], Iterable[Finding]]
+    find: Callable[[AuditFacts], Iterable[Finding]]
 
     def finding(
         self,
-        world: World,
+        world: AuditFacts,
         *,
         expected: str,
         actual: str,
@@ -114,7 +114,7 @@ def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:
     return remedy.replace("CONSUMER", consumer or "CONSUMER").replace("PROVIDER", provider or "PROVIDER")
 
 
-def rows_by_consumer(world: World, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
+def rows_by_consumer(world: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
     """Return the rows with that verdict, grouped by consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in world.rows:

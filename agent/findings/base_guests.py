@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agent.books.recency import instance_just_changed
-from agent.findings.base import World
+from agent.findings.base import AuditFacts
 from agent.model.claim import Cause
 from agent.model.host.facts import Domain
 from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupancy
 
 
-def resting(world: World) -> Iterator[tuple[Occupancy, Domain]]:
+def resting(world: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
     """Yield the instances at rest on this host, sorted by uuid, each with its domain."""
     state, host = world.state, world.snapshot.host.value
     if state is None or host is None or state.kind is StateKind.NONE:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agent.findings.base import World
+from agent.findings.base import AuditFacts
 from agent.model.snapshot import LIBVIRT
 from agent.nested.pci_view import PciView, pci_view, unknown_because
 
 
-def view_of(world: World) -> PciView | None:
+def view_of(world: AuditFacts) -> PciView | None:
     """Return the PCI view that the desired tree is built from; None unless all PCI devices are known."""
     host = world.snapshot.host.value
     if host is None or not world.snapshot.fresh(LIBVIRT) or unknown_because(host):

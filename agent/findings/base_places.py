@@ -6,7 +6,7 @@ provider by hand.
 
 from __future__ import annotations
 
-from agent.findings.base import World, recorded_text
+from agent.findings.base import AuditFacts, recorded_text
 from agent.model.compared import Row
 from agent.model.placement import ROOT
 
@@ -14,7 +14,7 @@ HEAL = "stocktake heal --finding FINDING"
 UNSET = "openstack resource provider allocation unset --provider"
 
 
-def place_of(world: World, rows: tuple[Row, ...]) -> str | None:
+def place_of(world: AuditFacts, rows: tuple[Row, ...]) -> str | None:
     """Return the provider that a finding about these rows names.
 
     That is the root provider if one of the rows is on it or none is recorded, otherwise the first provider of the
@@ -24,7 +24,7 @@ def place_of(world: World, rows: tuple[Row, ...]) -> str | None:
     return world.root_uuid if world.root_uuid in places or not places else places[0]
 
 
-def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
+def recorded_where(world: AuditFacts, rows: tuple[Row, ...]) -> str:
     """Return the recorded amounts by provider: "8 VCPU; 1 VGPU on provider UUID". The root provider is not named."""
     texts = []
     for place in _places(world, rows):
@@ -33,22 +33,22 @@ def recorded_where(world: World, rows: tuple[Row, ...]) -> str:
     return "; ".join(texts) or "nothing"
 
 
-def unset_everywhere(world: World, rows: tuple[Row, ...]) -> str:
+def unset_everywhere(world: AuditFacts, rows: tuple[Row, ...]) -> str:
     """Return the commands that remove these rows' allocations, and nothing else, from the consumer."""
     return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(world, rows))
 
 
-def heal_first(world: World, rows: tuple[Row, ...], by_hand: str) -> str:
+def heal_first(world: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
     """Return the remedy: heal if it can remove any of these rows, followed by the steps by hand."""
     tree = {provider.uuid for provider in world.view.providers} if world.view else set()
     return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(world, rows)) else by_hand
 
 
-def _places(world: World, rows: tuple[Row, ...]) -> list[str]:
+def _places(world: AuditFacts, rows: tuple[Row, ...]) -> list[str]:
     """Return the uuids of the providers with a recorded amount, the root provider first."""
     found = {_place(world, row) for row in rows if row.recorded is not None}
     return sorted(found - {""}, key=lambda place: (place != world.root_uuid, place))
 
 
-def _place(world: World, row: Row) -> str:
+def _place(world: AuditFacts, row: Row) -> str:
     return (world.root_uuid or "") if row.provider_key == ROOT else row.provider_key.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.findings.base import World
+from agent.findings.base import AuditFacts
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, LIBVIRT, PLACEMENT, STATE
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import children
@@ -21,7 +21,7 @@ _BESIDE = {
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 
-def consequence(source: str, world: World) -> str:
+def consequence(source: str, world: AuditFacts) -> str:
     """Return what stays unchanged, in Placement and in the agent's reports, while that source cannot be read."""
     lost = frozenset({source}) | _PARTS.get(source, frozenset())
     stays = (*_classes(lost, world), *_children(lost, world))
@@ -32,13 +32,13 @@ def consequence(source: str, world: World) -> str:
     return "; ".join(texts) or "nothing that the agent writes depends on it now"
 
 
-def _classes(lost: frozenset[str], world: World) -> list[str]:
+def _classes(lost: frozenset[str], world: AuditFacts) -> list[str]:
     """Return the root provider's classes whose total is unknown."""
     resources = (resource for resource in RESOURCES if resource.needs(world.settings) & lost)
     return sorted({name for resource in resources for name in classes_of(resource, world.snapshot)})
 
 
-def _children(lost: frozenset[str], world: World) -> list[str]:
+def _children(lost: frozenset[str], world: AuditFacts) -> list[str]:
     """Return the families that an option enables, or that have a child provider in Placement."""
     observed = children(world.view, world.root.name) if world.root else {}
     return [
@@ -50,7 +50,7 @@ def _children(lost: frozenset[str], world: World) -> list[str]:
     ]
 
 
-def reserves(lost: frozenset[str], world: World) -> list[str]:
+def reserves(lost: frozenset[str], world: AuditFacts) -> list[str]:
     """Return a text that names the published classes whose ``reserved`` may be too low without these sources."""
     kept = (
         resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding
 from agent.model.placement import ROOT
@@ -18,7 +18,7 @@ _BY_POLICY = "; [lvm] foreign_volumes = reserve"
 _UNTIL_THEN = "; until then its size is reserved"
 
 
-def volume_findings(world: World, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
+def volume_findings(world: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
     """Yield the findings of every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is

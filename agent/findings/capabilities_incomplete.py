@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.host.capabilities import MissingPart, Part
 
@@ -29,14 +29,14 @@ _STAYS = {
 }
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host = world.snapshot.host.value
     missing = host.capabilities.missing if host and host.capabilities else ()
     if missing:
         yield _finding(world, missing)
 
 
-def _finding(world: World, missing: tuple[MissingPart, ...]) -> Finding:
+def _finding(world: AuditFacts, missing: tuple[MissingPart, ...]) -> Finding:
     ordered = sorted(missing, key=lambda one: (one.name, one.why))
     return RULE.finding(
         world,

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, recorded_text
+from agent.findings.base import Rule, AuditFacts, claims_of, recorded_text
 from agent.model.claim import Cause
 from agent.model.finding import Finding, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers
 from agent.model.settings import Role
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     view = world.view
     if view is None:
         return
@@ -31,7 +31,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 
 
-def _why(world: World, cause: Cause) -> str | None:
+def _why(world: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist; None if it should, if the agent maintains it, or if that is unknown."""
     if world.settings.role is Role.OWNER:
         return f"in role owner {cause.value} use is part of reserved"
@@ -41,14 +41,14 @@ def _why(world: World, cause: Cause) -> str | None:
     return None if is_used else f"there is no {cause.value} use here"
 
 
-def _all_read(world: World) -> bool:
+def _all_read(world: AuditFacts) -> bool:
     host, state = world.snapshot.host.value, world.state
     if host is None or host.odd_domains or state is None or state.unreadable:
         return False
     return all(reading.ok for reading in world.snapshot.readings)
 
 
-def _finding(world: World, consumer: str, why: str, remedy: str | None = None) -> Finding:
+def _finding(world: AuditFacts, consumer: str, why: str, remedy: str | None = None) -> Finding:
     rows = tuple(row for row in world.rows if row.key == consumer)
     return RULE.finding(
         world,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.recency import instance_just_changed
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.findings.base_places import HEAL, UNSET
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
@@ -17,7 +17,7 @@ from agent.model.memo import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     view, state = world.view, world.state
     if view is None or state is None:
         return
@@ -47,7 +47,7 @@ def _sides(ours: frozenset[str], record: ConsumerRecord) -> tuple[list[Allocatio
     return here, elsewhere
 
 
-def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
+def _finding(world: AuditFacts, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
     others = ", ".join(sorted({a.provider_uuid for a in elsewhere}))
     return RULE.finding(
         world,
@@ -61,7 +61,7 @@ def _finding(world: World, record: ConsumerRecord, here: list[Allocation], elsew
     )
 
 
-def _remedy(world: World, consumer: str, others: list[str]) -> str:
+def _remedy(world: AuditFacts, consumer: str, others: list[str]) -> str:
     """Return a remedy that never removes the side where the instance is: only that side is right."""
     instance = next((i for i in world.state.instances if i.uuid == consumer), None) if world.state else None
     if instance is None or instance.host is None or instance.deleted:
@@ -77,7 +77,7 @@ def _text(allocations: list[Allocation]) -> str:
     return ", ".join(amount_text(a.resource_class, a.amount) for a in allocations)
 
 
-def _claim(world: World, allocation: Allocation) -> Claim:
+def _claim(world: AuditFacts, allocation: Allocation) -> Claim:
     other = ProviderKey("provider", allocation.provider_uuid)
     return Claim(
         consumer=Consumer(key=allocation.consumer_uuid, kind="unknown", uuid=allocation.consumer_uuid),

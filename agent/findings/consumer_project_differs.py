@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_places import HEAL
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.view is None:
         return
     here = {taken.consumer_uuid: taken.instance for taken in world.books.occupied.occupancies}
@@ -32,7 +32,7 @@ def _differs(record: ConsumerRecord, instance: Instance) -> bool:
     return any(booked is not None and own is not None and booked != own for booked, own in pairs)
 
 
-def _finding(world: World, record: ConsumerRecord, instance: Instance) -> Finding:
+def _finding(world: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
     return RULE.finding(
         world,
         consumer_uuid=record.consumer_uuid,

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.host.facts import HostFacts
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host = world.snapshot.host.value
     if host is not None:
         for missing in missing_cpus(host, world.settings):
             yield _finding(world, missing, host)
 
 
-def _finding(world: World, missing: MissingCpus, host: HostFacts) -> Finding:
+def _finding(world: AuditFacts, missing: MissingCpus, host: HostFacts) -> Finding:
     offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
     return RULE.finding(
         world,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, named, promised_text, rows_by_consumer
+from agent.findings.base import Rule, AuditFacts, claims_of, named, promised_text, rows_by_consumer
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for consumer, rows in rows_by_consumer(world, Verdict.GUEST_MISSING).items():
         instance = rows[0].instance
         yield RULE.finding(

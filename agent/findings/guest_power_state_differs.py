@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain, DomainState
@@ -40,14 +40,14 @@ _WRONG = {
 _NOVA_POWER = {0: "no state", 1: "running", 3: "paused", 4: "shut down", 6: "crashed", 7: "suspended"}
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for taken, domain in resting(world):
         power = _POWER[domain.state]
         if power in _WRONG.get(taken.instance.vm_state or "", frozenset()):
             yield _finding(world, taken.instance, domain, power)
 
 
-def _finding(world: World, instance: Instance, domain: Domain, power: str) -> Finding:
+def _finding(world: AuditFacts, instance: Instance, domain: Domain, power: str) -> Finding:
     known = instance.power_state
     return RULE.finding(
         world,

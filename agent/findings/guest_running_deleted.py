@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, held_text, rows_by_consumer
+from agent.findings.base import Rule, AuditFacts, claims_of, held_text, rows_by_consumer
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
@@ -19,7 +19,7 @@ def is_deleted(rows: tuple[Row, ...]) -> bool:
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host = world.snapshot.host.value
     states = {domain.uuid: domain.state.value for domain in (host.domains if host else ())}
     for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
@@ -27,7 +27,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, consumer, rows, states.get(consumer, "in an unknown state"))
 
 
-def _finding(world: World, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
+def _finding(world: AuditFacts, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
     instance = rows[0].instance
     deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
     return RULE.finding(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain
@@ -17,7 +17,7 @@ from agent.model.nova import Flavor
 from agent.model.occupancy import Occupancy
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for taken, domain in resting(world):
         differences = _differences(taken.flavor, domain)
         if differences:
@@ -33,7 +33,7 @@ def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
     return [size for size in sizes if size[1] != size[2]]
 
 
-def _finding(world: World, taken: Occupancy, domain: Domain, differences: list[tuple[str, int, int]]) -> Finding:
+def _finding(world: AuditFacts, taken: Occupancy, domain: Domain, differences: list[tuple[str, int, int]]) -> Finding:
     instance = taken.instance
     promised = ", ".join(amount_text(name, amount) for name, amount, _ in differences)
     defined = ", ".join(amount_text(name, amount) for name, _, amount in differences)

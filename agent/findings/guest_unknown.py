@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of, held_text, rows_by_consumer
+from agent.findings.base import Rule, AuditFacts, claims_of, held_text, rows_by_consumer
 from agent.findings.guest_running_deleted import is_deleted
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 from agent.model.settings import UnmanagedPolicy
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.settings.unknown_guests is UnmanagedPolicy.IGNORE:
         return
     for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():

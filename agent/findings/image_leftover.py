@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.image_ledger import leftovers
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     state = world.snapshot.nova.value
     for left in leftovers(world.snapshot):
         yield RULE.finding(

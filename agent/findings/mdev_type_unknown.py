@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.host.devices import Devices
 from agent.model.settings import MdevTypeChoice
 from agent.nested.mdev import bound_to, place_of
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host = world.snapshot.host.value
     if host is None or host.devices is None:
         return
@@ -38,12 +38,12 @@ def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:
     return frozenset(kind for name, kind in (*offered, *existing) if not wanted or place_of(name) in wanted)
 
 
-def _may_be_odd(world: World, devices: Devices, choice: MdevTypeChoice) -> bool:
+def _may_be_odd(world: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> bool:
     bound = (bound_to(one.name, world.settings) for one in devices.odd)
     return any(found is not None and found.type_id == choice.type_id for found in bound)
 
 
-def _finding(world: World, devices: Devices, choice: MdevTypeChoice) -> Finding:
+def _finding(world: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Finding:
     at = f" at {', '.join(sorted(choice.addresses))}" if choice.addresses else ""
     types = ", ".join(sorted(_types(devices, choice)))
     return RULE.finding(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, claims_of
+from agent.findings.base import Rule, AuditFacts, claims_of
 from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
@@ -16,7 +16,7 @@ from agent.model.nova import Migration
 from agent.model.report import Verdict
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.state is None:
         return
     for migration in _newest(world.state.finished_evacuations):
@@ -34,7 +34,7 @@ def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
     return [by_instance[uuid] for uuid in sorted(by_instance)]
 
 
-def _finding(world: World, migration: Migration, rows: tuple[Row, ...]) -> Finding:
+def _finding(world: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> Finding:
     return RULE.finding(
         world,
         provider_uuid=place_of(world, rows),

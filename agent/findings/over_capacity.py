@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from agent.books.ledger import provider_key
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
@@ -53,12 +53,12 @@ class _Place(NamedTuple):
         return sum(row.recorded or 0 for row in self.rows)
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     yield from _of_providers(world)
     yield from _of_pinned_cpus(world)
 
 
-def _of_providers(world: World) -> Iterable[Finding]:
+def _of_providers(world: AuditFacts) -> Iterable[Finding]:
     if world.tree is None or world.view is None:
         return
     rows = _by_place(world)
@@ -70,7 +70,7 @@ def _of_providers(world: World) -> Iterable[Finding]:
             yield from _of_withdrawn(world, _place(world.view, observed, name, rows))
 
 
-def _of_wanted(world: World, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
+def _of_wanted(world: AuditFacts, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
     observed = view.provider(wanted.uuid)
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
     for inventory in _inventories(wanted, observed):
@@ -82,7 +82,7 @@ def _of_wanted(world: World, view: PlacementView, wanted: DesiredProvider, rows:
         yield from _of_withdrawn(world, _place(view, wanted, name, rows))
 
 
-def _by_place(world: World) -> _Rows:
+def _by_place(world: AuditFacts) -> _Rows:
     grouped: dict[tuple[ProviderKey, str], list[Row]] = defaultdict(list)
     for row in world.rows:
         grouped[row.provider_key, row.resource_class].append(row)
@@ -94,7 +94,7 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
     return _Place(provider.uuid, where, name, rows.get((provider_key(view, provider.uuid), name), ()))
 
 
-def _withdrawn(world: World, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
+def _withdrawn(world: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
     """Return the classes that Placement still offers here and the host does not: a class in use cannot be removed.
 
     A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
@@ -104,7 +104,7 @@ def _withdrawn(world: World, wanted: DesiredProvider, observed: Provider | None)
     return frozenset(offered - kept - (to_move(world).keys() if wanted.key == ROOT else set()))
 
 
-def _of_withdrawn(world: World, place: _Place) -> Iterable[Finding]:
+def _of_withdrawn(world: AuditFacts, place: _Place) -> Iterable[Finding]:
     name, used = place.resource_class, place.used
     if not used:
         return
@@ -128,7 +128,7 @@ def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inv
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
 
 
-def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -> Finding:
+def _finding(world: AuditFacts, inventory: Inventory, place: _Place, overflow: int) -> Finding:
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
@@ -155,7 +155,7 @@ def _finding(world: World, inventory: Inventory, place: _Place, overflow: int) -
     )
 
 
-def _is_judged(world: World) -> bool:
+def _is_judged(world: AuditFacts) -> bool:
     """Whether the books can name leaked consumers: they cannot without the cloud's state or without the guests."""
     return world.books.state_known and world.books.host_known
 
@@ -164,7 +164,7 @@ def _found_no_room(row: Row, overflow: int) -> bool:
     return bool(overflow) and row.cause in UNMANAGED_CAUSES
 
 
-def _of_pinned_cpus(world: World) -> Iterable[Finding]:
+def _of_pinned_cpus(world: AuditFacts) -> Iterable[Finding]:
     """Yield nothing while the host's CPUs are unknown: then the CPUs that guests may be pinned to are unknown too."""
     taken = [one for one in world.books.occupied.occupancies if one.numa]
     host = world.snapshot.host.value
@@ -178,7 +178,7 @@ def _of_pinned_cpus(world: World) -> Iterable[Finding]:
         yield _pinned(world, cell, numbers, [(uuid, names[uuid]) for uuid in instances])
 
 
-def _pinned(world: World, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
+def _pinned(world: AuditFacts, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
     which = f"CPU {render_cpu_list(numbers)} of cell {cell}"
     who = " and ".join(f"instance {uuid} ({name})" for uuid, name in instances)
     alone = len(instances) == 1

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agent.findings.base import Rule, World, amount_text, named
+from agent.findings.base import Rule, AuditFacts, amount_text, named
 from agent.findings.base_pci import view_of
 from agent.model.books import DesiredTree
 from agent.model.claim import Cause, Claim, Consumer, Origin
@@ -40,7 +40,7 @@ class _Home(NamedTuple):
         return ProviderKey("provider", self.provider_uuid)
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host, view = world.snapshot.host.value, view_of(world)
     homes = _homes(world.tree, view) if world.tree and view else {}
     takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
@@ -95,7 +95,7 @@ def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]
 
 
 def _finding(
-    world: World,
+    world: AuditFacts,
     row: Row,
     functions: Mapping[str, _Home],
     wrong: Mapping[_Home, int],

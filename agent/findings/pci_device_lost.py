@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, Inventory, Provider
 from agent.nested.pci_view import PciView
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     view = view_of(world)
     if view is None or not world.settings.pci.report_in_placement:
         return
@@ -42,7 +42,7 @@ def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
             yield address, provider, len(offer.matches), held
 
 
-def _where(world: World, address: str) -> str:
+def _where(world: AuditFacts, address: str) -> str:
     host = world.snapshot.host.value
     devices = host.devices.pci if host and host.devices else ()
     if any(address in (device.address, device.parent_address) for device in devices):
@@ -50,7 +50,7 @@ def _where(world: World, address: str) -> str:
     return "libvirt does not list the device"
 
 
-def _finding(world: World, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
+def _finding(world: AuditFacts, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
     return RULE.finding(
         world,
         provider_uuid=provider.uuid,
@@ -63,7 +63,7 @@ def _finding(world: World, provider: Provider, allocation: Allocation, address: 
     )
 
 
-def _spent(world: World, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
+def _spent(world: AuditFacts, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
     return RULE.finding(
         world,
         provider_uuid=provider.uuid,

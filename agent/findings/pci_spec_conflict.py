@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.nested.pci_offers import Conflict
@@ -18,7 +18,7 @@ from agent.nested.pci_view import PciView
 _SHOWN = 8
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     view = view_of(world)
     if view is None or not world.settings.pci.report_in_placement:
         return

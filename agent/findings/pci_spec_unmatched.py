@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.model.host.device_match import IdleSpec, idle
@@ -17,7 +17,7 @@ from agent.model.host.device_match import IdleSpec, idle
 _SHOWN = 8
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     host = world.snapshot.host.value
     if host is None or host.devices is None or view_of(world) is None:
         return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import PMEM
 from agent.resources.demand import pmem_class
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if not world.snapshot.fresh(PMEM):
         return
     listed = [namespace.name for namespace in world.snapshot.pmem_namespaces]
@@ -20,7 +20,7 @@ def _find(world: World) -> Iterable[Finding]:
                 yield _finding(world, label.label, name, times)
 
 
-def _finding(world: World, label: str, name: str, times: int) -> Finding:
+def _finding(world: AuditFacts, label: str, name: str, times: int) -> Finding:
     seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
     return RULE.finding(
         world,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
@@ -16,7 +16,7 @@ from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 _DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.state is None:
         # Without the state it is unknown whether the node's record is gone or belongs to another host by now.
         return
@@ -33,7 +33,7 @@ def _find(world: World) -> Iterable[Finding]:
         yield _finding(world, tree, name, why)
 
 
-def _finding(world: World, tree: OrphanTree, name: str, why: str | None) -> Finding:
+def _finding(world: AuditFacts, tree: OrphanTree, name: str, why: str | None) -> Finding:
     return RULE.finding(
         world,
         provider_uuid=tree.uuid,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.nested import BUILTIN as FAMILIES
@@ -17,18 +17,18 @@ from agent.nested.base import NestedFamily, still_on_root
 from agent.provider_tree.desired import is_told
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for name, family in sorted(to_move(world).items()):
         yield _finding(world, family, name)
 
 
-def to_move(world: World) -> Mapping[str, NestedFamily]:
+def to_move(world: AuditFacts) -> Mapping[str, NestedFamily]:
     """Return the classes in use on the root provider that belong on children, each with its configured family."""
     configured = (family for family in FAMILIES if family.is_configured(world.settings))
     return {name: family for family in configured for name in still_on_root(family, world.snapshot)}
 
 
-def _finding(world: World, family: NestedFamily, name: str) -> Finding:
+def _finding(world: AuditFacts, family: NestedFamily, name: str) -> Finding:
     rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == name and r.recorded]
     used = sum(row.recorded or 0 for row in rows)
     children = _children(world, family, name)
@@ -46,7 +46,7 @@ def _finding(world: World, family: NestedFamily, name: str) -> Finding:
     )
 
 
-def _children(world: World, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
+def _children(world: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
     """Return the children that the class belongs on, as (name without the node's, inventory); empty while unknown."""
     if not is_told(family, world.snapshot, world.settings):
         return ()
@@ -54,7 +54,7 @@ def _children(world: World, family: NestedFamily, name: str) -> tuple[tuple[str,
     return tuple((one.key.name, i) for one in nested for i in one.inventories if i.resource_class == name)
 
 
-def _offers(world: World, children: tuple[tuple[str, Inventory], ...]) -> str:
+def _offers(world: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> str:
     offers = ", ".join(f"{world.node}_{key} ({inventory.total})" for key, inventory in children)
     return offers or "which ones is not known, because this host offers none of it now"
 

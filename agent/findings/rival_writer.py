@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.settings import Role
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     # An observer writes nothing, so it has no rival. Role observer is the remedy beside a nova-compute.
     if world.rival is None or world.settings.role is Role.OBSERVER:
         return

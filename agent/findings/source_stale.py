@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.errors import SourceStale
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_sources import consequence
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for reading in world.snapshot.readings:
         if isinstance(reading.error, SourceStale):
             yield RULE.finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.errors import SourceStale
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import OddDomain
@@ -18,7 +18,7 @@ _HOLDERS = (
 )
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for reading in world.snapshot.readings:
         # A source that answered with old data is reported as source-stale.
         if reading.error is not None and not isinstance(reading.error, SourceStale):
@@ -32,11 +32,11 @@ def _find(world: World) -> Iterable[Finding]:
         yield _odd(world, odd)
 
 
-def _cache_reserve(world: World) -> list[str]:
+def _cache_reserve(world: AuditFacts) -> list[str]:
     return [] if world.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), world)
 
 
-def _unread_parts(world: World) -> Iterable[tuple[str, str]]:
+def _unread_parts(world: AuditFacts) -> Iterable[tuple[str, str]]:
     """Return what a source could not read although it answered, with the reason.
 
     This includes the instances folder if its image cache must be reserved and the folder does not exist.
@@ -48,12 +48,12 @@ def _unread_parts(world: World) -> Iterable[tuple[str, str]]:
     return parts
 
 
-def _odd(world: World, odd: OddDomain) -> Finding:
+def _odd(world: AuditFacts, odd: OddDomain) -> Finding:
     finding = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
     return _finding(world, f"domain {odd.uuid}", finding, "what it uses is unknown; reserved is not lowered")
 
 
-def _finding(world: World, subject: str, error: str, consequence: str) -> Finding:
+def _finding(world: AuditFacts, subject: str, error: str, consequence: str) -> Finding:
     return RULE.finding(
         world,
         subject=subject,

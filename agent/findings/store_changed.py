@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     doubt = store_doubt(world.snapshot, world.settings)
     if doubt is not None:
         yield _finding(world, doubt)
 
 
-def _finding(world: World, doubt: StoreDoubt) -> Finding:
+def _finding(world: AuditFacts, doubt: StoreDoubt) -> Finding:
     before, now, disks = doubt.before, doubt.now, doubt.disks
     return RULE.finding(
         world,
@@ -36,7 +36,7 @@ def _finding(world: World, doubt: StoreDoubt) -> Finding:
     )
 
 
-def _expected(world: World, doubt: StoreDoubt) -> str:
+def _expected(world: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
         return f"{name_of(doubt.now)} as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
     recorded = world.snapshot.recorded_inventory("DISK_GB")

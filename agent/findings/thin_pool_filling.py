@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
 
@@ -18,14 +18,14 @@ WARNING_PERCENT = 80
 ERROR_PERCENT = 95
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     for pool in world.snapshot.thin_pools:
         for part, percent in (("data", pool.data_percent), ("metadata", pool.metadata_percent)):
             if percent is not None and percent >= WARNING_PERCENT:
                 yield _finding(world, pool, part, Severity.ERROR if percent >= ERROR_PERCENT else RULE.severity)
 
 
-def _finding(world: World, pool: ThinPool, part: str, severity: Severity) -> Finding:
+def _finding(world: AuditFacts, pool: ThinPool, part: str, severity: Severity) -> Finding:
     size_bytes = pool.size_bytes if part == "data" else pool.metadata_bytes
     found = RULE.finding(
         world,

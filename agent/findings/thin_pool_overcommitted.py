@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
 from agent.text.amounts import number_text
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     promised: dict[str, int] = defaultdict(int)
     for volume in world.snapshot.volumes:
         if volume.segment_type == "thin" and volume.pool is not None:
@@ -27,7 +27,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, pool, promised[pool.path], free_bytes)
 
 
-def _finding(world: World, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
+def _finding(world: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
     factor = round(promised / pool.size_bytes, 2) if pool.size_bytes else None
     times = f", {number_text(factor)} times its size" if factor else ""
     return RULE.finding(

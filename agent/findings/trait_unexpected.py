@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.owners import RIVAL
 from agent.model.settings import Role
@@ -17,7 +17,7 @@ from agent.model.settings import Role
 _CUSTOM = "CUSTOM_"
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.root is None or world.tree is None:
         return
     against = world.root.traits & world.tree.root.traits_unwanted
@@ -28,7 +28,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, trait)
 
 
-def _finding(world: World, trait: str) -> Finding:
+def _finding(world: AuditFacts, trait: str) -> Finding:
     was_cleared = world.settings.role is Role.OWNER
     return RULE.finding(
         world,

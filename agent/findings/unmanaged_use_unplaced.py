@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World, amount_text
+from agent.findings.base import Rule, AuditFacts, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.settings import Role
 from agent.provider_tree.companion import Unplaced, companion
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if world.settings.role is not Role.COMPANION:
         return
     placing = companion(world.snapshot, world.settings, world.books)
     yield from (_finding(world, rest) for rest in placing.unplaced)
 
 
-def _finding(world: World, rest: Unplaced) -> Finding:
+def _finding(world: AuditFacts, rest: Unplaced) -> Finding:
     name = rest.resource_class
     return RULE.finding(
         world,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.ledger import provider_key
-from agent.findings.base import Rule, World, amount_text, claims_of
+from agent.findings.base import Rule, AuditFacts, amount_text, claims_of
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     view = world.view
     for usage in view.unlisted if view else ():
         name = usage.resource_class

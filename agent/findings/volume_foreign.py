@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.findings.base_volumes import volume_findings
 from agent.model.finding import Finding, Severity
 from agent.resources.volumes import OwnerKind
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     return volume_findings(
         world, RULE, OwnerKind.FOREIGN, expected="every volume of the group belongs to an instance or a known service"
     )

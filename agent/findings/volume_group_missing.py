@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import LVM
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     if not world.snapshot.fresh(LVM):
         return
     for name in world.settings.volume_groups:
@@ -24,7 +24,7 @@ def _find(world: World) -> Iterable[Finding]:
             yield _finding(world, name, f"volume group {name} lacks {group.missing_pvs} physical volumes")
 
 
-def _finding(world: World, name: str, actual: str) -> Finding:
+def _finding(world: AuditFacts, name: str, actual: str) -> Finding:
     return RULE.finding(
         world,
         resource_class="DISK_GB" if name == world.settings.disk_group else None,

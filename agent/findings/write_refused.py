@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from agent.errors import DuplicateName, PlacementRejected, ProviderElsewhere
-from agent.findings.base import Rule, World
+from agent.findings.base import Rule, AuditFacts
 from agent.model.finding import Finding, Severity
 from agent.model.plan import (
     CreateProvider,
@@ -25,14 +25,14 @@ from agent.model.plan import (
 )
 
 
-def _find(world: World) -> Iterable[Finding]:
+def _find(world: AuditFacts) -> Iterable[Finding]:
     yield from (_finding(world, refused) for refused in world.refused)
     wanted = frozenset().union(*(p.traits_wanted for p in (world.tree.providers if world.tree else ())))
     if unknown := sorted(wanted & world.unknown_traits):
         yield _unknown_traits(world, unknown)
 
 
-def _finding(world: World, refused: RefusedWrite) -> Finding:
+def _finding(world: AuditFacts, refused: RefusedWrite) -> Finding:
     write, error = refused.write, refused.error
     name = _name_of(world, write)
     what, failure = _in_words(write, name)
@@ -48,7 +48,7 @@ def _finding(world: World, refused: RefusedWrite) -> Finding:
     )
 
 
-def _name_of(world: World, write: Write) -> str:
+def _name_of(world: AuditFacts, write: Write) -> str:
     if isinstance(write, CreateProvider):
         return write.name
     known = world.view.provider(write.provider_uuid) if world.view else None
@@ -97,7 +97,7 @@ def _advice(refused: RefusedWrite, name: str) -> str:
     return "see what still uses it: openstack resource provider show --allocations PROVIDER"
 
 
-def _unknown_traits(world: World, unknown: list[str]) -> Finding:
+def _unknown_traits(world: AuditFacts, unknown: list[str]) -> Finding:
     found = RULE.finding(
         world,
         subject="unknown traits",

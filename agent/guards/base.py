@@ -16,7 +16,7 @@ from agent.repairs.base import AnyRepair, Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class GuardedFinding:
     """One finding that heal is asked to repair.
 
     ``repair`` is None if the finding's code has no repair. ``action`` is the proposed change, None before there is a
@@ -46,4 +46,4 @@ class Guard:
     """One guard rail. ``refuses`` returns the reason to refuse the case, or None."""
 
     name: str
-    refuses: Callable[[Case], str | None]
+    refuses: Callable[[GuardedFinding], str | None]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     if case.seen.confirmed:
         return None
     return f"not confirmed: {case.scene.settings.confirm_audits} audits in a row must see it with equal evidence"

@@ -5,13 +5,13 @@ A cloned disk, a renamed host or a restored database makes another host's consum
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.nova import StateKind
 from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     scene = case.scene
     uuid, node = scene.subject.root_uuid, scene.subject.node
     if uuid is None or node is None or scene.identity is None or scene.identity.invented:

@@ -6,10 +6,10 @@ changes no consumer's total.
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     most = case.scene.settings.heal.max_consumers
     if len(case.chosen) < most:
         return None

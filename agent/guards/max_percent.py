@@ -5,10 +5,10 @@ A reshape counts as one action here too (max_consumers.py).
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     view, percent = case.scene.view, case.scene.settings.heal.max_percent
     count = len(view.consumer_uuids) if view else 0
     most = max(1, int(count * percent / 100))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     wanted = case.scene.settings.heal.min_age_s
     since = case.seen.stands_since or case.seen.first_seen_at
     now, first = (datetime.datetime.fromisoformat(text) for text in (case.scene.now, since))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent.findings.rival_writer import RULE
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     rival = next((seen for seen in case.scene.findings if seen.finding.code == RULE.code), None)
     return f"another program writes this provider: {rival.finding.actual}" if rival else None
 

@@ -5,12 +5,12 @@ The same is true of the tree: one reshape raises the generations that another re
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.heal import ReshapeAction
 from agent.repairs.base import TreeRepair
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     mine = set(case.consumer_uuids)
     for other in case.chosen:
         if mine & {change.before.consumer_uuid for change in other.changes}:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.heal import ConsumerChange, ReshapeAction
 from agent.model.placement import Allocation
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     action = case.action
     if action is None:
         return None
@@ -40,7 +40,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     return None
 
 
-def _strange(case: Case, action: ReshapeAction) -> str | None:
+def _strange(case: GuardedFinding, action: ReshapeAction) -> str | None:
     """Return what the reshape must not change: a provider outside this host's tree, or a consumer's total."""
     tree = case.scene.tree
     for provider in action.reshaping.providers:

@@ -7,15 +7,15 @@ its provider's generation, so the guard also requires that no provider's generat
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.placement import Allocation
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     return next((why for consumer in case.consumer_uuids if (why := _moved(case, consumer))), None)
 
 
-def _moved(case: Case, consumer_uuid: str) -> str | None:
+def _moved(case: GuardedFinding, consumer_uuid: str) -> str | None:
     record, view = case.record(consumer_uuid), case.scene.view
     if record is None or view is None:
         return "its whole record was not read"

@@ -5,12 +5,12 @@ Allocations that an earlier audit read may be gone: Placement raises no generati
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 NAME = "recorded-fresh"
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     view = case.scene.view
     if view is not None and view.allocations_fresh:
         return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     if case.repair is None:
         return f"no repair is known for {case.seen.finding.code}"
     return None if case.consumer_uuids else "it names no consumer"

@@ -5,11 +5,11 @@ The audits of a companion maintain its own consumers; all other consumers belong
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.settings import Role
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     role = case.scene.settings.role
     if role is Role.OBSERVER:
         return "role observer changes nothing"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     needed = case.repair.needs if case.repair else frozenset()
     unread = sorted(source for source in needed if not case.scene.snapshot.fresh(source))
     return f"{', '.join(unread)} could not be read" if unread else None

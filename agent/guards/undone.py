@@ -5,10 +5,10 @@ An operator may repeat the repair by hand: an operator who names the finding kno
 
 from __future__ import annotations
 
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 
 
-def _refuses(case: Case) -> str | None:
+def _refuses(case: GuardedFinding) -> str | None:
     if case.seen.finding.id not in case.scene.undone:
         return None
     return "an operator undid this repair; stocktake heal by hand may repeat it, the daemon does not"

@@ -15,7 +15,7 @@ from agent.audit.parts import Errand, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.adopt_plan import tree_of
 from agent.healing.identity_journal import change_of
-from agent.healing.write import Outcome, journalled
+from agent.healing.write import WriteAttempt, journalled
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.adoption import (
     AdoptFacts,
@@ -35,7 +35,7 @@ from agent.ports import ProviderNames
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
-NOBODY: frozenset[str] = frozenset()
+NO_CONSUMERS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Adopted:
     """One step and its outcome."""
 
     step: AdoptStep
-    outcome: Outcome
+    outcome: WriteAttempt
 
 
 def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
@@ -78,10 +78,10 @@ def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> A
 def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return this host's state with the rows of both uuids; None and the reason if the source cannot be read."""
     try:
-        state = current_state(errand, NOBODY, found.uuid if found else None)
+        state = current_state(errand, NO_CONSUMERS, found.uuid if found else None)
         if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
             return state, ""
-        asked = current_state(errand, NOBODY, holder)
+        asked = current_state(errand, NO_CONSUMERS, holder)
     except SourceError as error:
         return None, str(error)
     nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}
@@ -104,7 +104,7 @@ def _others(errand: Errand, state: NovaState | None) -> tuple[NovaState, ...]:
     found = []
     for host in sorted(hosts):
         try:
-            found.append(current_state(errand, NOBODY, host=host))
+            found.append(current_state(errand, NO_CONSUMERS, host=host))
         except SourceError as error:
             LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
     return tuple(found)
@@ -126,20 +126,20 @@ def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopte
     return tuple(done)
 
 
-def stepped(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> Outcome:
+def stepped(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> WriteAttempt:
     """Carry out one step with a journal line before it and its outcome after it; never raises an AgentError."""
     return journalled(journal, change, lambda entry_id: replace(_tried(errand, step), entry_id=entry_id))
 
 
-def _tried(errand: Errand, step: AdoptStep) -> Outcome:
+def _tried(errand: Errand, step: AdoptStep) -> WriteAttempt:
     try:
         _carry_out(errand, step)
     except (PlacementUnavailable, SourceError) as error:
         # The write may have succeeded although the response was lost; the next run reads the result.
-        return Outcome(result=Result.UNKNOWN, words=str(error), unread=True)
+        return WriteAttempt(result=Result.UNKNOWN, words=str(error), unread=True)
     except AgentError as error:
-        return Outcome(result=Result.REFUSED, words=str(error))
-    return Outcome(result=Result.DONE, words="changed as planned")
+        return WriteAttempt(result=Result.REFUSED, words=str(error))
+    return WriteAttempt(result=Result.DONE, words="changed as planned")
 
 
 def _carry_out(errand: Errand, step: AdoptStep) -> None:

@@ -25,7 +25,7 @@ from agent.model.adoption import (
 )
 from agent.model.node_record import NodeRecord
 from agent.model.nova import ComputeNode, NovaState, StateKind
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
@@ -87,7 +87,7 @@ def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     If the new name begins with ``old_``, a renamed child has the old prefix too, so the new prefix is checked as well.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
-    return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {OURS, RIVAL})
+    return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
@@ -168,9 +168,10 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
         both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
         yield AdoptRefusal(guard="allocations", why=f"{both} allocations: those of {facts.identity} would be lost")
     root = facts.holder_root
-    if root is not None and not root.traits & {OURS, RIVAL}:
+    if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
         yield AdoptRefusal(
-            guard="owner", why=f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {OURS})"
+            guard="owner",
+            why=f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {AGENT_OWNER})",
         )
 
 

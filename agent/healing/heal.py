@@ -18,8 +18,8 @@ from agent.healing.recheck import Proven, not_as_planned, proven
 from agent.healing.reshape import Order, reshape
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
-from agent.healing.tree_fingerprint import Tree, after_own_write, has_moved, tree_of
-from agent.healing.write import Outcome, Rewrite, rewrite
+from agent.healing.tree_fingerprint import TreeFingerprint, after_own_write, has_moved, tree_of
+from agent.healing.write import WriteAttempt, Rewrite, rewrite
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
@@ -42,7 +42,7 @@ class Prepared:
     plan: HealPlan
     audit_id: str
     state: NovaState | None
-    tree: Tree | None = None
+    tree: TreeFingerprint | None = None
     consumers: frozenset[str] = frozenset()
 
 
@@ -51,7 +51,7 @@ class Healed:
     """One action of a plan and its outcome."""
 
     action: AnyAction
-    outcome: Outcome
+    outcome: WriteAttempt
 
 
 def prepared(
@@ -101,7 +101,7 @@ def _asked_about(view: PlacementView | None, result: AuditResult) -> frozenset[s
     return recorded | result.memory.guests
 
 
-def _may_have_moved(errand: Errand, tree: Tree) -> bool:
+def _may_have_moved(errand: Errand, tree: TreeFingerprint) -> bool:
     try:
         return has_moved(errand, tree)
     except PlacementError:
@@ -126,7 +126,7 @@ def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
         with errand.parts.lock.hold():
             return _one_by_one(errand, journal, wanted, proof)
     except LockHeld as error:
-        held = Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        held = WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
         return tuple(Healed(action=action, outcome=held) for action in actions)
 
 
@@ -164,11 +164,13 @@ def _changed_since(errand: Errand, wanted: Prepared, proof: Proven, action: AnyA
     return not_as_planned(errand, wanted.state, proof, wanted.consumers, consumers)
 
 
-def _refused(problem: NotNow) -> Outcome:
-    return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread, unproven=problem.unproven)
+def _refused(problem: NotNow) -> WriteAttempt:
+    return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread, unproven=problem.unproven)
 
 
-def _reshaped(errand: Errand, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: Tree | None) -> Outcome:
+def _reshaped(
+    errand: Errand, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: TreeFingerprint | None
+) -> WriteAttempt:
     assert tree is not None, "a reshape is made from a view"
     state, reshaping = wanted.state, action.reshaping
     change = Change(

@@ -7,7 +7,7 @@ There are two steps, because heal reads a consumer's whole record only if the fi
 from __future__ import annotations
 
 from agent.guards import AFTER, BEFORE
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealPlan, HealRefusal
 from agent.repairs import BUILTIN as REPAIRS
@@ -67,11 +67,13 @@ def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> A
     return _refusal(_case(scene, seen, chosen, action), AFTER) or action
 
 
-def _case(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...], action: AnyAction | None = None) -> Case:
-    return Case(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), action=action, chosen=chosen)
+def _case(
+    scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...], action: AnyAction | None = None
+) -> GuardedFinding:
+    return GuardedFinding(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), action=action, chosen=chosen)
 
 
-def _refusal(case: Case, guards: tuple[Guard, ...]) -> HealRefusal | None:
+def _refusal(case: GuardedFinding, guards: tuple[Guard, ...]) -> HealRefusal | None:
     for guard in guards:
         why = guard.refuses(case)
         if why is not None:

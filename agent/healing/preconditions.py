@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from agent.audit.parts import Clock, Errand
 from agent.errors import PlacementError
 from agent.healing.consumer_json import after_json, is_as
-from agent.healing.tree_fingerprint import Tree, has_moved
+from agent.healing.tree_fingerprint import TreeFingerprint, has_moved
 from agent.host_files.journal import Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.ports import AllocationWriter
 
-LOOKS = 3
+READ_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Fate:
 
 
 def not_now(
-    errand: Errand, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: Tree | None
+    errand: Errand, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
 ) -> NotNow | None:
     """Return why the write must not be done (a consumer or the tree changed since the decision), or None.
 
@@ -71,7 +71,7 @@ def looked_up(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
     """Read the consumers up to three times, with growing waits, because Placement may still be working on the write."""
-    for look in range(1, LOOKS + 1):
+    for look in range(1, READ_ATTEMPTS + 1):
         clock.wait(0.2 * look)
         fate = _fate(allocations, changes, f"the answer was lost ({lost})")
         if fate.settled:

@@ -17,8 +17,8 @@ from functools import partial
 from agent.audit.parts import Errand
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from agent.healing.preconditions import looked_up, not_now
-from agent.healing.tree_fingerprint import Tree
-from agent.healing.write import NO_ACCESS, Outcome, journalled
+from agent.healing.tree_fingerprint import TreeFingerprint
+from agent.healing.write import NO_ACCESS, WriteAttempt, journalled
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ProviderChange, Reshaping
 from agent.model.plan import CreateProvider, Reshape
@@ -32,7 +32,7 @@ class Order:
     """The reshape to carry out, the tree that it was decided on, and its journal line."""
 
     reshaping: Reshaping
-    tree: Tree
+    tree: TreeFingerprint
     change: Change
 
 
@@ -46,24 +46,24 @@ class _Desk:
     allocations: AllocationWriter
     entry_id: str
 
-    def ended(self, result: Result, words: str) -> Outcome:
+    def ended(self, result: Result, words: str) -> WriteAttempt:
         """Return the outcome of this order."""
-        return Outcome(result=result, words=words, entry_id=self.entry_id)
+        return WriteAttempt(result=result, words=words, entry_id=self.entry_id)
 
 
-def reshape(errand: Errand, journal: Journal, order: Order) -> Outcome:
+def reshape(errand: Errand, journal: Journal, order: Order) -> WriteAttempt:
     """Carry out the order; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
     reshaper, allocations = errand.parts.reshaper, errand.parts.allocations
     if reshaper is None or allocations is None:
-        return Outcome(result=Result.REFUSED, words=NO_ACCESS)
+        return WriteAttempt(result=Result.REFUSED, words=NO_ACCESS)
     problem = not_now(errand, allocations, order.reshaping.changes, order.tree)
     if problem is not None:
-        return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread, moved=not problem.unread)
+        return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread, moved=not problem.unread)
     desk = partial(_Desk, errand=errand, order=order, reshaper=reshaper, allocations=allocations)
     return journalled(journal, order.change, lambda entry_id: _carried_out(desk(entry_id=entry_id)))
 
 
-def _carried_out(desk: _Desk) -> Outcome:
+def _carried_out(desk: _Desk) -> WriteAttempt:
     made: dict[str, int] = {}
     try:
         for provider in desk.order.reshaping.providers:
@@ -118,7 +118,7 @@ def _left(order: Order, made: Mapping[str, int]) -> str:
     return f"; created for the move and not removed, without inventory: {names}" if names else ""
 
 
-def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> Outcome:
+def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> WriteAttempt:
     """Find out whether a reshape without a response was done; if so, delete the providers that go."""
     fate = looked_up(desk.errand.parts.clock, desk.allocations, desk.order.reshaping.changes, lost)
     if fate.result is Result.DONE:

@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldConsumer:
+class JournalledConsumer:
     """One consumer of an entry: its record before, the JSON of its record after, and where its instance was."""
 
     before: ConsumerRecord
@@ -28,12 +28,12 @@ class ToldConsumer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldReshape:
+class JournalledReshape:
     """A reshape as an entry describes it."""
 
     resource_class: str
     providers: tuple[ProviderChange, ...]
-    consumers: tuple[ToldConsumer, ...]
+    consumers: tuple[JournalledConsumer, ...]
 
 
 def before_json(reshaping: Reshaping, where: Callable[[str], str | None]) -> Document:
@@ -57,12 +57,12 @@ def after_document(reshaping: Reshaping) -> Document:
     }
 
 
-def told_of(before: Any, after: Any) -> ToldReshape | None:  # noqa: ANN401 - JSON may be anything
+def told_of(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN401 - JSON may be anything
     """Return the reshape from an entry's two documents; None if the documents are not complete."""
     try:
         pairs = zip(before["providers"], after["providers"], strict=True)
         consumers = zip(before["consumers"], after["consumers"], strict=True)
-        return ToldReshape(
+        return JournalledReshape(
             resource_class=str(before["resource_class"]),
             providers=tuple(_provider_from(one, other) for one, other in pairs),
             consumers=tuple(_consumer_from(one, other) for one, other in consumers),
@@ -100,8 +100,8 @@ def _inventories(rows: list[Document] | None) -> tuple[Inventory, ...] | None:
     return None if rows is None else tuple(Inventory(**row) for row in rows)
 
 
-def _consumer_from(before: Document, after: Document) -> ToldConsumer:
+def _consumer_from(before: Document, after: Document) -> JournalledConsumer:
     record = record_from_json(before["consumer"])
     if record is None or record.consumer_uuid != after["consumer"]["consumer_uuid"]:
         raise ValueError("a consumer cannot be read, or before and after name different consumers")
-    return ToldConsumer(before=record, after=after["consumer"], instance=before["instance"])
+    return JournalledConsumer(before=record, after=after["consumer"], instance=before["instance"])

@@ -15,7 +15,7 @@ from agent.model.plan import PutAllocations
 from agent.ports import ViewRequest
 
 
-class Tree(NamedTuple):
+class TreeFingerprint(NamedTuple):
     """The provider tree of this host at the time of a decision: (provider uuid, generation) of all providers."""
 
     root_uuid: str
@@ -23,18 +23,18 @@ class Tree(NamedTuple):
     generations: frozenset[tuple[str, int | None]]
 
 
-def tree_of(view: PlacementView, root_name: str) -> Tree:
+def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
     """Return the tree of this view."""
-    return Tree(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
+    return TreeFingerprint(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
 
 
-def has_moved(errand: Errand, tree: Tree) -> bool:
+def has_moved(errand: Errand, tree: TreeFingerprint) -> bool:
     """Read the tree and return whether any provider or generation differs from ``tree``. Raises PlacementError."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
     return tree_of(errand.parts.reader.view(wanted), tree.root_name) != tree
 
 
-def after_own_write(tree: Tree, before: ConsumerRecord, write: PutAllocations) -> Tree:
+def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:
     """Return the tree as the agent's own change leaves it.
 
     A PUT raises the generation of every provider that it names by one. A PUT that names none raises the generations of

@@ -16,11 +16,11 @@ from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record, undo_store
 from agent.healing.undo_reshape import undo_reshape
-from agent.healing.write import Outcome
+from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Journal, Result
 from agent.model.settings import Role
 
-Handler = Callable[[Errand, Journal, Entry], Outcome]
+Handler = Callable[[Errand, Journal, Entry], WriteAttempt]
 
 HANDLERS: Mapping[str, Handler] = {
     "allocations": undo_allocations,
@@ -53,18 +53,18 @@ def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
     return NotFound(words=f"several ids begin with {typed}: {few}")
 
 
-def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> Outcome:
+def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> WriteAttempt:
     """Undo the entry under the write lock, or return a refusal with the reason. ``known`` has all entries by id."""
     problem = _problem(errand, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
         words = problem or f"this program cannot put back a change of kind {entry.change.kind}"
-        return Outcome(result=Result.REFUSED, words=words)
+        return WriteAttempt(result=Result.REFUSED, words=words)
     try:
         with errand.parts.lock.hold():
             return handler(errand, journal, entry)
     except LockHeld as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
 
 
 def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | None:

@@ -10,13 +10,13 @@ from agent.audit.current_state import current_state
 from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
-from agent.healing.write import NO_ACCESS, Outcome, Rewrite, rewrite
+from agent.healing.write import NO_ACCESS, WriteAttempt, Rewrite, rewrite
 from agent.host_files.journal import Change, Entry, Journal, Result
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 
 
-def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Undo an entry of kind ``allocations``; the caller must have the write lock."""
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
@@ -28,7 +28,7 @@ def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
         now = errand.parts.allocations.consumer(before.consumer_uuid)
         where = _whereabouts(errand, before.consumer_uuid)
     except (PlacementError, SourceError) as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if is_as(now, record_json(before)):
         return _refused("the consumer has its earlier allocations: there is nothing to put back")
     problem = _changed(entry, after, now, where)
@@ -78,5 +78,5 @@ def _member(document: object, name: str) -> object:
     return document.get(name) if isinstance(document, dict) else None
 
 
-def _refused(words: str) -> Outcome:
-    return Outcome(result=Result.REFUSED, words=words)
+def _refused(words: str) -> WriteAttempt:
+    return WriteAttempt(result=Result.REFUSED, words=words)

@@ -10,9 +10,9 @@ import dataclasses
 from agent.audit.current_state import current_state
 from agent.audit.parts import Errand
 from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
-from agent.healing.adopt import NOBODY, stepped
+from agent.healing.adopt import NO_CONSUMERS, stepped
 from agent.healing.identity_journal import change_of, fields_of, file_back, name_back, record_back, store_back
-from agent.healing.write import Outcome
+from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Journal, Result
 from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.host.store import StoreRecord
@@ -23,7 +23,7 @@ UNTOLD = "the entry does not contain the state before the change"
 NO_ACCESS = "this run has no access to what is to be put back"
 
 
-def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_file(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the identity file's old text, or remove the file if there was none (kind ``compute-id-file``)."""
     step, file = file_back(entry), errand.parts.own_file
     if step is None or file is None:
@@ -35,13 +35,13 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     except ConfigError as error:
         return _refused(f"nothing was changed: {error}")
     except FolderUnavailable as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"{step.path} was changed since the entry was written")
     return _back(errand, journal, entry, step)
 
 
-def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_name(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the provider's old name (kind ``provider-name``)."""
     step, names = name_back(entry), errand.parts.names
     if step is None or names is None:
@@ -49,13 +49,13 @@ def undo_name(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     try:
         now = names.name_of(step.write.provider_uuid)
     except PlacementError as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
     return _back(errand, journal, entry, step)
 
 
-def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_store(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the store that was remembered before, or none (kind ``store``)."""
     step, store = store_back(entry), errand.parts.store
     if step is None or store is None:
@@ -67,7 +67,7 @@ def undo_store(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     return _back(errand, journal, entry, step)
 
 
-def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_record(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the changed fields of the compute node record, and no other field (kind ``record``)."""
     fields = record_back(entry)
     if fields is None:
@@ -76,7 +76,7 @@ def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     try:
         stored = _stored(errand, entry.change.provider_uuid, str(after.get("host") or errand.settings.host))
     except SourceError as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if stored is None:
         return _refused(f"the compute node record {entry.change.provider_uuid} does not exist, or cannot be written")
     if fields_of(stored, tuple(after)) != after:
@@ -91,13 +91,13 @@ def undo_record(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
 
 
 def _stored(errand: Errand, uuid: str | None, host: str) -> NodeRecord | None:
-    state = current_state(errand, NOBODY, uuid, host=host)
+    state = current_state(errand, NO_CONSUMERS, uuid, host=host)
     return next((record for record in state.records if record.uuid == uuid), None)
 
 
-def _back(errand: Errand, journal: Journal, entry: Entry, step: AdoptStep) -> Outcome:
+def _back(errand: Errand, journal: Journal, entry: Entry, step: AdoptStep) -> WriteAttempt:
     return stepped(errand, journal, step, change_of(step, undoes=entry.id))
 
 
-def _refused(words: str) -> Outcome:
-    return Outcome(result=Result.REFUSED, words=words)
+def _refused(words: str) -> WriteAttempt:
+    return WriteAttempt(result=Result.REFUSED, words=words)

@@ -14,9 +14,9 @@ from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
-from agent.healing.reshape_journal import ToldConsumer, ToldReshape, after_document, before_json, told_of
+from agent.healing.reshape_journal import JournalledConsumer, JournalledReshape, after_document, before_json, told_of
 from agent.healing.tree_fingerprint import tree_of
-from agent.healing.write import NO_ACCESS, Outcome
+from agent.healing.write import NO_ACCESS, WriteAttempt
 from agent.host_files.journal import Change, Entry, Journal, Result
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.model.nova import NovaState
@@ -38,7 +38,7 @@ class _Now:
         return whereabouts(self.state, consumer_uuid)
 
 
-def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
+def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
     """Undo an entry of kind ``reshape``; the caller must have the write lock."""
     told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
@@ -48,7 +48,7 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     try:
         now = _read(errand, errand.parts.allocations, told)
     except (PlacementError, SourceError) as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     problem = _of_consumers(told, now) or _of_providers(told, now)
     if problem is not None:
         return _refused(problem)
@@ -67,7 +67,7 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> Outcome:
     return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
 
 
-def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _Now:
+def _read(errand: Errand, allocations: AllocationWriter, told: JournalledReshape) -> _Now:
     """Read the current state. Raises PlacementError, SourceError."""
     root = told.providers[0]
     request = ViewRequest(root_uuid=root.uuid, root_name=root.name, fresh_allocations=True, consumer_reads=0)
@@ -78,14 +78,14 @@ def _read(errand: Errand, allocations: AllocationWriter, told: ToldReshape) -> _
     return _Now(view=view, records=records, state=state)
 
 
-def _of_consumers(told: ToldReshape, now: _Now) -> str | None:
+def _of_consumers(told: JournalledReshape, now: _Now) -> str | None:
     pairs = list(zip(told.consumers, now.records, strict=True))
     if all(is_as(record, record_json(each.before)) for each, record in pairs):
         return "the consumers have their earlier allocations: there is nothing to put back"
     return next((why for each, record in pairs if (why := _changed(each, record, now))), None)
 
 
-def _changed(each: ToldConsumer, record: ConsumerRecord, now: _Now) -> str | None:
+def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str | None:
     uuid = record.consumer_uuid
     if not is_as(record, each.after):
         return f"consumer {uuid} was changed since (it is at generation {record.generation} now)"
@@ -95,7 +95,7 @@ def _changed(each: ToldConsumer, record: ConsumerRecord, now: _Now) -> str | Non
     return None
 
 
-def _of_providers(told: ToldReshape, now: _Now) -> str | None:
+def _of_providers(told: JournalledReshape, now: _Now) -> str | None:
     """Return how the moved class differs from what the entry left, None if it does not differ."""
     name, ours = told.resource_class, {provider.uuid: provider for provider in told.providers}
     for there in now.view.providers:
@@ -118,7 +118,7 @@ def _of_providers(told: ToldReshape, now: _Now) -> str | None:
     return f"consumer {', '.join(others)} now has {name} of the children too, and would lose it"
 
 
-def _back(told: ToldReshape, now: _Now) -> Reshaping:
+def _back(told: JournalledReshape, now: _Now) -> Reshaping:
     providers = tuple(_provider_back(each, told.resource_class, now.view) for each in told.providers)
     changes = tuple(
         ConsumerChange(before=record, write=_write_back(each, record))
@@ -138,7 +138,7 @@ def _provider_back(told: ProviderChange, name: str, view: PlacementView) -> Prov
     return ProviderChange(uuid=told.uuid, name=told.name, parent_uuid=told.parent_uuid, before=before, after=after)
 
 
-def _write_back(told: ToldConsumer, now: ConsumerRecord) -> PutAllocations:
+def _write_back(told: JournalledConsumer, now: ConsumerRecord) -> PutAllocations:
     return PutAllocations(
         consumer_uuid=now.consumer_uuid,
         consumer_generation=now.generation,
@@ -163,5 +163,5 @@ def _text(inventory: Inventory | None) -> str:
     return f"{inventory.total} ({inventory.reserved} reserved, ratio {inventory.allocation_ratio:g})"
 
 
-def _refused(words: str) -> Outcome:
-    return Outcome(result=Result.REFUSED, words=words)
+def _refused(words: str) -> WriteAttempt:
+    return WriteAttempt(result=Result.REFUSED, words=words)

@@ -19,7 +19,7 @@ from oslo_log import log as logging
 from agent.audit.parts import Errand
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.preconditions import looked_up, not_now
-from agent.healing.tree_fingerprint import Tree
+from agent.healing.tree_fingerprint import TreeFingerprint
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
@@ -35,7 +35,7 @@ NO_ACCESS = "this run has no access to consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class WriteAttempt:
     """The result of one change, with its reason in words; ``entry_id`` is None if nothing was tried.
 
     - ``unread``: Placement or the journal was out of reach, so the change was not tried or its result is unknown.
@@ -61,7 +61,7 @@ class Rewrite:
     before: ConsumerRecord
     write: PutAllocations
     change: Change
-    tree: Tree | None = None
+    tree: TreeFingerprint | None = None
 
     @property
     def changes(self) -> tuple[ConsumerChange]:
@@ -69,18 +69,18 @@ class Rewrite:
         return (ConsumerChange(before=self.before, write=self.write),)
 
 
-def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> Outcome:
+def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> WriteAttempt:
     """Carry out the change; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
     allocations = errand.parts.allocations
     if allocations is None:
-        return Outcome(result=Result.REFUSED, words=NO_ACCESS)
+        return WriteAttempt(result=Result.REFUSED, words=NO_ACCESS)
     problem = not_now(errand, allocations, wanted.changes, wanted.tree)
     if problem is not None:
-        return Outcome(result=Result.REFUSED, words=problem.words, unread=problem.unread)
+        return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread)
     return journalled(journal, wanted.change, lambda entry_id: _rounds(errand, allocations, wanted, entry_id))
 
 
-def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Outcome]) -> Outcome:
+def journalled(journal: Journal, change: Change, carry_out: Callable[[str], WriteAttempt]) -> WriteAttempt:
     """Write the journal line, call ``carry_out`` with its id, and write the outcome to the journal.
 
     If the line cannot be written, ``carry_out`` is not called and the outcome is REFUSED.
@@ -88,7 +88,7 @@ def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Outc
     try:
         entry_id = journal.begin(change)
     except SourceUnavailable as error:
-        return Outcome(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     outcome = carry_out(entry_id)
     try:
         journal.end(entry_id, outcome.result, outcome.words)
@@ -97,27 +97,29 @@ def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Outc
     return outcome
 
 
-def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entry_id: str) -> Outcome:
+def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entry_id: str) -> WriteAttempt:
     rounds = errand.settings.conflict_rounds
     for conflict in range(1, rounds + 1):
         try:
             allocations.put(wanted.write)
         except ConsumerConflict as error:
-            return Outcome(result=Result.REFUSED, words=f"the state changed meanwhile: {error}", entry_id=entry_id)
+            return WriteAttempt(result=Result.REFUSED, words=f"the state changed meanwhile: {error}", entry_id=entry_id)
         except GenerationConflict as error:
             last = error
         except PlacementUnavailable as error:
             fate = looked_up(errand.parts.clock, allocations, wanted.changes, error)
             unread = fate.result is not Result.DONE
-            return Outcome(result=fate.result, words=fate.words, entry_id=entry_id, unread=unread)
+            return WriteAttempt(result=fate.result, words=fate.words, entry_id=entry_id, unread=unread)
         except PlacementError as error:
-            return Outcome(result=Result.REFUSED, words=str(error), entry_id=entry_id)
+            return WriteAttempt(result=Result.REFUSED, words=str(error), entry_id=entry_id)
         else:
-            return Outcome(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
+            return WriteAttempt(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
         if conflict < rounds:
             errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
             problem = not_now(errand, allocations, wanted.changes, wanted.tree)
             if problem is not None:
-                return Outcome(result=Result.REFUSED, words=problem.words, entry_id=entry_id, unread=problem.unread)
+                return WriteAttempt(
+                    result=Result.REFUSED, words=problem.words, entry_id=entry_id, unread=problem.unread
+                )
     words = f"Placement refused {rounds} times, nothing was changed: {last}"
-    return Outcome(result=Result.REFUSED, words=words, entry_id=entry_id)
+    return WriteAttempt(result=Result.REFUSED, words=words, entry_id=entry_id)

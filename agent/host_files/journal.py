@@ -80,7 +80,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class JournalContent:
     """The journal's entries in the order they were written, and one sentence for each unreadable line."""
 
     entries: tuple[Entry, ...] = ()
@@ -101,7 +101,7 @@ class Journal(Protocol):
         """Write the outcome of an entry; the last outcome counts. Raises SourceUnavailable."""
         ...
 
-    def read(self) -> Told:
+    def read(self) -> JournalContent:
         """Return everything that was written. Raises SourceUnavailable."""
         ...
 
@@ -129,12 +129,12 @@ class FileJournal:
         """Implement Journal.end."""
         self._append({"line": "outcome", "id": entry_id, "at": self._now(), "result": result.value, "words": words})
 
-    def read(self) -> Told:
+    def read(self) -> JournalContent:
         """Implement Journal.read; a missing file is an empty journal."""
         try:
             descriptor = _opened(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            return Told()
+            return JournalContent()
         except OSError as error:
             raise self._problem("read", error) from error
         with os.fdopen(descriptor, "rb") as file:
@@ -158,7 +158,7 @@ class FileJournal:
         return SourceUnavailable(SOURCE, f"{self.path} cannot be {verb}: {error.strerror or error}")
 
 
-def told(content: bytes) -> Told:
+def told(content: bytes) -> JournalContent:
     """Return the journal in these bytes; never raises, whatever the bytes are."""
     lines = content.split(b"\n")
     problems: list[str] = []
@@ -170,7 +170,7 @@ def told(content: bytes) -> Told:
             problems.append(
                 f"the last line, {number}, is torn: a write was cut off" if torn else f"line {number} {problem}"
             )
-    return Told(entries=_with_undone(tuple(found.values())), problems=tuple(problems))
+    return JournalContent(entries=_with_undone(tuple(found.values())), problems=tuple(problems))
 
 
 def _take(found: dict[str, Entry], line: bytes) -> str | None:

@@ -8,5 +8,5 @@ from __future__ import annotations
 
 import os_traits
 
-OURS = "CUSTOM_OWNER_STOCKTAKE"
+AGENT_OWNER = "CUSTOM_OWNER_STOCKTAKE"
 RIVAL: str = os_traits.OWNER_NOVA

@@ -79,7 +79,7 @@ class OfferedProvider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedWorld:
+class OfferedProviders:
     """The providers that may satisfy a request, parents first: whole trees, sharing providers included.
 
     ``is_whole``: the world has every provider of the cloud. Otherwise it is one host's tree and the providers that

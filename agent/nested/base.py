@@ -27,7 +27,7 @@ class Nested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotTold:
+class UnknownChildren:
     """The reason why it is unknown which children a consumer's amount belongs on."""
 
     why: str
@@ -78,7 +78,7 @@ class NestedFamily(Protocol):
 
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
-    ) -> Mapping[ProviderKey, int] | NotTold:
+    ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Return how much of the class the consumer should have on which child, by the host's facts; never a guess."""
         ...
 

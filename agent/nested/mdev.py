@@ -17,7 +17,7 @@ from agent.model.host.devices import Devices, Mdev, MdevParent
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import MdevTypeChoice, Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, NotTold
+from agent.nested.base import Nested, UnknownChildren
 
 KIND = "mdev"
 VGPU = "VGPU"
@@ -90,18 +90,20 @@ class MediatedDevices:
 
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
-    ) -> Mapping[ProviderKey, int] | NotTold:
+    ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Count the mediated devices that the consumer's guest names, by their parents."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
-            return NotTold(why=f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs")
+            return UnknownChildren(
+                why=f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs"
+            )
         devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
         parents: Counter[ProviderKey] = Counter()
         for uuid in guest.mdev_uuids:
             place = _place(devices.get(uuid), resource_class, settings)
             if isinstance(place, str):
-                return NotTold(why=f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
+                return UnknownChildren(why=f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
             if place is not None:
                 parents[place] += 1
         return parents

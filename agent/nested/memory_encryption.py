@@ -13,7 +13,7 @@ import os_traits
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, NotTold
+from agent.nested.base import Nested, UnknownChildren
 from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
@@ -69,11 +69,13 @@ class MemoryEncryption:
         resource_class: str,  # noqa: ARG002
         snapshot: Snapshot,
         settings: Settings,
-    ) -> Mapping[ProviderKey, int] | NotTold:
+    ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Return one context of AMD SEV: a nova-compute that had the class on the root knew no other kind."""
         sev = [m for m in _models(snapshot, settings) if m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts > 0]
         if not sev:
-            return NotTold(why="a context on the root is an AMD SEV context, and this host offers guests no AMD SEV")
+            return UnknownChildren(
+                why="a context on the root is an AMD SEV context, and this host offers guests no AMD SEV"
+            )
         return {_key(sev[0]): 1}
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 
 import os_traits
 
-from agent.model.owners import OURS
+from agent.model.owners import AGENT_OWNER
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, NotTold
+from agent.nested.base import Nested, UnknownChildren
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
 from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unknown_because
@@ -88,12 +88,12 @@ class PciDevices:
         resource_class: str,
         snapshot: Snapshot,
         settings: Settings,
-    ) -> Mapping[ProviderKey, int] | NotTold:
+    ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Count the functions that the consumer's guest takes, without those whose provider is frozen."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
-            return NotTold(why=f"no guest here is {consumer_uuid}, so no devices show where it belongs")
+            return UnknownChildren(why=f"no guest here is {consumer_uuid}, so no devices show where it belongs")
         taken = taken_by(guest, pci_view(snapshot, settings))
         return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 
@@ -144,7 +144,7 @@ def _wish(offer: Offer, observed: Provider | None) -> Wish:
     provider_tree/desired.py decides the owner's trait, so that one is never unwanted here.
     """
     before = observed.traits if observed else frozenset()
-    return Wish(wanted=offer.traits, unwanted=before - offer.traits - {OURS})
+    return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})
 
 
 def _kept(view: PciView) -> Iterable[Nested]:

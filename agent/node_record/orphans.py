@@ -17,7 +17,7 @@ import os_traits
 
 from agent.model.compared import Subject
 from agent.model.nova import ComputeNode, Instance, NovaState
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import LeftProvider, OrphanTree, PlacementView
 from agent.model.plan import DeleteComputeNode, DeleteProvider, HeldBack
 from agent.model.settings import Settings
@@ -85,8 +85,10 @@ def _strangers(tree: OrphanTree) -> str | None:
     """Return why the tree's providers are not all this node's own, None if they are."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is below it: {', '.join(nodes)}"
-    if strangers := sorted(p.name for p in tree.providers if not p.traits & {OURS, RIVAL}):
-        return f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {OURS}): {', '.join(strangers)}"
+    if strangers := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
+        return (
+            f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {AGENT_OWNER}): {', '.join(strangers)}"
+        )
     return None
 
 

@@ -31,7 +31,7 @@ from agent.node_record.usage import uptime_text, usage
 RECORD = "compute node record"
 # What nova stores where no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
-NOBODY: frozenset[str] = frozenset()
+NO_CONSUMERS: frozenset[str] = frozenset()
 
 #: Columns by the record's own names; an unknown column is left out.
 _Columns = dict[str, Any]
@@ -139,7 +139,7 @@ def _use_columns(
     taken = _occupied(
         guests,
         view.hypervisor_hostname,
-        snapshot.placement.value.consumer_uuids if snapshot.placement.value else NOBODY,
+        snapshot.placement.value.consumer_uuids if snapshot.placement.value else NO_CONSUMERS,
     )
     if taken.unknown or state.unreadable:
         return {}

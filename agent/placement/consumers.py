@@ -57,7 +57,7 @@ class Consumers:
 
 
 #: Before the first read.
-NOBODY = Consumers()
+NO_CONSUMERS = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from agent.errors import PlacementRejected
 from agent.model.placement import PlacementView, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, ResourceRequest
 from agent.placement import offer_wire, wire
 from agent.placement.http.bounds import WHOLE_CLOUD
 from agent.placement.http.client import MINIMUM, PlacementClient
@@ -40,18 +40,18 @@ EVERY_HOST_HAS = "VCPU"
 #: Limit of requests for single providers in one read of the cloud; a Placement answers some hundred a second.
 MOST_READS = 5000
 #: A progress line follows each time this many providers were read.
-TELL_EVERY = 500
+PROGRESS_EVERY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
     """The providers that were read, and the names of the roots of the trees that were not."""
 
-    world: OfferedWorld
+    world: OfferedProviders
     unread: tuple[str, ...] = ()
 
 
-def own_world(client: PlacementClient, view: PlacementView) -> OfferedWorld:
+def own_world(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     """Return the tree of ``view`` with the use recorded there, and the providers that share with it.
 
     Each sharing provider takes five requests. Raises PlacementError.
@@ -67,7 +67,7 @@ def own_world(client: PlacementClient, view: PlacementView) -> OfferedWorld:
         OfferedProvider(provider=provider, root_uuid=view.root_uuid, used=tuple(sorted(used[provider.uuid].items())))
         for provider in view.providers
     ]
-    return OfferedWorld(providers=(*offered, *_once(trees)))
+    return OfferedProviders(providers=(*offered, *_once(trees)))
 
 
 def whole_world(
@@ -100,7 +100,7 @@ def whole_world(
     whole = tuple(offered[p.uuid] for p in listed if p.uuid in offered and roots[p.uuid] not in unread.roots)
     names = {provider.uuid: provider.name for provider in listed}
     return Offers(
-        world=OfferedWorld(providers=whole, is_whole=not unread.roots),
+        world=OfferedProviders(providers=whole, is_whole=not unread.roots),
         unread=tuple(sorted(names[root] for root in unread.roots)),
     )
 
@@ -130,7 +130,7 @@ class _Unread:
             return None
         found = _gone_is_none(lambda: self._read(provider, used))
         self._done += 1
-        if self._done % TELL_EVERY == 0:
+        if self._done % PROGRESS_EVERY == 0:
             self._tell(f"{self._done} of them read")
         return None if found is None else replace(found, root_uuid=root)
 

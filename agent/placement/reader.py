@@ -24,7 +24,7 @@ from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavail
 from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider, UnlistedUsage
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
-from agent.placement.consumers import NOBODY, Consumers, read_consumers
+from agent.placement.consumers import NO_CONSUMERS, Consumers, read_consumers
 from agent.placement.http.client import MINIMUM, REPARENTING, TYPED, PlacementClient
 from agent.placement.paths import part_path
 from agent.placement.sharing import SharingReader
@@ -53,16 +53,16 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
+class _TreeReading:
     """The result of one read of the tree: the content of the view, and the cache for the next read."""
 
     providers: tuple[_Known, ...] = ()
-    consumers: Consumers = NOBODY
+    consumers: Consumers = NO_CONSUMERS
     allocations_fresh: bool = True
     name_holder: Provider | None = None
 
 
-_NOTHING = _Look()
+_NOTHING = _TreeReading()
 
 
 class TreeReader:
@@ -131,7 +131,7 @@ class TreeReader:
                 unlisted=unlisted,
             )
 
-    def _shared(self, look: _Look, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
+    def _shared(self, look: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
         """Return the providers that share with the tree; None if the audit did not request them.
 
         If the tree is in no aggregate, this takes no request.
@@ -141,7 +141,7 @@ class TreeReader:
         known = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
         return self._sharing.read((known.provider for known in look.providers), known, request)
 
-    def _unlisted(self, look: _Look, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
+    def _unlisted(self, look: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
         """Return the usage that Placement counts but does not list.
 
         Between two comparisons of all providers, only those are compared for which the last one found such usage.
@@ -155,7 +155,7 @@ class TreeReader:
         self._counted = frozenset(usage.provider_uuid for usage in found)
         return found
 
-    def _look(self, request: ViewRequest) -> _Look:
+    def _look(self, request: ViewRequest) -> _TreeReading:
         try:
             return _look(self._client, self._last, request)
         except PlacementRejected as error:
@@ -171,11 +171,11 @@ class TreeReader:
             raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
 
 
-def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
+def _look(client: PlacementClient, last: _TreeReading, request: ViewRequest) -> _TreeReading:
     listed = _listed(client, request.root_uuid)
     if not listed:
         nobody = read_consumers(AllocationClient(client), last.consumers, (), request)
-        return _Look(consumers=nobody, name_holder=_name_holder(client, request.root_name))
+        return _TreeReading(consumers=nobody, name_holder=_name_holder(client, request.root_name))
     if request.root_uuid not in {provider.uuid for provider in listed}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
     known = () if request.everything else last.providers
@@ -183,7 +183,7 @@ def _look(client: PlacementClient, last: _Look, request: ViewRequest) -> _Look:
     providers, fresh = _tree(client, ours, known, request.fresh_allocations)
     held = tuple((k.provider, k.allocations) for k in providers)
     consumers = read_consumers(AllocationClient(client), last.consumers, held, request)
-    return _Look(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
+    return _TreeReading(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
 
 
 def _listed(client: PlacementClient, uuid: str) -> list[Provider]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
 from agent.model.nova import StateKind
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
 from agent.model.settings import Role, Settings
@@ -167,7 +167,7 @@ def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> 
         parent_uuid=root.uuid,
         inventories=tuple(sorted(nested.inventories, key=lambda i: i.resource_class)),
         owned_classes=mine | _observed_classes(observed),
-        traits_wanted=nested.traits.wanted | {OURS},
+        traits_wanted=nested.traits.wanted | {AGENT_OWNER},
         traits_unwanted=(nested.traits.unwanted | {RIVAL}) - nested.traits.wanted,
     )
 

@@ -17,7 +17,7 @@ from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
 from agent.model.finding import Silence
 from agent.model.nova import NovaState
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
@@ -75,11 +75,11 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
             "it again",
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s
-    if OURS in root.traits:
+    if AGENT_OWNER in root.traits:
         return None if is_silent else _returned(settings)
     if not settings.takeover:
         return Rival(
-            why=f"the provider carries {RIVAL} and not {OURS}: nova-compute made it",
+            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}: nova-compute made it",
             remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = "
             "companion",
         )

@@ -18,7 +18,7 @@ from agent.model.heal import ConsumerChange, ProviderChange, ReshapeAction, Resh
 from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider, ProviderKey
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
-from agent.nested.base import NestedFamily, NotTold, children, still_on_root
+from agent.nested.base import NestedFamily, UnknownChildren, children, still_on_root
 from agent.provider_tree.desired import child_uuid, is_told
 from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
 from agent.text.amounts import with_class
@@ -109,7 +109,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
         return Declined(why=f"consumer {consumer_uuid} was not read as a whole, or has no project or user")
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
-    if isinstance(belongs, NotTold):
+    if isinstance(belongs, UnknownChildren):
         return Declined(why=f"nothing moves, because one consumer cannot be placed: {belongs.why}")
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:

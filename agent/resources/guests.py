@@ -5,18 +5,20 @@ from __future__ import annotations
 from agent.model.memo import for_the_same_arguments
 from agent.model.nova import NovaState, StateKind
 from agent.model.snapshot import Snapshot
-from agent.resources.volumes import Guests
+from agent.resources.volumes import VolumeOwners
 
 
-def guests_of(snapshot: Snapshot) -> Guests:
+def guests_of(snapshot: Snapshot) -> VolumeOwners:
     """Return the instances of this host and of migrations in progress here; without a cloud, the defined domains."""
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()
     if state is None:
-        return Guests(instance_uuids=frozenset(), state_known=False, domains=domains)
+        return VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=domains)
     if state.kind is StateKind.NONE:
-        return Guests(instance_uuids=frozenset(d.uuid for d in domains), state_known=host is not None, domains=domains)
-    return Guests(instance_uuids=expected_here(state), state_known=True, domains=domains)
+        return VolumeOwners(
+            instance_uuids=frozenset(d.uuid for d in domains), state_known=host is not None, domains=domains
+        )
+    return VolumeOwners(instance_uuids=expected_here(state), state_known=True, domains=domains)
 
 
 @for_the_same_arguments

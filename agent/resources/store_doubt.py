@@ -33,7 +33,7 @@ from agent.model.host.facts import Domain
 from agent.model.host.storage import FileSystemIdentity, VolumeGroup
 from agent.model.host.store import StoreMark
 from agent.model.naming import is_block_storage_file
-from agent.model.owners import OURS
+from agent.model.owners import AGENT_OWNER
 from agent.model.settings import Settings
 from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
@@ -195,7 +195,7 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
     if not disks.all_there:
         return f"no store is remembered for {name_of(now)}, and {_not_there(disks)}"
     root = snapshot.observed_root
-    if root is not None and OURS in root.traits and total < recorded.total and not disks.present:
+    if root is not None and AGENT_OWNER in root.traits and total < recorded.total and not disks.present:
         return f"no store is remembered for {name_of(now)}, although this agent has published DISK_GB before"
     return None
 

@@ -42,7 +42,7 @@ class OwnerKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guests:
+class VolumeOwners:
     """The possible owners of a volume.
 
     ``instance_uuids``: instances of this host and of migrations in progress here; without ``state_known`` the state
@@ -84,7 +84,7 @@ _UNKNOWN = _Owner(OwnerKind.UNKNOWN)
 _SPLIT = _Owner(OwnerKind.THIN_POOL)
 
 
-def owners(snapshot: Snapshot, guests: Guests) -> tuple[OwnedVolume, ...]:
+def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
     """Return a row for every volume of the snapshot, hidden ones included, sorted by group and name.
 
     The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from agent.model.plan import HeldBack, Plan
 from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
-from agent.telemetry.finding_changes import Change, FindingChange, Told, begins, changes, worth_telling
+from agent.telemetry.finding_changes import Change, FindingChange, ReportedFinding, begins, changes, worth_telling
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
 # The parts of an error that differ each time one and the same error occurs: the request id and the time of the next
@@ -82,7 +82,7 @@ class LogState:
     changes of findings that the last audit logged. ``microversion`` is the newest one that Placement last announced.
     """
 
-    findings: Mapping[str, Told] = field(default_factory=dict)
+    findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
     changed: tuple[FindingChange, ...] = ()
     lost: Mapping[str, Loss] = field(default_factory=dict)
     spells: Mapping[str, int] = field(default_factory=dict)
@@ -211,7 +211,7 @@ def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
     )
 
 
-def _summary(counts: Counts, findings: Mapping[str, Told], report: AuditReport) -> tuple[Line, ...]:
+def _summary(counts: Counts, findings: Mapping[str, ReportedFinding], report: AuditReport) -> tuple[Line, ...]:
     fields = {
         "audits": counts.audits,
         "outcomes": counted(counts.outcomes),

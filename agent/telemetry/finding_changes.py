@@ -21,7 +21,7 @@ GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
 #: Outcomes of audits that checked no findings: a finding that such an audit does not list is not gone.
-SAYS_NOTHING_OF_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
+OUTCOMES_WITHOUT_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
 
 
 class Change(enum.Enum):
@@ -42,7 +42,7 @@ class FindingChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedFinding:
     """A finding as last reported, and the sources that were unread when the finding was last seen.
 
     ``told_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
@@ -57,16 +57,16 @@ class Told:
 
 
 def changes(
-    before: Mapping[str, Told], report: AuditReport, now: float, spells: Counter[str]
-) -> tuple[dict[str, Told], tuple[FindingChange, ...]]:
+    before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
+) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
     """Return the findings as reported after this audit, by id, and the changes that this audit reports.
 
     ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
     """
-    if report.outcome in SAYS_NOTHING_OF_FINDINGS:
+    if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
     unread = frozenset(source.name for source in report.sources if not source.ok)
-    after: dict[str, Told] = {}
+    after: dict[str, ReportedFinding] = {}
     told: list[FindingChange] = []
     for seen in report.findings:
         old = before.get(seen.finding.id)
@@ -95,23 +95,25 @@ def begins(condition: str, spells: Counter[str]) -> bool:
 
 def _new(
     seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]
-) -> tuple[Told, tuple[FindingChange, ...]]:
+) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
     quiet = not begins(f"finding {seen.finding.id}", spells)
-    told = Told(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
+    told = ReportedFinding(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
     return told, () if quiet else (FindingChange(change=Change.APPEARED, seen=seen),)
 
 
-def _kept(old: Told, seen: SeenFinding, unread: frozenset[str], now: float) -> tuple[Told, tuple[FindingChange, ...]]:
+def _kept(
+    old: ReportedFinding, seen: SeenFinding, unread: frozenset[str], now: float
+) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
     change = _change(old, seen)
     if change is None or now - old.told_at < old.gap_s:
         return replace(old, unread=unread), ()
     is_calm = now - old.told_at > 2 * max(old.gap_s, GAP_FIRST_S)
     gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
-    told = Told(seen=seen, unread=unread, told_at=now, gap_s=gap_s)
+    told = ReportedFinding(seen=seen, unread=unread, told_at=now, gap_s=gap_s)
     return told, (FindingChange(change=change, seen=seen),)
 
 
-def _change(old: Told, seen: SeenFinding) -> Change | None:
+def _change(old: ReportedFinding, seen: SeenFinding) -> Change | None:
     if old.quiet:
         return Change.APPEARED
     was, now_is = old.seen.finding, seen.finding

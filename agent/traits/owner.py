@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os_traits
 
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish
@@ -21,4 +21,4 @@ class OwnerTraits:
 
     def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
         """Return the same wish in every audit."""
-        return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, OURS}), unwanted=frozenset({RIVAL}))
+        return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, AGENT_OWNER}), unwanted=frozenset({RIVAL}))

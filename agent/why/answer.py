@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.model.resource_request import OfferedWorld, ResourceRequest
+from agent.model.resource_request import OfferedProviders, ResourceRequest
 from agent.why.candidates import slots_of
 from agent.why.caveats import in_single_precision, is_kept_for_one_tree
-from agent.why.forest import Forest, Tree, forest_of
+from agent.why.forest import Forest, OfferedTree, forest_of
 from agent.why.joint_rules import joint_obstacles
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
 from agent.why.obstacles import group_obstacles, root_obstacles, traits_of_nobody
@@ -22,7 +22,7 @@ _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
 
-def why(request: ResourceRequest, world: OfferedWorld) -> Answer:
+def why(request: ResourceRequest, world: OfferedProviders) -> Answer:
     """Return for each tree of the world whether the request fits, and the obstacles; report the first obstacle.
 
     Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If the world is
@@ -38,7 +38,7 @@ def _distance(answer: TreeAnswer) -> tuple[int, int, str]:
     return far, len(answer.obstacles), answer.root_name
 
 
-def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
+def _answer(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> TreeAnswer:
     root = tree.root.provider
     obstacles = sorted(_obstacles(request, tree, forest), key=lambda o: _ORDER[o.constraint])
     return TreeAnswer(
@@ -49,7 +49,7 @@ def _answer(request: ResourceRequest, tree: Tree, forest: Forest) -> TreeAnswer:
     )
 
 
-def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+def _obstacles(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
     """Return the obstacles of the root and of each part alone; only if there are none, those of all parts together.
 
     If there are some, the result also reports required traits that no provider has: they would still be missing after
@@ -65,7 +65,7 @@ def _obstacles(request: ResourceRequest, tree: Tree, forest: Forest) -> tuple[Ob
     return found + tuple(o for group in request.groups for o in traits_of_nobody(group, tree, forest))
 
 
-def _caveats(request: ResourceRequest, tree: Tree, forest: Forest) -> Iterator[str]:
+def _caveats(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> Iterator[str]:
     """Yield the caveats of a tree that fits."""
     coarse = in_single_precision(tree)
     refused = _obstacles(request, coarse, forest) if coarse else ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from agent.model.placement import Inventory
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.why.forest import Forest, Tree
+from agent.why.forest import Forest, OfferedTree
 from agent.why.model import Constraint
 
 
@@ -54,7 +54,7 @@ class Slot:
         return dict(self.amounts)
 
 
-def slots_of(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Slot, ...]:
+def slots_of(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Slot, ...]:
     """Return the parts of the group, each with the providers that can satisfy it."""
     return tuple(
         Slot(
@@ -72,7 +72,11 @@ def parts_of(group: RequestGroup) -> tuple[tuple[tuple[str, int], ...], ...]:
 
 
 def is_served(
-    group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
+    group: RequestGroup,
+    amounts: tuple[tuple[str, int], ...],
+    offered: OfferedProvider,
+    tree: OfferedTree,
+    forest: Forest,
 ) -> bool:
     """Whether no constraint refuses the provider."""
     # The class is checked first, because most providers do not have it.
@@ -86,7 +90,11 @@ def is_served(
 
 
 def refusals(
-    group: RequestGroup, amounts: tuple[tuple[str, int], ...], offered: OfferedProvider, tree: Tree, forest: Forest
+    group: RequestGroup,
+    amounts: tuple[tuple[str, int], ...],
+    offered: OfferedProvider,
+    tree: OfferedTree,
+    forest: Forest,
 ) -> Iterator[Refusal]:
     """Yield all constraints that refuse the provider. Required traits count only for a granular group."""
     for resource_class, amount in amounts:
@@ -124,7 +132,9 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.CAPACITY
 
 
-def _group_refusals(group: RequestGroup, offered: OfferedProvider, tree: Tree, forest: Forest) -> Iterator[Constraint]:
+def _group_refusals(
+    group: RequestGroup, offered: OfferedProvider, tree: OfferedTree, forest: Forest
+) -> Iterator[Constraint]:
     traits = offered.provider.traits
     if not _is_in_tree(group, offered, tree, forest):
         yield Constraint.IN_TREE
@@ -142,7 +152,7 @@ def _group_refusals(group: RequestGroup, offered: OfferedProvider, tree: Tree, f
         yield Constraint.ONE_PROVIDER
 
 
-def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: Tree, forest: Forest) -> bool:
+def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree, forest: Forest) -> bool:
     if group.in_tree is None:
         return True
     root = forest.root_of.get(group.in_tree)
@@ -158,7 +168,9 @@ def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 
-def judged_for_membership(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> tuple[OfferedProvider, ...]:
+def judged_for_membership(
+    group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
+) -> tuple[OfferedProvider, ...]:
     """Return the providers of which one must be a member of the aggregates.
 
     The root's membership counts for the providers of its own tree, never for providers that share with the tree.
@@ -166,7 +178,9 @@ def judged_for_membership(group: RequestGroup, offered: OfferedProvider, tree: T
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
 
-def judged_for_forbidden(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> tuple[OfferedProvider, ...]:
+def judged_for_forbidden(
+    group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
+) -> tuple[OfferedProvider, ...]:
     """Return the providers of which none may be in a forbidden aggregate.
 
     The root's membership counts also for the providers that share with its tree.

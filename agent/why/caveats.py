@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
-from agent.why.forest import Tree
+from agent.why.forest import OfferedTree
 
 
 def single(ratio: float) -> float:
@@ -21,7 +21,7 @@ def single(ratio: float) -> float:
     return math.ldexp(round(mantissa * 2**24), exponent - 24)
 
 
-def in_single_precision(tree: Tree) -> Tree | None:
+def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
     """Return the tree with the ratios that MySQL uses, None if no capacity loses a unit with these ratios."""
     if not any(_loses(offered) for offered in tree.reach):
         return None
@@ -47,7 +47,7 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
     return replace(offered, provider=replace(offered.provider, inventories=inventories))
 
 
-def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: Tree) -> bool:
+def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
     The candidates of the unnumbered group are then equal for all trees. Placement drops all of them but one before it

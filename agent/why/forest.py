@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from agent.model.resource_request import OfferedProvider, OfferedWorld
+from agent.model.resource_request import OfferedProvider, OfferedProviders
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class OfferedTree:
     """One tree: its ``own`` providers, parents first, and the ``shared`` ones, which belong to other trees."""
 
     root: OfferedProvider
@@ -38,12 +38,12 @@ class Tree:
 class Forest:
     """All trees of a world, in the world's order of roots, and the root and parent of each provider by uuid."""
 
-    trees: tuple[Tree, ...]
+    trees: tuple[OfferedTree, ...]
     root_of: Mapping[str, str]
     parent_of: Mapping[str, str | None]
 
 
-def forest_of(world: OfferedWorld) -> Forest:
+def forest_of(world: OfferedProviders) -> Forest:
     """Return the world's trees. A provider whose root is not in the world is in no tree."""
     own = defaultdict(list)
     for offered in world.providers:
@@ -51,7 +51,8 @@ def forest_of(world: OfferedWorld) -> Forest:
     shared = _shared_by_root(world.providers)
     roots = [offered for offered in world.providers if offered.provider.uuid == offered.root_uuid]
     trees = (
-        Tree(root=root, own=tuple(own[root.root_uuid]), shared=tuple(shared.get(root.root_uuid, ()))) for root in roots
+        OfferedTree(root=root, own=tuple(own[root.root_uuid]), shared=tuple(shared.get(root.root_uuid, ())))
+        for root in roots
     )
     return Forest(
         trees=tuple(trees),

@@ -12,24 +12,24 @@ from dataclasses import replace
 from agent.model.resource_request import OfferedProvider, ResourceRequest
 from agent.text.amounts import with_class
 from agent.why.candidates import Slot
-from agent.why.forest import Forest, Tree
+from agent.why.forest import Forest, OfferedTree
 from agent.why.inventory import left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 from agent.why.obstacles import trait_of_none
-from agent.why.search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, room, search
+from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_classes, room, search
 
 
 def joint_obstacles(
-    request: ResourceRequest, slots: tuple[Slot, ...], tree: Tree, forest: Forest
+    request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree, forest: Forest
 ) -> tuple[Obstacle, ...]:
     """Return the obstacles to satisfying all slots together, () if there are none. No slot's domain may be empty."""
     problem = _problem(request, slots, forest)
     verdict = search(problem)
-    if verdict is Verdict.FITS:
+    if verdict is SearchResult.FITS:
         return ()
-    if verdict is Verdict.UNDECIDED:
+    if verdict is SearchResult.UNDECIDED:
         return (_undecided(slots),)
-    return tuple(o for rule in _to_blame(problem) for o in _TOLD[rule](problem, tree))
+    return tuple(o for rule in _to_blame(problem) for o in _OBSTACLES_OF[rule](problem, tree))
 
 
 def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) -> Problem:
@@ -53,10 +53,10 @@ def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) 
 
 def _to_blame(problem: Problem) -> list[Rule]:
     rules = [rule for rule in Rule if rule in problem.rules]
-    alone = [rule for rule in rules if search(replace(problem, rules=problem.rules - {rule})) is Verdict.FITS]
+    alone = [rule for rule in rules if search(replace(problem, rules=problem.rules - {rule})) is SearchResult.FITS]
     if alone:
         return alone
-    by_itself = [rule for rule in rules if search(replace(problem, rules=frozenset({rule}))) is Verdict.REFUSED]
+    by_itself = [rule for rule in rules if search(replace(problem, rules=frozenset({rule}))) is SearchResult.REFUSED]
     return by_itself or rules
 
 
@@ -68,13 +68,13 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
     )
 
 
-def _sums(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each class of which the groups together request too much.
 
     If no class alone is the reason, yield an obstacle for every contested class.
     """
     contested = sorted(contested_classes(problem.slots))
-    short = [name for name in contested if search(_of_class(problem, name)) is not Verdict.FITS]
+    short = [name for name in contested if search(_of_class(problem, name)) is not SearchResult.FITS]
     for resource_class in short or contested:
         yield _sum_of(problem, resource_class)
 
@@ -146,7 +146,7 @@ def _left(offered: OfferedProvider, resource_class: str) -> int:
     return left(inventory, offered.used_of(resource_class)) if inventory else 0
 
 
-def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
+def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for required traits of the unnumbered group.
 
     The traits count only on providers that the group takes something from. The providers of one choice must have all
@@ -166,7 +166,7 @@ def _traits(problem: Problem, tree: Tree) -> Iterator[Obstacle]:
         )
 
 
-def _isolate(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+def _isolate(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     granular = [slot for slot in problem.slots if slot.is_granular]
     able = {offered.provider.uuid for slot in granular for offered in slot.domain}
     yield Obstacle(
@@ -178,10 +178,10 @@ def _isolate(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
     )
 
 
-def _same_subtree(problem: Problem, _tree: Tree) -> Iterator[Obstacle]:
+def _same_subtree(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     for suffixes in problem.same_subtree:
         alone = replace(problem, rules=frozenset({Rule.SAME_SUBTREE}), same_subtree=(suffixes,))
-        if len(problem.same_subtree) == 1 or search(alone) is not Verdict.FITS:
+        if len(problem.same_subtree) == 1 or search(alone) is not SearchResult.FITS:
             yield _not_one_subtree(suffixes)
             return
     yield _not_one_subtree(frozenset().union(*problem.same_subtree))
@@ -197,7 +197,7 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     )
 
 
-_TOLD: dict[Rule, Callable[[Problem, Tree], Iterator[Obstacle]]] = {
+_OBSTACLES_OF: dict[Rule, Callable[[Problem, OfferedTree], Iterator[Obstacle]]] = {
     Rule.SUMS: _sums,
     Rule.TRAITS: _traits,
     Rule.ISOLATE: _isolate,

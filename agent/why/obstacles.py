@@ -12,7 +12,7 @@ from dataclasses import replace
 from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.text.amounts import is_wanted
 from agent.why.candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
-from agent.why.forest import Forest, Tree
+from agent.why.forest import Forest, OfferedTree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
@@ -21,7 +21,7 @@ _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (ope
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
-def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+def group_obstacles(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
     """Return the obstacles for the group, () if each of its parts has a provider that can satisfy it.
 
     ONE_PROVIDER is among them for a granular group if different providers can each satisfy some of its demands but no
@@ -38,7 +38,7 @@ def group_obstacles(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Ob
     return tuple(dict.fromkeys(found))
 
 
-def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[Obstacle, ...]:
+def traits_of_nobody(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
     """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
     Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
@@ -57,7 +57,7 @@ def traits_of_nobody(group: RequestGroup, tree: Tree, forest: Forest) -> tuple[O
     return tuple(trait_of_none(choice, givers, "have a requested class", tree) for choice in nowhere)
 
 
-def _giver_to_be(group: RequestGroup, tree: Tree, forest: Forest) -> OfferedProvider | None:
+def _giver_to_be(group: RequestGroup, tree: OfferedTree, forest: Forest) -> OfferedProvider | None:
     """Return the provider that satisfies, or comes nearest to, the first part that can be satisfied at all, or None.
 
     A part whose nearest provider lacks the class, or is outside ``in_tree``, is skipped.
@@ -111,7 +111,7 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
     ]
 
 
-def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Tree) -> tuple[Obstacle, ...]:
+def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return the obstacles that follow from ``root_required``."""
     traits = tree.root.provider.traits
     missing = [trait_missing(Constraint.ROOT_TRAIT, "", tree.root, frozenset({t})) for t in sorted(required - traits)]
@@ -119,7 +119,7 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Tr
     return (*missing, *present)
 
 
-def _told(refusal: Refusal, group: RequestGroup, tree: Tree) -> Iterator[Obstacle]:
+def _told(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield one obstacle for a refusal; for traits and aggregates, one for each missing set or forbidden item."""
     offered = refusal.offered
     if refusal.inventory is not None:
@@ -153,7 +153,9 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
     )
 
 
-def trait_of_none(choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: Tree) -> Obstacle:
+def trait_of_none(
+    choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: OfferedTree
+) -> Obstacle:
     """Return the obstacle for a set of which no provider of the unnumbered group has a trait.
 
     The suggested change adds the trait to the first of ``givers``.
@@ -187,7 +189,7 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
     return "" if any(trait.startswith("CUSTOM_") for trait in traits) else words
 
 
-def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
+def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each set of aggregates of which the provider is in none."""
     # The obstacles name the provider, or the tree's root if the root lacks fewer sets: one of them must be in all sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
@@ -207,7 +209,7 @@ def _sets_missing(group: RequestGroup, offered: OfferedProvider) -> list[frozens
     return [choice for choice in group.member_of if not choice & offered.provider.aggregates]
 
 
-def _aggregates_present(group: RequestGroup, offered: OfferedProvider, tree: Tree) -> Iterator[Obstacle]:
+def _aggregates_present(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     judged_by_uuid = {judged.provider.uuid: judged for judged in judged_for_forbidden(group, offered, tree)}
     for judged in judged_by_uuid.values():
         for aggregate in sorted(group.forbidden_aggregates & judged.provider.aggregates):
@@ -242,7 +244,7 @@ def _about(
     )
 
 
-def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
+def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
     wanted = is_wanted(refusal.resource_class, refusal.amount)
     lacking = refusal.offered.provider.name
     nobody = f"no provider that the tree of {tree.root.provider.name} may take from"
@@ -257,7 +259,7 @@ def _no_class(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
     )
 
 
-def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle:
+def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
     provider = refusal.offered.provider
     is_own = tree.owns(refusal.offered)
     right = tree.root.provider if is_own else provider
@@ -278,7 +280,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: Tree) -> Obstacle
     )
 
 
-def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: Tree) -> Obstacle:
+def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: OfferedTree) -> Obstacle:
     return Obstacle(
         constraint=Constraint.ONE_PROVIDER,
         words=f"group {group.suffix} names no resource, required trait or aggregate: Placement never serves that",

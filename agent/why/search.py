@@ -30,7 +30,7 @@ class Rule(enum.Enum):
     SAME_SUBTREE = "same-subtree"
 
 
-class Verdict(enum.Enum):
+class SearchResult(enum.Enum):
     """The result of the search."""
 
     FITS = "fits"
@@ -71,16 +71,16 @@ def room(offered: OfferedProvider, resource_class: str) -> int:
     return max(0, min(int(inventory.capacity) - offered.used_of(resource_class), inventory.max_unit))
 
 
-def search(problem: Problem) -> Verdict:
+def search(problem: Problem) -> SearchResult:
     """Return whether some choice of providers respects every rule of the problem."""
     if not all(slot.domain for slot in problem.slots):
-        return Verdict.REFUSED
+        return SearchResult.REFUSED
     if not problem.rules:
-        return Verdict.FITS
+        return SearchResult.FITS
     if Rule.ISOLATE in problem.rules and not _can_be_told_apart([s for s in problem.slots if s.is_granular]):
-        return Verdict.REFUSED
+        return SearchResult.REFUSED
     if Rule.SUMS in problem.rules and not _is_enough_in_all(problem.slots):
-        return Verdict.REFUSED
+        return SearchResult.REFUSED
     contested = tuple(sorted(contested_classes(problem.slots))) if Rule.SUMS in problem.rules else ()
     return _Walk(problem, contested).verdict()
 
@@ -130,11 +130,11 @@ class _Walk:
         self._holding: list[str] = []
         self._steps = 0
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> SearchResult:
         """Run the search and return its result."""
         if self._place():
-            return Verdict.FITS
-        return Verdict.UNDECIDED if self._steps >= MAX_STEPS else Verdict.REFUSED
+            return SearchResult.FITS
+        return SearchResult.UNDECIDED if self._steps >= MAX_STEPS else SearchResult.REFUSED
 
     def _place(self) -> bool:
         """Choose providers for the next part and all later parts; return whether that succeeded."""

@@ -15,7 +15,7 @@ from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
 # The number of hosts that do not fit and that the text names with their numbers.
-TOLD = 5
+MOST_NEAREST = 5
 
 
 def lines(report: WhyReport, width: int) -> tuple[str, ...]:
@@ -114,8 +114,8 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     refused = [tree for tree in trees if not tree.fits]
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:
-        yield f"nearest of those that do not fit{f' ({TOLD} of {len(refused)})' if len(refused) > TOLD else ''}:"
-    for tree in refused[:TOLD]:
+        yield f"nearest of those that do not fit{f' ({TOLD} of {len(refused)})' if len(refused) > MOST_NEAREST else ''}:"
+    for tree in refused[:MOST_NEAREST]:
         yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
         yield from _change("    change: ", tree.obstacles[0])
 

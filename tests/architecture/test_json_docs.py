@@ -34,7 +34,7 @@ from agent.healing.plan import asked_for, heal_plan
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
-from agent.healing.write import Outcome
+from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Change, Entry, FileJournal, Result
 from agent.host_files.store_file import store_document
 from agent.model.adoption import (
@@ -119,7 +119,7 @@ BY_NAME = {
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
 # Documents without a table in this section: `why` has a table elsewhere, and `watch` has one in docs/messages.md.
 NO_TABLE = {"watch", "why"}
-OUTCOME = Outcome(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
+OUTCOME = WriteAttempt(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
 
 
 STORE_STEP = StoreStep(path="store.json", before=mark(300), after=mark(251, OF_ROOT))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agent.model.owners import OURS, RIVAL
+from agent.model.owners import AGENT_OWNER, RIVAL
 from tests.cloud.cloud import Cloud, Life
 from tests.cloud.feeds import REPORT_S
 from tests.cloud.placement_model import PlacementModel, Stock
@@ -92,5 +92,5 @@ def check_taken_over(cloud: Cloud, placement: PlacementModel, host: str, since: 
     if life is None or life.stopped is None or life.stopped > since:
         return
     traits = placement.providers[cloud.roots[host]].traits
-    if RIVAL in traits or OURS not in traits:
+    if RIVAL in traits or AGENT_OWNER not in traits:
         raise MissedTakeover(f"provider of {host} after {cloud.seconds - life.stopped} s: {sorted(traits)}")

@@ -16,7 +16,7 @@ from typing import Any
 from agent.audit.parts import Parts
 from agent.errors import PlacementUnavailable, SourceUnavailable
 from agent.healing.after_audit import AuditThenHeal
-from agent.host_files.journal import Change, Result, Told
+from agent.host_files.journal import Change, Result, JournalContent
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealSettings
@@ -345,8 +345,8 @@ class _Lock:
 class _Journal:
     """A journal that keeps nothing: no test undoes a repair here."""
 
-    def read(self) -> Told:
-        return Told()
+    def read(self) -> JournalContent:
+        return JournalContent()
 
     def begin(self, change: Change) -> str:
         return "entry"

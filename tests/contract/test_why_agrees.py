@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from agent.model.placement import Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 from agent.why.answer import why
 from agent.why.model import Constraint, TreeAnswer
 from tests.rigs.placement import Rest, new_uuid, running
@@ -43,7 +43,7 @@ ROOT_TRAITS = tuple(f"CUSTOM_ROOT_{number}" for number in range(8))
 class Case:
     """One request about one tree or the whole world, with the answers of ``why`` and of the server."""
 
-    world: OfferedWorld
+    world: OfferedProviders
     request: ResourceRequest
     ours: tuple[TreeAnswer, ...]
     offered: list[dict]
@@ -82,7 +82,7 @@ class Case:
         return "\n".join([*lines, *(f"  {offered}" for offered in self.world.providers)])
 
 
-def _mark(world: OfferedWorld) -> OfferedWorld:
+def _mark(world: OfferedProviders) -> OfferedProviders:
     """Return the world with a different trait on each root."""
     roots = _roots(world)
 
@@ -95,7 +95,7 @@ def _mark(world: OfferedWorld) -> OfferedWorld:
     return dataclasses.replace(world, providers=tuple(mark(offered) for offered in world.providers))
 
 
-def _roots(world: OfferedWorld) -> list[str]:
+def _roots(world: OfferedProviders) -> list[str]:
     return [offered.root_uuid for offered in world.providers if offered.provider.parent_uuid is None]
 
 
@@ -120,7 +120,7 @@ def _cases(rest: Rest, rng: random.Random, requests: int) -> Iterator[Case]:
                 yield case
 
 
-def _asked(rest: Rest, rng: random.Random, world: OfferedWorld) -> Case | None:
+def _asked(rest: Rest, rng: random.Random, world: OfferedProviders) -> Case | None:
     roots = _roots(world)
     root = rng.choice(roots)
     request = random_request(rng, world, root)
@@ -195,7 +195,7 @@ def test_placement_keeps_a_sharing_providers_candidate_for_one_tree(rest: Rest):
     shared = {"aggregates": frozenset({AGGREGATE})}
     hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]
     disk = _stocked(new_uuid(), {"DISK_GB": 100}, traits=frozenset({SHARES}), **shared)
-    world = OfferedWorld(providers=(*hosts, disk))
+    world = OfferedProviders(providers=(*hosts, disk))
     replace_world(rest.server, world)
     request = ResourceRequest(
         groups=(RequestGroup(resources=(("DISK_GB", 10),)), RequestGroup(suffix="1", resources=(("VCPU", 1),)))
@@ -210,7 +210,7 @@ def test_placement_answers_500_if_a_child_is_a_sharing_provider(rest: Rest):
     shared = {"aggregates": frozenset({AGGREGATE})}
     host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})
     child = _stocked(new_uuid(), {"DISK_GB": 100}, root=other.root_uuid, traits=frozenset({SHARES}), **shared)
-    world = OfferedWorld(providers=(host, other, child))
+    world = OfferedProviders(providers=(host, other, child))
     replace_world(rest.server, world)
     request = ResourceRequest(groups=(RequestGroup(resources=(("DISK_GB", 10), ("VCPU", 1))),))
     assert rest.request("GET", f"/allocation_candidates?{query_of(request)}", version=VERSION).status_code == 500
@@ -225,7 +225,7 @@ def test_placement_adds_up_amounts_across_choices_without_a_group_policy(rest: R
     """
     root = _stocked(new_uuid(), {"VCPU": 4})
     children = [_stocked(new_uuid(), {"DISK_GB": 10}, root=root.root_uuid) for _ in range(2)]
-    world = OfferedWorld(providers=(root, *children))
+    world = OfferedProviders(providers=(root, *children))
     replace_world(rest.server, world)
     request = ResourceRequest(
         groups=(

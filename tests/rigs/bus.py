@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from agent.bus.control import Inside
+from agent.bus.control import DaemonControl
 from agent.bus.library import oslo_messaging
 from agent.bus.listener import FleetListener
 from agent.bus.names import AGENT_TOPIC, EXCHANGE, VERSION
@@ -50,7 +50,7 @@ def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
         reasons.append(reason)
         return 7.25
 
-    inside = Inside(
+    inside = DaemonControl(
         request_by_peer=request_by_peer, waiting=lambda: tuple(reasons), last_report=lambda: last[0] if last else None
     )
     telling = Telling(checked_bus(BusOptions(url=url)), told, inside)

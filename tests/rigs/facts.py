@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.audit.decide import Decision, decide
-from agent.books.confirm import Look
+from agent.books.confirm import AuditReads
 from agent.errors import SourceUnavailable
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
@@ -324,7 +324,7 @@ def decided(
     """Return the decision on that world; the signs of a nova-compute have been unchanged for ``silent_for_s``."""
     used, root_now = chosen or settings(), world.observed_root
     before = silence(None, root_now, world.nova.value, 0) if root_now else None
-    look = Look(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
+    look = AuditReads(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
     history = History(looked_at=0, silence=before)
     return decide(world, used, Subject(root_uuid=ROOT_UUID, node=NODE), written, history=history, look=look)
 

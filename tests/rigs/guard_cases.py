@@ -3,20 +3,20 @@
 import dataclasses
 from typing import Any
 
-from agent.guards.base import Case
+from agent.guards.base import GuardedFinding
 
 
-def with_scene(case: Case, **changes: Any) -> Case:
+def with_scene(case: GuardedFinding, **changes: Any) -> GuardedFinding:
     """Return the case with changes to its scene."""
     return dataclasses.replace(case, scene=dataclasses.replace(case.scene, **changes))
 
 
-def with_settings(case: Case, **changes: Any) -> Case:
+def with_settings(case: GuardedFinding, **changes: Any) -> GuardedFinding:
     """Return the case with other settings by the operator."""
     return with_scene(case, settings=dataclasses.replace(case.scene.settings, **changes))
 
 
-def with_view(case: Case, **changes: Any) -> Case:
+def with_view(case: GuardedFinding, **changes: Any) -> GuardedFinding:
     """Return the case with changes to the view of Placement."""
     snapshot = case.scene.snapshot
     assert snapshot.placement.value is not None

@@ -11,7 +11,7 @@ import uuid as uuids
 from collections.abc import Iterable, Mapping
 
 from agent.demo.placement import PlacementServer
-from agent.model.resource_request import OfferedProvider, OfferedWorld
+from agent.model.resource_request import OfferedProvider, OfferedProviders
 
 _EMPTIED = (
     "allocations",
@@ -24,7 +24,7 @@ _EMPTIED = (
 _INVENTORY_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
-def replace_world(server: PlacementServer, world: OfferedWorld) -> None:
+def replace_world(server: PlacementServer, world: OfferedProviders) -> None:
     """Replace all providers of the server by the world's. The server must know the world's classes and traits."""
     with contextlib.closing(sqlite3.connect(server.folder / "placement.sqlite", timeout=30)) as base, base:
         for table in _EMPTIED:

@@ -10,7 +10,7 @@ import uuid as uuids
 from collections.abc import Sequence
 
 from agent.model.placement import MAX_UNIT_DEFAULT, Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "CUSTOM_ODD")
 TRAITS = ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "HW_CPU_X86_AVX2")
@@ -20,7 +20,7 @@ RATIOS = (1.0, 1.0, 1.0, 0.1, 0.3, 0.7, 1.1, 1.4, 2.3, 2.9, 4.35, 16.0, 1 / 3)
 SUFFIXES = ("1", "_PORT", "-b", "x9")
 
 
-def random_world(rng: random.Random) -> OfferedWorld:
+def random_world(rng: random.Random) -> OfferedProviders:
     """Return one to three trees of at most 12 providers and up to two sharing providers, all with their usage.
 
     Children never share: Placement 16.0.0 answers 500 to that (tests/contract/test_why_agrees.py).
@@ -31,7 +31,7 @@ def random_world(rng: random.Random) -> OfferedWorld:
         providers += _tree(rng, aggregates)
     for _ in range(rng.choice((0, 0, 1, 1, 2))):
         providers += _sharing(rng, aggregates)
-    return OfferedWorld(providers=tuple(providers), is_whole=True)
+    return OfferedProviders(providers=tuple(providers), is_whole=True)
 
 
 def _uuid(rng: random.Random) -> str:
@@ -111,7 +111,7 @@ def _used(rng: random.Random, inventory: Inventory) -> int:
     )
 
 
-def random_request(rng: random.Random, world: OfferedWorld, root_uuid: str) -> ResourceRequest:
+def random_request(rng: random.Random, world: OfferedProviders, root_uuid: str) -> ResourceRequest:
     """Return a request that the tree of ``root_uuid`` satisfies, or narrowly fails to satisfy."""
     tree = [offered for offered in world.providers if offered.root_uuid == root_uuid]
     reach = tree + [o for o in world.providers if o.root_uuid != root_uuid and SHARES in o.provider.traits]
@@ -238,7 +238,7 @@ def _filtered(
     )
 
 
-def _spoilt(rng: random.Random, request: ResourceRequest, world: OfferedWorld) -> ResourceRequest:
+def _spoilt(rng: random.Random, request: ResourceRequest, world: OfferedProviders) -> ResourceRequest:
     """Return the request with one change that mostly makes it harder to satisfy."""
     number = rng.randrange(len(request.groups))
     group = request.groups[number]

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from agent.audit.decide import Decision, decide
-from agent.books.confirm import Look, confirm
+from agent.books.confirm import AuditReads, confirm
 from agent.model.compared import Subject
 from agent.model.finding import History
 from agent.model.host.capabilities import Capabilities, HostCpu
@@ -69,7 +69,9 @@ def history_after(audits: int, world: Any, chosen: Settings | None = None) -> Hi
     used = chosen or settings()
     known = History()
     for number in range(audits):
-        look = Look(now=f"2026-11-21T12:00:0{number}.000Z", confirm_audits=used.confirm_audits, recorded_is_fresh=True)
+        look = AuditReads(
+            now=f"2026-11-21T12:00:0{number}.000Z", confirm_audits=used.confirm_audits, recorded_is_fresh=True
+        )
         known = confirm(known, decision(world, used, known).findings, look).history
     return known
 

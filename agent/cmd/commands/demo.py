@@ -27,7 +27,7 @@ from agent.errors import AgentError
 if TYPE_CHECKING:
     from agent.demo.interruptions import Interruptions
     from agent.demo.outcome import DemoRun
-    from agent.demo.world import World
+    from agent.demo.world import DemoWorld
 
 NOT_SHOWN = 1
 # 128 + the number of the signal, as shells report it.
@@ -141,7 +141,7 @@ def _program() -> str:
     return os.path.abspath(called) if os.sep in called else called
 
 
-def _commands(built: World) -> dict[str, str]:
+def _commands(built: DemoWorld) -> dict[str, str]:
     """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
     from agent.demo.cast import HOSTS
 
@@ -151,7 +151,7 @@ def _commands(built: World) -> dict[str, str]:
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 
 
-def _how_to_end(built: World, commands: Mapping[str, str]) -> str:
+def _how_to_end(built: DemoWorld, commands: Mapping[str, str]) -> str:
     from agent.demo.recorded_group import RecordedGroup
     from agent.demo.volume_group import VolumeGroupRig
 

@@ -29,7 +29,7 @@ FROM_NOVA = [
     *loading.get_adapter_conf_options(include_deprecated=False),
 ]
 
-OURS = [
+AGENT_OPTS = [
     cfg.IntOpt(
         "full_read_every",
         default=10,
@@ -69,7 +69,7 @@ OURS = [
     ),
 ]
 
-OPTS = [*FROM_NOVA, *OURS]
+OPTS = [*FROM_NOVA, *AGENT_OPTS]
 
 
 def sample_opts() -> list[cfg.Opt]:
@@ -77,4 +77,4 @@ def sample_opts() -> list[cfg.Opt]:
     shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
     cfg.set_defaults(shown, **DEFAULTS)
     plugin = loading.get_auth_plugin_conf_options("password")
-    return [*loading.get_auth_common_conf_options(), *plugin, *shown, *OURS]
+    return [*loading.get_auth_common_conf_options(), *plugin, *shown, *AGENT_OPTS]

@@ -26,7 +26,7 @@ FIRST_SPREAD_S = 4.0
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest spread if no answer came. A request to a server that is down costs the server nothing.
-NOBODY_SPREAD_S = 1.0
+NO_ANSWER_SPREAD_S = 1.0
 #: Factor by which a refusal enlarges the spread.
 GROWTH = 2.0
 #: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
@@ -135,7 +135,7 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
 def _pushed_s(pace: Pace, status: int | None) -> float:
     """Return the spread caused by refusals, after one more answer."""
     if status is None:
-        return max(NOBODY_SPREAD_S, pace.pushed_s)
+        return max(NO_ANSWER_SPREAD_S, pace.pushed_s)
     if status in _PUSHED_BACK:
         return pace.pushed_s if pace.refusals >= AWAY else max(FIRST_SPREAD_S, pace.pushed_s * GROWTH)
     return pace.pushed_s * SHRINK if pace.pushed_s * SHRINK >= _NO_SPREAD_S else 0.0

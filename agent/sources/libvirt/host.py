@@ -37,7 +37,7 @@ from agent.sources.libvirt.topology_xml import HostTopology, cpus_of
 
 LOG = logging.getLogger(__name__)
 
-CAPABILITIES_TOLD = "libvirt-capabilities"
+CAPABILITIES_ANSWERED = "libvirt-capabilities"
 
 _STATES = tuple(DomainState)
 _CLOSE_WAIT_S = 1.0
@@ -293,7 +293,7 @@ class LibvirtHost:
     def _learn(self, session: _Session, asker: Asker, online: tuple[bool, ...], allowed: Deadline) -> None:
         session.nature = learn(asker, online)
         if not allowed.left_s():
-            self._late.tell(CAPABILITIES_TOLD)
+            self._late.tell(CAPABILITIES_ANSWERED)
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:

@@ -5,16 +5,16 @@ Only the rows about guests are compared; the rows of service and node change wit
 
 from __future__ import annotations
 
-from agent.sources.nova.rows import CellRows, Guests, about_guests, guests_from_rows
+from agent.sources.nova.rows import CellRows, GuestRows, about_guests, guests_from_rows
 
 
 class LastGuests:
     """The cache of one StateSource. One thread at a time."""
 
     def __init__(self) -> None:
-        self._last: tuple[CellRows, Guests] | None = None
+        self._last: tuple[CellRows, GuestRows] | None = None
 
-    def said_by(self, rows: CellRows) -> Guests:
+    def said_by(self, rows: CellRows) -> GuestRows:
         """Return the values of these rows; if the rows equal the last read's, return the same objects again."""
         about = about_guests(rows)
         if self._last is None or self._last[0] != about:

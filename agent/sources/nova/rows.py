@@ -55,7 +55,7 @@ class CellRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guests:
+class GuestRows:
     """The values of the rows about instances and their moves; the fields are those of NovaState."""
 
     instances: tuple[Instance, ...]
@@ -71,7 +71,7 @@ def about_guests(rows: CellRows) -> CellRows:
 
 
 def state_from_rows(
-    host: str, rows: CellRows, guests: Guests | None = None, kind: StateKind = StateKind.SQL
+    host: str, rows: CellRows, guests: GuestRows | None = None, kind: StateKind = StateKind.SQL
 ) -> NovaState:
     """Return the state of ``host``, every tuple sorted by uuid or id.
 
@@ -126,7 +126,7 @@ def telling_heartbeat(now: datetime.datetime | None, true: tuple[datetime.dateti
     return true[0] if true else None
 
 
-def guests_from_rows(rows: CellRows) -> Guests:
+def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and name the unreadable rows.
 
     A broken migration or device makes its instance a problem too: what that instance occupies is then unknown.
@@ -139,7 +139,7 @@ def guests_from_rows(rows: CellRows) -> Guests:
     instances = tuple(_doubted(instance, doubts.get(instance.uuid)) for instance in instances)
     problems = {bad.problem for bad in (*bad_migrations, *bad_evacuations, *bad_devices)} | set(bad_instances)
     problems |= {instance.problem for instance in instances if instance.problem}
-    return Guests(
+    return GuestRows(
         instances=instances,
         migrations=migrations,
         finished_evacuations=evacuations,

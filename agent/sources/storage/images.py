@@ -35,7 +35,7 @@ MAX_AGE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Measurement:
     """One measurement, the state that it is valid for, and its time (monotonic)."""
 
     disks: frozenset[GuestFile]
@@ -63,7 +63,7 @@ class Images:
         self._cache_path = cache_path
         self._reader = reader
         self._monotonic = monotonic
-        self._last: _Look | None = None
+        self._last: _Measurement | None = None
         self._forgotten = 0
         self._lock = threading.Lock()
         self._at = ""
@@ -95,7 +95,7 @@ class Images:
                 self._last = look
         return look.facts
 
-    def _look(self, disks: frozenset[GuestFile], before: _Look | None) -> _Look:
+    def _look(self, disks: frozenset[GuestFile], before: _Measurement | None) -> _Measurement:
         self._at = self._instances_path
         changed = (_changed_ns(self._instances_path), _changed_ns(self._cache_path))
         now = self._monotonic()
@@ -104,7 +104,7 @@ class Images:
             return before
         facts = self._measure(disks)
         # The time of its end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
-        return _Look(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
+        return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
     def _problems_stand(self, facts: StorageFacts) -> bool:
         """Return whether the files that could not be measured still cannot be measured, for the same reasons."""

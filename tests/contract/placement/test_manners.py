@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from agent.placement.http.client import MINIMUM, PlacementClient
-from agent.placement.http.rate_control import NOBODY_SPREAD_S, PATIENCE, Manners
+from agent.placement.http.rate_control import NO_ANSWER_SPREAD_S, PATIENCE, Manners
 from agent.placement.http.throttled_session import PacedSession
 from agent.placement.wire import parse_aggregates, parse_providers
 from tests.rigs.gateway import Answer, Asked, Dropped, Gateway, gateway
@@ -147,7 +147,7 @@ def test_a_read_waits_only_briefly_after_a_refused_connection(paced, waits):
     for _ in range(4):
         with pytest.raises(Exception, match=r"[Cc]onnect"):
             look(client)
-    assert waits.seconds == [pytest.approx(number * NOBODY_SPREAD_S * MIDDLE) for number in (1, 2, 3)]
+    assert waits.seconds == [pytest.approx(number * NO_ANSWER_SPREAD_S * MIDDLE) for number in (1, 2, 3)]
 
 
 def test_keystone_failures_do_not_delay_requests_to_placement(gate, waits):

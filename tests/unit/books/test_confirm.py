@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.books.confirm import Look, confirm, confirmed_now
+from agent.books.confirm import AuditReads, confirm, confirmed_now
 from agent.model.finding import Finding, History, Severity
 
 FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
@@ -17,7 +17,7 @@ CHANGED = {"actual": "4 GiB"}
 
 def look(history, *findings, **how):
     usual = {"now": FIRST, "fresh": True, "at": 2, "all_read": True} | how
-    seen = Look(
+    seen = AuditReads(
         now=usual["now"],
         confirm_audits=usual["at"],
         recorded_is_fresh=usual["fresh"],
@@ -200,7 +200,7 @@ def test_confirmed_now_uses_the_same_interval_limits():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):
-        seen = Look(
+        seen = AuditReads(
             now=SECOND,
             confirm_audits=2,
             recorded_is_fresh=True,

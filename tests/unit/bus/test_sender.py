@@ -172,11 +172,11 @@ def test_an_unserialisable_notice_is_logged_and_the_next_is_sent(caplog):
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:
         sender.tell(REPORT, ())
-        until(lambda: any(r.msg == events.NOT_TOLD for r in caplog.records), 60, "the bug in the log")
+        until(lambda: any(r.msg == events.MESSAGE_NOT_BUILT for r in caplog.records), 60, "the bug in the log")
         notices.error = None
         sender.tell(REPORT, APPEARED)
         until(lambda: len(notices.sent) == 2, 60, "the later ones")
-    (record,) = [record for record in caplog.records if record.msg == events.NOT_TOLD]
+    (record,) = [record for record in caplog.records if record.msg == events.MESSAGE_NOT_BUILT]
     assert record.exc_info[0] is TypeError
 
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from agent.daemon.audit_queue import Pacing
 from agent.daemon.worker import (
     GATHER_CAP_S,
-    LOOK_CAP_S,
+    REPEAT_CAP_S,
     RETRY,
     RETRY_CAP_S,
     FollowUp,
     follow_up,
     gathering,
-    look_delay,
+    repeat_delay,
     retry_delay,
     worth_retrying,
 )
@@ -29,11 +29,11 @@ def test_a_clean_audit_clears_the_follow_up():
 
 
 def test_look_delay_starts_at_zero_and_grows_to_the_cap():
-    delays = [look_delay(number) for number in range(1, 20)]
+    delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
     assert delays[1] >= 0.5
-    assert delays[-1] == LOOK_CAP_S
+    assert delays[-1] == REPEAT_CAP_S
 
 
 @given(st.integers(1, 10_000), st.floats(0.5, 1.0))

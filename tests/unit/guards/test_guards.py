@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.guards import BUILTIN
-from agent.guards.base import Case, Guard
+from agent.guards.base import GuardedFinding, Guard
 from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
@@ -25,44 +25,44 @@ ALL = frozenset(BY_CODE)
 GUARDS = {guard.name: guard for guard in BUILTIN}
 
 
-def right() -> Case:
+def right() -> GuardedFinding:
     """Return a case with a leak that heal may repair."""
     world, held = leaks("gone")
     return case_of(scene_of(world, *held))
 
 
-def case_of(scene: Scene, **changes) -> Case:
+def case_of(scene: Scene, **changes) -> GuardedFinding:
     (seen,) = (s for s in scene.findings if s.finding.code == "allocation-leaked")
     repair = BY_CODE["allocation-leaked"]
     held = scene.record(seen.finding.consumer_uuid)
     action = repair.propose(scene, seen, held) if held else None
     assert not isinstance(action, Declined)
-    return dataclasses.replace(Case(scene=scene, seen=seen, repair=repair, action=action), **changes)
+    return dataclasses.replace(GuardedFinding(scene=scene, seen=seen, repair=repair, action=action), **changes)
 
 
-def read(case: Case) -> ConsumerRecord:
+def read(case: GuardedFinding) -> ConsumerRecord:
     """Return what the case's consumer held when it was read."""
     found = case.scene.record(case.seen.finding.consumer_uuid)
     assert found is not None
     return found
 
 
-def with_state(case: Case, **changes) -> Case:
+def with_state(case: GuardedFinding, **changes) -> GuardedFinding:
     snapshot = case.scene.snapshot
     nova = dataclasses.replace(snapshot.nova, value=dataclasses.replace(snapshot.nova.value, **changes))
     return with_scene(case, snapshot=dataclasses.replace(snapshot, nova=nova))
 
 
-def with_seen(case: Case, **changes) -> Case:
+def with_seen(case: GuardedFinding, **changes) -> GuardedFinding:
     return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
 
 
-def with_write(case: Case, **changes) -> Case:
+def with_write(case: GuardedFinding, **changes) -> GuardedFinding:
     action = dataclasses.replace(case.action, write=dataclasses.replace(case.action.write, **changes))
     return dataclasses.replace(case, action=action)
 
 
-def chosen(case: Case, *consumers: str) -> Case:
+def chosen(case: GuardedFinding, *consumers: str) -> GuardedFinding:
     made = []
     for name in consumers:
         held = record(name, here={"VCPU": 1})
@@ -70,29 +70,29 @@ def chosen(case: Case, *consumers: str) -> Case:
     return dataclasses.replace(case, chosen=tuple(made))
 
 
-def many(count: int, case: Case) -> Case:
+def many(count: int, case: GuardedFinding) -> GuardedFinding:
     """Return the case on a host with that many consumers."""
     held = (read(case), *(record(f"c{number}", here={"VCPU": 1}) for number in range(count - 1)))
     return with_view(case, allocations=tuple(a for each in held for a in each.allocations))
 
 
-def rival_seen(case: Case) -> Case:
+def rival_seen(case: GuardedFinding) -> GuardedFinding:
     rival = dataclasses.replace(case.seen.finding, code="rival-writer", actual="nova-compute is alive")
     seen = SeenFinding(finding=rival, confirmed=True, first_seen_at=case.seen.first_seen_at)
     return with_scene(case, findings=(*case.scene.findings, seen))
 
 
-def lost(case: Case, source: str) -> Case:
+def lost(case: GuardedFinding, source: str) -> GuardedFinding:
     return with_scene(case, snapshot=facts.without(case.scene.snapshot, source))
 
 
-def moved_on(case: Case, **changes) -> Case:
+def moved_on(case: GuardedFinding, **changes) -> GuardedFinding:
     """Return a case whose record changed after the audit read it; the change is made from the new record."""
     case = with_scene(case, records=(dataclasses.replace(read(case), **changes),))
     return case_of(case.scene)
 
 
-WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
+WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
@@ -154,7 +154,7 @@ def at(seconds: int) -> str:
     return f"2026-11-21T11:{seconds // 60:02d}:{seconds % 60:02d}.000Z"
 
 
-def refused_by(case: Case) -> list[str]:
+def refused_by(case: GuardedFinding) -> list[str]:
     return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.guards import BUILTIN
-from agent.guards.base import Case
+from agent.guards.base import GuardedFinding
 from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
@@ -29,28 +29,30 @@ CODE = "reshape-needed"
 GUARDS = {guard.name: guard for guard in BUILTIN}
 
 
-def case_of(scene: Scene, **changes) -> Case:
+def case_of(scene: Scene, **changes) -> GuardedFinding:
     (seen,) = (s for s in scene.findings if s.finding.code == CODE)
     action = BY_CODE[CODE].proposed(scene, seen)
     assert isinstance(action, ReshapeAction), action
-    return dataclasses.replace(Case(scene=scene, seen=seen, repair=BY_CODE[CODE], action=action), **changes)
+    return dataclasses.replace(GuardedFinding(scene=scene, seen=seen, repair=BY_CODE[CODE], action=action), **changes)
 
 
-def right() -> Case:
+def right() -> GuardedFinding:
     """Return a reshape in which i1 also holds an amount on another host."""
     return case_of(gpu_scene(records=(record_of("i1", 2, on(OTHER, "i1", "VCPU", 4)), record_of("i2", 1))))
 
 
-def with_seen(case: Case, **changes) -> Case:
+def with_seen(case: GuardedFinding, **changes) -> GuardedFinding:
     return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
 
 
-def with_action(case: Case, **changes) -> Case:
+def with_action(case: GuardedFinding, **changes) -> GuardedFinding:
     reshaping = dataclasses.replace(case.action.reshaping, **changes)
     return dataclasses.replace(case, action=dataclasses.replace(case.action, reshaping=reshaping))
 
 
-def with_writes(case: Case, change: Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]], **more) -> Case:
+def with_writes(
+    case: GuardedFinding, change: Callable[[tuple[Allocation, ...]], tuple[Allocation, ...]], **more
+) -> GuardedFinding:
     """Return the case with another write for the first consumer."""
     first, *others = case.action.reshaping.changes
     write = dataclasses.replace(first.write, **{"allocations": change(first.write.allocations)} | more)
@@ -70,12 +72,12 @@ def more_of(amount: int, **which: str) -> Callable[[tuple[Allocation, ...]], tup
     return changed
 
 
-def strange_provider(case: Case, **changes) -> Case:
+def strange_provider(case: GuardedFinding, **changes) -> GuardedFinding:
     *others, last = case.action.reshaping.providers
     return with_action(case, providers=(*others, dataclasses.replace(last, **changes)))
 
 
-def chosen_leak(case: Case, name: str) -> Case:
+def chosen_leak(case: GuardedFinding, name: str) -> GuardedFinding:
     """Return the case in a run that has already chosen a leak of that consumer."""
     leaked = record(name, here={"VCPU": 1})
     write = dataclasses.replace(case.action.changes[0].write, consumer_uuid=leaked.consumer_uuid, allocations=())
@@ -83,19 +85,19 @@ def chosen_leak(case: Case, name: str) -> Case:
     return dataclasses.replace(case, chosen=(*case.chosen, leak))
 
 
-def rival_seen(case: Case) -> Case:
+def rival_seen(case: GuardedFinding) -> GuardedFinding:
     rival = dataclasses.replace(case.seen.finding, code="rival-writer", actual="nova-compute is alive")
     seen = SeenFinding(finding=rival, confirmed=True, first_seen_at=case.seen.first_seen_at)
     return with_scene(case, findings=(*case.scene.findings, seen))
 
 
-def read_as(case: Case, **changes) -> Case:
+def read_as(case: GuardedFinding, **changes) -> GuardedFinding:
     """Return a case whose record of i2 changed after the audit read it; the reshape is made from the new record."""
     one, two = case.scene.records
     return case_of(dataclasses.replace(case.scene, records=(one, dataclasses.replace(two, **changes))))
 
 
-WRONG: list[tuple[str, str, Callable[[Case], Case]]] = [
+WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known", lambda c: dataclasses.replace(c, repair=None, action=None)),
     ("role", "role observer", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
@@ -146,12 +148,12 @@ def moved(allocation: Allocation) -> Allocation:
     return dataclasses.replace(allocation, provider_uuid=facts.uuid("third"))
 
 
-def other_class(case: Case) -> ReshapeAction:
+def other_class(case: GuardedFinding) -> ReshapeAction:
     """Return a reshape of other consumers that this run has already chosen."""
     return dataclasses.replace(case.action, reshaping=dataclasses.replace(case.action.reshaping, changes=()))
 
 
-def refused_by(case: Case) -> list[str]:
+def refused_by(case: GuardedFinding) -> list[str]:
     return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
 
 
@@ -166,7 +168,7 @@ def test_exactly_the_named_guard_refuses_a_wrong_reshape(name, words, wrong):
     assert re.search(words, GUARDS[name].refuses(case))
 
 
-def many(count: int, case: Case) -> Case:
+def many(count: int, case: GuardedFinding) -> GuardedFinding:
     """Return the case with ``count`` more consumers, so that one consumer that is already chosen is not too many."""
     extra = tuple(a for number in range(count) for a in record(f"c{number}", here={"VCPU": 1}).allocations)
     view = case.scene.snapshot.placement.value
@@ -195,7 +197,7 @@ def test_a_leak_is_refused_if_a_reshape_of_the_run_moves_the_consumer():
         case.seen,
         finding=dataclasses.replace(case.seen.finding, code="allocation-leaked", consumer_uuid=facts.uuid("i1")),
     )
-    leak = Case(scene=case.scene, seen=seen, repair=BY_CODE["allocation-leaked"], chosen=(case.action,))
+    leak = GuardedFinding(scene=case.scene, seen=seen, repair=BY_CODE["allocation-leaked"], chosen=(case.action,))
     assert GUARDS["one-change"].refuses(leak) == f"this run changes the consumer already, for {CODE}"
 
 

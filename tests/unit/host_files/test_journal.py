@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
-from agent.host_files.journal import Change, Entry, FileJournal, Journal, Result, Told, told
+from agent.host_files.journal import Change, Entry, FileJournal, Journal, Result, JournalContent, told
 
 CHANGE = Change(
     kind="allocations",
@@ -55,7 +55,7 @@ def journal(tmp_path) -> Journal:
 
 
 def test_a_change_is_read_with_its_outcome(journal):
-    assert journal.read() == Told()
+    assert journal.read() == JournalContent()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
     journal.end("e1", Result.DONE, "as planned")

@@ -211,9 +211,9 @@ def test_a_left_provider_is_deleted_once_empty_and_confirmed():
 
 
 def _sightings(world):
-    from agent.books.confirm import Look, confirm
+    from agent.books.confirm import AuditReads, confirm
 
-    look = Look(now="2026-11-21T12:00:00.000Z", confirm_audits=2, recorded_is_fresh=True)
+    look = AuditReads(now="2026-11-21T12:00:00.000Z", confirm_audits=2, recorded_is_fresh=True)
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 

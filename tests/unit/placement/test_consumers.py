@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.model.plan import PutAllocations
-from agent.placement.consumers import NOBODY, Consumers, read_consumers
+from agent.placement.consumers import NO_CONSUMERS, Consumers, read_consumers
 from agent.ports import ViewRequest
 
 ROOT = Provider(uuid="root", name="root", parent_uuid=None, generation=1)
@@ -46,18 +46,18 @@ def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tu
 
 
 def test_the_first_read_requests_no_consumer_records():
-    after, asked = looked(NOBODY, dict.fromkeys("abc", 1))
+    after, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1))
     assert (asked, after.records) == ([], ())
 
 
 def test_a_read_requests_the_records_of_new_and_changed_consumers():
-    first, _ = looked(NOBODY, {"a": 1, "b": 1, "c": 1})
+    first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1, "c": 1})
     _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
     assert asked == ["b", "d"]
 
 
 def test_records_of_many_new_consumers_are_requested_over_several_reads():
-    nobody, _ = looked(NOBODY, {})
+    nobody, _ = looked(NO_CONSUMERS, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
     for _ in range(4):
@@ -68,18 +68,18 @@ def test_records_of_many_new_consumers_are_requested_over_several_reads():
 
 
 def test_a_suspect_consumer_is_read_at_once_and_only_once():
-    first, asked = looked(NOBODY, dict.fromkeys("abc", 1), suspects=("c", "gone"))
+    first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
 def test_unlimited_unsuspicious_reads_request_all_consumers():
-    assert looked(NOBODY, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
+    assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
 def test_unsuspicious_reads_rotate_starting_with_the_highest_generation():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
-    look, order = NOBODY, []
+    look, order = NO_CONSUMERS, []
     for _ in range(8):
         look, asked = looked(look, generations, unsuspicious_reads=1)
         order += asked
@@ -87,13 +87,13 @@ def test_unsuspicious_reads_rotate_starting_with_the_highest_generation():
 
 
 def test_unsuspicious_reads_are_added_to_the_reads_of_new_consumers():
-    first, _ = looked(NOBODY, {"a": 1, "b": 1})
+    first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]
 
 
 def test_the_record_of_a_removed_consumer_is_dropped():
-    first, _ = looked(NOBODY, {"a": 1, "b": 1}, unsuspicious_reads=None)
+    first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1}, unsuspicious_reads=None)
     after, asked = looked(first, {"b": 1})
     assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])
 
@@ -101,7 +101,7 @@ def test_the_record_of_a_removed_consumer_is_dropped():
 @given(st.integers(0, 30), st.integers(1, 3))
 def test_unsuspicious_reads_reach_every_consumer_in_one_rotation(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
-    look, order = NOBODY, []
+    look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):
         look, asked = looked(look, generations, unsuspicious_reads=reads)
         order += asked

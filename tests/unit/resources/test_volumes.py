@@ -10,14 +10,14 @@ from agent.errors import SourceUnavailable
 from agent.model.host.facts import Disk, Domain, DomainState, HostFacts
 from agent.model.host.storage import StorageFacts, Volume
 from agent.model.snapshot import Reading, Snapshot
-from agent.resources.volumes import Guests, OwnedVolume, OwnerKind, owners
+from agent.resources.volumes import VolumeOwners, OwnedVolume, OwnerKind, owners
 
 HERE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
 GONE = "33333333-3333-4333-8333-333333333333"
 GUEST = "99999999-9999-4999-8999-999999999999"
 Said = dict[str, tuple[OwnerKind, str | None, int, str | None]]
-GUESTS = Guests(instance_uuids=frozenset({HERE, OTHER}), state_known=True, domains=())
+GUESTS = VolumeOwners(instance_uuids=frozenset({HERE, OTHER}), state_known=True, domains=())
 
 
 def volume(name: str, extent_bytes: int = 10, group: str = "vg0", **fields: object) -> Volume:
@@ -62,7 +62,7 @@ def said(rows: tuple[OwnedVolume, ...]) -> Said:
     return {row.volume.name: (row.kind, row.owner_uuid, row.bytes_taken, row.serves) for row in rows}
 
 
-def owner_of(name: str, guests: Guests = GUESTS) -> tuple[OwnerKind, str | None]:
+def owner_of(name: str, guests: VolumeOwners = GUESTS) -> tuple[OwnerKind, str | None]:
     (row,) = owners(snapshot(volume(name)), guests)
     assert row.bytes_taken == 10
     return row.kind, row.owner_uuid
@@ -78,7 +78,9 @@ def test_a_disk_of_an_instance_that_is_not_here_is_orphaned() -> None:
 
 
 def test_a_leftover_disk_has_an_unknown_owner_while_the_state_is_unread() -> None:
-    guests = Guests(instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
+    guests = VolumeOwners(
+        instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
+    )
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.UNKNOWN, None)
     assert owner_of("handmade", guests) == (OwnerKind.FOREIGN, None)
 
@@ -159,7 +161,7 @@ def thin(name: str, size_bytes: int = 100, in_pool: str = "tpool", **fields: obj
     return volume(name, 0, size_bytes=size_bytes, pool=in_pool, segment_type="thin", **fields)
 
 
-def pool_with(name: str, *inside: str, guests: Guests = GUESTS) -> Said:
+def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
     return said(owners(snapshot(*pool(name, 50, *(thin(found, in_pool=name) for found in inside))), guests))
 
 
@@ -182,7 +184,7 @@ def test_a_thin_pool_without_cloud_disks_has_a_single_owner(
     assert all(rows[found][2] == 0 for found in inside)
 
 
-def shares(*found: Volume, guests: Guests = GUESTS) -> dict[str, tuple[OwnerKind, int, int]]:
+def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[OwnerKind, int, int]]:
     """Return kind, bytes taken and free bytes of each volume that takes bytes."""
     rows = owners(snapshot(*found), guests)
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
@@ -252,7 +254,7 @@ def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
 
 
 def test_a_thin_pool_with_a_volume_of_unknown_owner_is_unknown() -> None:
-    guests = Guests(instance_uuids=frozenset(), state_known=False, domains=())
+    guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
@@ -285,7 +287,7 @@ volumes = st.builds(
 )
 worlds = st.lists(volumes, max_size=10, unique_by=lambda found: found.path)
 guests = st.builds(
-    Guests,
+    VolumeOwners,
     instance_uuids=st.frozensets(st.sampled_from([HERE, OTHER])),
     state_known=st.booleans(),
     domains=st.lists(st.sampled_from([domain(GUEST, "/dev/vg0/a"), domain(HERE, "/dev/mapper/vg1-b")])).map(tuple),
@@ -293,7 +295,7 @@ guests = st.builds(
 
 
 @given(worlds, guests, st.booleans())
-def test_every_byte_has_one_owner(found: list[Volume], who: Guests, libvirt: bool) -> None:
+def test_every_byte_has_one_owner(found: list[Volume], who: VolumeOwners, libvirt: bool) -> None:
     world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))
     rows = owners(world, who)
     assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
@@ -304,13 +306,15 @@ def test_every_byte_has_one_owner(found: list[Volume], who: Guests, libvirt: boo
 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
-def test_owners_do_not_depend_on_the_order_of_volumes(pair: tuple[list[Volume], list[Volume]], who: Guests) -> None:
+def test_owners_do_not_depend_on_the_order_of_volumes(
+    pair: tuple[list[Volume], list[Volume]], who: VolumeOwners
+) -> None:
     found, turned = pair
     back = replace(who, domains=who.domains[::-1])
     assert owners(snapshot(*found), who) == owners(snapshot(*turned), back)
 
 
 @given(worlds, guests)
-def test_a_part_always_refers_to_a_volume_that_is_not_a_part(found: list[Volume], who: Guests) -> None:
+def test_a_part_always_refers_to_a_volume_that_is_not_a_part(found: list[Volume], who: VolumeOwners) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.model.placement import Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 from agent.why.answer import why
 from agent.why.model import Constraint, Remedy, RemedyKind, TreeAnswer
 
@@ -44,7 +44,7 @@ def group(suffix="", required=(), member_of=(), forbidden=(), forbidden_aggregat
 
 
 def asked(world, *groups, root="host", **wanted) -> TreeAnswer:
-    answer = why(ResourceRequest(groups=groups, **wanted), OfferedWorld(providers=tuple(world)))
+    answer = why(ResourceRequest(groups=groups, **wanted), OfferedProviders(providers=tuple(world)))
     return next(tree for tree in answer.trees if tree.root_uuid == root)
 
 
@@ -382,7 +382,7 @@ def test_the_obstacle_names_the_provider_that_lacks_the_least():
 
 
 def test_trees_are_sorted_by_fit_and_then_by_shortage():
-    world = OfferedWorld(
+    world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )
     order = [tree.root_name for tree in why(ResourceRequest(groups=(group(VCPU=64, MEMORY_MB=16),)), world).trees]
@@ -392,4 +392,4 @@ def test_trees_are_sorted_by_fit_and_then_by_shortage():
 
 
 def test_why_returns_no_tree_without_providers():
-    assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedWorld(providers=())).trees == ()
+    assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()

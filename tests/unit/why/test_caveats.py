@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.placement import Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 from agent.why.answer import why
 from agent.why.caveats import single
 
@@ -20,7 +20,7 @@ def host(uuid="host", total=5, ratio=1.4, resource_class="VCPU", **wanted):
 
 
 def answer(*groups, world):
-    return why(ResourceRequest(groups=groups), OfferedWorld(providers=tuple(world))).trees[0]
+    return why(ResourceRequest(groups=groups), OfferedProviders(providers=tuple(world))).trees[0]
 
 
 def vcpus(amount, suffix=""):

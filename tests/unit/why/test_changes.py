@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.placement import Provider
-from agent.model.resource_request import OfferedWorld, ResourceRequest
+from agent.model.resource_request import OfferedProviders, ResourceRequest
 from agent.why.answer import why
 from agent.why.caveats import single
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind, TreeAnswer
 from tests.rigs.random_requests import random_request, random_world
 
 
-def changed(remedy: Remedy, suffix: str, request: ResourceRequest, world: OfferedWorld):
+def changed(remedy: Remedy, suffix: str, request: ResourceRequest, world: OfferedProviders):
     """Return the request and the world after the change."""
     if remedy.kind is RemedyKind.ASK:
         groups = tuple(
@@ -93,7 +93,7 @@ def refusals(seed: int):
             yield obstacle, request, world, tree.root_uuid
 
 
-def answer_of(request: ResourceRequest, world: OfferedWorld, root: str) -> TreeAnswer:
+def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> TreeAnswer:
     return next(tree for tree in why(request, world).trees if tree.root_uuid == root)
 
 
@@ -140,7 +140,7 @@ def _traits_of_unnumbered(tree: TreeAnswer) -> set[frozenset[str | None]]:
     return {frozenset(remedy.name for remedy in obstacle.remedies) for obstacle in told}
 
 
-def _loses_by_single(remedy: Remedy, world: OfferedWorld) -> bool:
+def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
     provider = next(o.provider for o in world.providers if o.provider.uuid == remedy.provider_uuid)
     ratio = provider.inventory(remedy.resource_class).allocation_ratio
     return single(ratio) < ratio

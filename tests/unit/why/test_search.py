@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.model.placement import Inventory, Provider
 from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.why.candidates import Slot
-from agent.why.search import MAX_STEPS, Problem, Rule, Verdict, contested_classes, search
+from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_classes, search
 
 SUFFIXES = ("", "", "1", "2", "3", "4")
 
@@ -92,13 +92,13 @@ def test_search_agrees_with_an_exhaustive_search(seed):
     for _ in range(10):
         problem = random_problem(rng)
         fits = any(is_kept(problem, chosen) for chosen in itertools.product(*(slot.domain for slot in problem.slots)))
-        assert search(problem) is (Verdict.FITS if fits else Verdict.REFUSED), problem
+        assert search(problem) is (SearchResult.FITS if fits else SearchResult.REFUSED), problem
 
 
 def test_random_problems_include_fits_and_refusals():
     rng = random.Random(3)
     found = [search(random_problem(rng)) for _ in range(400)]
-    assert min(found.count(Verdict.FITS), found.count(Verdict.REFUSED)) >= 80
+    assert min(found.count(SearchResult.FITS), found.count(SearchResult.REFUSED)) >= 80
 
 
 def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
@@ -115,9 +115,9 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
 
 def test_search_tries_equal_parts_and_providers_once():
     # An exhaustive search would try 16 ** 17 choices.
-    assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is Verdict.REFUSED
-    assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is Verdict.REFUSED
-    assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is Verdict.FITS
+    assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
+    assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED
+    assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is SearchResult.FITS
 
 
 def test_search_returns_undecided_beyond_its_step_limit():
@@ -125,5 +125,5 @@ def test_search_returns_undecided_beyond_its_step_limit():
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]
     amounts = [int(share * (sum(rooms) - 5) / sum(shares)) for share in shares]
-    assert search(problem_of(rooms, amounts, Rule.SUMS)) is Verdict.UNDECIDED
+    assert search(problem_of(rooms, amounts, Rule.SUMS)) is SearchResult.UNDECIDED
     assert MAX_STEPS < 10_000

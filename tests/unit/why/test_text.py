@@ -7,7 +7,7 @@ import pytest
 
 from agent.cmd.why_run import code_of
 from agent.model.placement import Inventory, Provider
-from agent.model.resource_request import OfferedProvider, OfferedWorld, RequestGroup, ResourceRequest
+from agent.model.resource_request import OfferedProvider, OfferedProviders, RequestGroup, ResourceRequest
 from agent.why.answer import why
 from agent.why.json import document
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
@@ -31,7 +31,7 @@ SIXTY_FOUR = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 
 def asked(*providers, **changes):
-    answer = why(SIXTY_FOUR, OfferedWorld(providers=providers, is_whole=True))
+    answer = why(SIXTY_FOUR, OfferedProviders(providers=providers, is_whole=True))
     return WhyReport(
         node="host-1", provider_uuid=providers[0].provider.uuid if providers else None, answer=answer, **changes
     )
@@ -167,7 +167,7 @@ def test_holding_findings_are_printed_below_the_first_obstacle():
 
 
 def test_a_missing_host_provider_is_printed_with_the_reason():
-    report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedWorld(providers=())))
+    report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     assert "host-1: not known: Placement has no provider of this host" in lines(report, WIDE)
     assert document(report)["tree"] is None
 
