@@ -24,7 +24,7 @@ class Reach:
         return self.failures > 0
 
     @property
-    def is_worth_telling(self) -> bool:
+    def is_worth_logging(self) -> bool:
         """True at the 1st, 2nd, 4th, 8th, … failure in a row."""
         return self.is_lost and self.failures & (self.failures - 1) == 0
 

@@ -135,7 +135,7 @@ class EndpointServer:
                 server.start()
             except Exception as error:  # noqa: BLE001 - whatever the broker refuses with: try again later
                 reach = reach.after_failure()
-                if reach.is_worth_telling:
+                if reach.is_worth_logging:
                     LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": reach.failures})
                 self._stopping.wait(reach.pause_s)
                 continue

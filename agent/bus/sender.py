@@ -25,7 +25,7 @@ from agent.bus.outbox import Outbox
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import events
-from agent.telemetry.finding_changes import FindingChange, worth_telling
+from agent.telemetry.finding_changes import FindingChange, worth_reporting
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Channels:
 
 
 class Sender:
-    """The sending thread. Any thread may call ``tell`` and ``ask``, which never block."""
+    """The sending thread. Any thread may call ``publish`` and ``ask``, which never block."""
 
     def __init__(self, channels: Channels, outbox: Outbox, now: Callable[[], str]) -> None:
         self._channels = channels
@@ -89,7 +89,7 @@ class Sender:
         if self._thread.ident is not None:
             self._thread.join(STOP_S)
 
-    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+    def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Queue an audit's report, and the changes of findings that the log reported."""
         self._outbox.put(report, notices(report, changed) if self._channels.notices else ())
 
@@ -129,7 +129,7 @@ class Sender:
             # A message that cannot be built is a bug of the agent and must not end the thread.
             self._bugs += 1
             self._sent_at = time.monotonic()
-            if worth_telling(self._bugs):
+            if worth_reporting(self._bugs):
                 LOG.exception(events.MESSAGE_NOT_BUILT, extra={"times": self._bugs})
         else:
             if is_sent and self._reach.is_lost:
@@ -170,7 +170,7 @@ class Sender:
         self._reach = self._reach.after_failure()
         self._retry_at = time.monotonic() + self._reach.pause_s
         # A stop closes the connection under a message that the broker never accepted: not worth a log line.
-        if self._reach.is_worth_telling and not self._outbox.closed:
+        if self._reach.is_worth_logging and not self._outbox.closed:
             LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._reach.failures})
 
     def _back(self) -> None:

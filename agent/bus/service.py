@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.bus.control import DaemonControl
-from agent.bus.endpoint import RpcFunctions, EndpointServer
+from agent.bus.endpoint import EndpointServer, RpcFunctions
 from agent.bus.fanout import Fleet
 from agent.bus.notify import Notifications
 from agent.bus.options import BusOptions, PublishingOptions

@@ -132,7 +132,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Run audits until the daemon is asked to stop, and return the exit code."""
-    from agent.cmd.bus_wiring import telling_from
+    from agent.cmd.bus_wiring import bus_service_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
     from agent.daemon.assembly import Outside, assemble
@@ -154,7 +154,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         end_pauses=wired.pauses.end,
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
-        telling=telling_from(loaded, wired.parts.clock.now),
+        bus=bus_service_from(loaded, wired.parts.clock.now),
         start_delay_s=start_delay_s(loaded.value("DEFAULT", "host"), options.start_splay_s),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())
@@ -179,7 +179,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     configured = configured_from(loaded, wired.parts, publish)
     run_dir = agent_options_from(loaded).run_dir
     kept = publish is not Publish.NEVER
-    desk = ReportDesk(lambda report: write_report(run_dir, report) if kept else None, told=lambda _status: None)
+    desk = ReportDesk(lambda report: write_report(run_dir, report) if kept else None, on_status=lambda _status: None)
     request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
     with wired:
         try:

@@ -11,7 +11,7 @@ from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.notifier import Notifier
 from agent.daemon.publisher import ReportDesk
 from agent.daemon.runner import Runner
-from agent.daemon.service import AgentService, NoBus, BusService
+from agent.daemon.service import AgentService, BusService, NoBus
 from agent.daemon.signal_queue import Audited, Inbox, WorkerEnded
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Audit, Configured, Current, Worker
@@ -34,7 +34,7 @@ class Outside:
     - ``graceful_s`` is the time limit of a stop in seconds, 0 for none.
     - ``reading`` returns whether the audit is inside a read; ``end_pauses`` cancels its pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
-    - ``telling`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
+    - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
     - ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for an audit.
     """
 
@@ -48,7 +48,7 @@ class Outside:
     reading: Callable[[], bool] = lambda: False
     end_pauses: Callable[[], None] = lambda: None
     sent_at: Callable[[], float] = lambda: 0.0
-    telling: Callable[[DaemonControl], BusService] = lambda _inside: NoBus()
+    bus: Callable[[DaemonControl], BusService] = lambda _control: NoBus()
     start_delay_s: float = 0.0
 
 
@@ -58,8 +58,8 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
     queue = AuditQueue(configured.pacing)
     if outside.start_delay_s > 0:
         queue.hold()
-    telling = outside.telling(_inside(queue, lambda: worker.last_report))
-    desk = ReportDesk(outside.save, told=lambda status: inbox.put(Audited(status)), tell=telling.tell)
+    bus = outside.bus(_control(queue, lambda: worker.last_report))
+    desk = ReportDesk(outside.save, on_status=lambda status: inbox.put(Audited(status)), publish=bus.publish)
     worker = Worker(queue, current, outside.audit, desk, on_end=lambda code: inbox.put(WorkerEnded(code)))
     service = AgentService(
         queue=queue,
@@ -72,7 +72,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         close=outside.close,
         reading=outside.reading,
         end_pauses=outside.end_pauses,
-        telling=telling,
+        bus=bus,
     )
     return Runner(
         service=service,
@@ -87,5 +87,5 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
     )
 
 
-def _inside(queue: AuditQueue, last_report: Callable[[], AuditReport | None]) -> DaemonControl:
+def _control(queue: AuditQueue, last_report: Callable[[], AuditReport | None]) -> DaemonControl:
     return DaemonControl(request_by_peer=queue.request_by_peer, waiting=lambda: queue.waiting, last_report=last_report)

@@ -15,7 +15,7 @@ from agent.daemon.worker import Configured
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
-from agent.telemetry.finding_changes import FindingChange, worth_telling
+from agent.telemetry.finding_changes import FindingChange, worth_reporting
 from agent.telemetry.lines import emit
 
 LOG = logging.getLogger(__name__)
@@ -25,22 +25,22 @@ LOG = logging.getLogger(__name__)
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 
-def tell_nobody(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
+def send_nothing(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
     """Do nothing: no broker is configured."""
 
 
 class ReportDesk:
     """Publishes reports.
 
-    ``save`` replaces the report file (raises SourceUnavailable); ``told`` receives a status line after each audit.
+    ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
     """
 
     def __init__(
-        self, save: Callable[[AuditReport], None], told: Callable[[str], None], tell: Send = tell_nobody
+        self, save: Callable[[AuditReport], None], on_status: Callable[[str], None], publish: Send = send_nothing
     ) -> None:
         self._save = save
-        self._told = told
-        self._tell = tell
+        self._on_status = on_status
+        self._publish = publish
         self._log_state = audit_log.LogState()
         self._unsaved: str | None = None
         self._bugs: dict[str, int] = {}
@@ -50,9 +50,9 @@ class ReportDesk:
         before = self._log_state
         self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)
-        self._tell(report, () if self._log_state is before else self._log_state.changed)
+        self._publish(report, () if self._log_state is before else self._log_state.changed)
         self._keep(report)
-        self._told(status_line(report))
+        self._on_status(status_line(report))
 
     def bug(self, where: str, error: Exception) -> None:
         """Log the traceback of an unexpected exception at its 1st, 2nd, 4th, … occurrence."""
@@ -62,7 +62,7 @@ class ReportDesk:
         place = f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else "unknown"
         key = f"{where} {type(error).__name__} {place}"
         times = self._bugs[key] = self._bugs.get(key, 0) + 1
-        if worth_telling(times):
+        if worth_reporting(times):
             LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": times})
 
     def _keep(self, report: AuditReport) -> None:

@@ -45,7 +45,7 @@ class BusService(Protocol):
     def stop(self) -> None:
         """Send the queued messages, as far as that is possible within a second, and end."""
 
-    def tell(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+    def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Hand over a report for sending."""
 
 
@@ -64,7 +64,7 @@ class NoBus:
     def stop(self) -> None:
         """Do nothing: no message is queued."""
 
-    def tell(self, _report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
+    def publish(self, _report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
         """Do nothing: no program receives the report."""
 
 
@@ -89,7 +89,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         close: Callable[[], None],
         reading: Callable[[], bool],
         end_pauses: Callable[[], None],
-        telling: BusService | None = None,
+        bus: BusService | None = None,
     ) -> None:
         self._queue = queue
         self._worker = worker
@@ -101,35 +101,35 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._close = close
         self._reading = reading
         self._end_pauses = end_pauses
-        self._telling = telling or NoBus()
+        self._bus = bus or NoBus()
 
     def start(self) -> None:
         """Start all threads and request the first audit.
 
         Opens no connection: a dead libvirt does not block the start.
         """
-        self._telling.start()
+        self._bus.start()
         self._worker.start()
         # Before the first audit opens a connection: libvirt's event loop must be registered by then.
         for source in self._events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
         self._first.start()
-        self._telling.listen()
+        self._bus.listen()
 
     def stop(self) -> None:
         """Stop all threads: a running audit ends at its next safe point; a read that hangs is abandoned."""
         self._worker.stop()
         # After ``worker.stop``: a worker whose pause ends checks next whether to go on.
         self._end_pauses()
-        self._telling.deafen()
+        self._bus.deafen()
         self._first.stop()
         self._interval.stop()
         for source in reversed(self._events):
             source.stop()
         self._queue.close()
         self.wait()
-        self._telling.stop()
+        self._bus.stop()
         self._close()
 
     def wait(self) -> None:

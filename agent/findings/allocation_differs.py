@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT

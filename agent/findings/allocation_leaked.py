@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, claims_of, named, rows_by_consumer
+from agent.findings.base import AuditFacts, Rule, claims_of, named, rows_by_consumer
 from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding
 from agent.model.placement import ROOT

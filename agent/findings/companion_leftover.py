@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, claims_of, recorded_text
+from agent.findings.base import AuditFacts, Rule, claims_of, recorded_text
 from agent.model.claim import Cause
 from agent.model.finding import Finding, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.recency import instance_just_changed
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.findings.base_places import HEAL, UNSET
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity

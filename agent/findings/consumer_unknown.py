@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, claims_of, recorded_text, rows_by_consumer
+from agent.findings.base import AuditFacts, Rule, claims_of, recorded_text, rows_by_consumer
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 

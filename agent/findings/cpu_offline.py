@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.host.facts import HostFacts

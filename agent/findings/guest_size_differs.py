@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain

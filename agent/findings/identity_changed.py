@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.image_ledger import leftovers
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, claims_of
+from agent.findings.base import AuditFacts, Rule, claims_of
 from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from agent.books.ledger import provider_key
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES

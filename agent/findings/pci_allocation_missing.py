@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agent.findings.base import Rule, AuditFacts, amount_text, named
+from agent.findings.base import AuditFacts, Rule, amount_text, named
 from agent.findings.base_pci import view_of
 from agent.model.books import DesiredTree
 from agent.model.claim import Cause, Claim, Consumer, Origin

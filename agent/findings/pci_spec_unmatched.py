@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.model.host.device_match import IdleSpec, idle

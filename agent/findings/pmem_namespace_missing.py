@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import PMEM
 from agent.resources.demand import pmem_class

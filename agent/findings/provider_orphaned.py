@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others

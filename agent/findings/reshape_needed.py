@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.nested import BUILTIN as FAMILIES

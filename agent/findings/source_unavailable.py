@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.errors import SourceStale
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import OddDomain

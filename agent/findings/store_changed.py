@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where

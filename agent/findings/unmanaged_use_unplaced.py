@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts, amount_text
+from agent.findings.base import AuditFacts, Rule, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.settings import Role
 from agent.provider_tree.companion import Unplaced, companion

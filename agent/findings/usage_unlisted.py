@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.books.ledger import provider_key
-from agent.findings.base import Rule, AuditFacts, amount_text, claims_of
+from agent.findings.base import AuditFacts, Rule, amount_text, claims_of
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 

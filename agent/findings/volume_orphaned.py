@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.findings.base_volumes import volume_findings
 from agent.model.finding import Finding, Severity
 from agent.resources.volumes import OwnerKind

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from agent.errors import DuplicateName, PlacementRejected, ProviderElsewhere
-from agent.findings.base import Rule, AuditFacts
+from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.plan import (
     CreateProvider,

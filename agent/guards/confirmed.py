@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(case: GuardedFinding) -> str | None:

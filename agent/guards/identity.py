@@ -5,7 +5,7 @@ A cloned disk, a renamed host or a restored database makes another host's consum
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.model.nova import StateKind
 from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene

@@ -5,7 +5,7 @@ A reshape counts as one action here too (max_consumers.py).
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(case: GuardedFinding) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(case: GuardedFinding) -> str | None:

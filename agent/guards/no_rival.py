@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.rival_writer import RULE
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(case: GuardedFinding) -> str | None:

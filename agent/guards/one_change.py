@@ -5,7 +5,7 @@ The same is true of the tree: one reshape raises the generations that another re
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.model.heal import ReshapeAction
 from agent.repairs.base import TreeRepair
 

@@ -7,7 +7,7 @@ its provider's generation, so the guard also requires that no provider's generat
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.model.placement import Allocation
 
 

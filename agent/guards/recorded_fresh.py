@@ -5,7 +5,7 @@ Allocations that an earlier audit read may be gone: Placement raises no generati
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 NAME = "recorded-fresh"
 

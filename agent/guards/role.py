@@ -5,7 +5,7 @@ The audits of a companion maintain its own consumers; all other consumers belong
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.model.settings import Role
 
 

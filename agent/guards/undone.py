@@ -5,7 +5,7 @@ An operator may repeat the repair by hand: an operator who names the finding kno
 
 from __future__ import annotations
 
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(case: GuardedFinding) -> str | None:

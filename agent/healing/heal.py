@@ -19,7 +19,7 @@ from agent.healing.reshape import Order, reshape
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.tree_fingerprint import TreeFingerprint, after_own_write, has_moved, tree_of
-from agent.healing.write import WriteAttempt, Rewrite, rewrite
+from agent.healing.write import Rewrite, WriteAttempt, rewrite
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding

@@ -7,7 +7,7 @@ There are two steps, because heal reads a consumer's whole record only if the fi
 from __future__ import annotations
 
 from agent.guards import AFTER, BEFORE
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealPlan, HealRefusal
 from agent.repairs import BUILTIN as REPAIRS

@@ -10,7 +10,7 @@ from agent.audit.current_state import current_state
 from agent.audit.parts import Errand
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
-from agent.healing.write import NO_ACCESS, WriteAttempt, Rewrite, rewrite
+from agent.healing.write import NO_ACCESS, Rewrite, WriteAttempt, rewrite
 from agent.host_files.journal import Change, Entry, Journal, Result
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations

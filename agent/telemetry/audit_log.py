@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from agent.model.plan import HeldBack, Plan
 from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
 from agent.telemetry import events
-from agent.telemetry.finding_changes import Change, FindingChange, ReportedFinding, begins, changes, worth_telling
+from agent.telemetry.finding_changes import Change, FindingChange, ReportedFinding, begins, changes, worth_reporting
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
 # The parts of an error that differ each time one and the same error occurs: the request id and the time of the next
@@ -173,7 +173,7 @@ def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tu
     times = before.times + 1 if before else 1
     is_newly_denied = status.denied and not (before and before.denied)
     condition = f"source {status.name} denied" if status.denied else f"source {status.name}"
-    is_told = worth_telling(times) if before and not is_newly_denied else begins(condition, spells)
+    is_told = worth_reporting(times) if before and not is_newly_denied else begins(condition, spells)
     after = Loss(times=times, quiet=not is_told and (before is None or before.quiet), denied=status.denied)
     if not is_told:
         return after, ()
@@ -188,7 +188,7 @@ def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[s
     same = _OF_ONE_REQUEST.sub("", report.error)
     times = before[1] + 1 if before and before[0] == same else 1
     fields = {"error": report.error, "outcome": report.outcome.value, "times": times}
-    told = (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_telling(times) else ()
+    told = (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_reporting(times) else ()
     return (same, times), told
 
 

@@ -82,7 +82,7 @@ def changes(
     return after, tuple(told)
 
 
-def worth_telling(times: int) -> bool:
+def worth_reporting(times: int) -> bool:
     """Return whether occurrence number ``times`` of a condition is reported: True for 1, 2, 4, 8 and so on."""
     return times & (times - 1) == 0
 
@@ -90,7 +90,7 @@ def worth_telling(times: int) -> bool:
 def begins(condition: str, spells: Counter[str]) -> bool:
     """Count one more beginning of a condition. Return whether this beginning is reported."""
     spells[condition] += 1
-    return worth_telling(spells[condition])
+    return worth_reporting(spells[condition])
 
 
 def _new(

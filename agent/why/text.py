@@ -114,7 +114,8 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     refused = [tree for tree in trees if not tree.fits]
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:
-        yield f"nearest of those that do not fit{f' ({TOLD} of {len(refused)})' if len(refused) > MOST_NEAREST else ''}:"
+        count = f" ({MOST_NEAREST} of {len(refused)})" if len(refused) > MOST_NEAREST else ""
+        yield f"nearest of those that do not fit{count}:"
     for tree in refused[:MOST_NEAREST]:
         yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
         yield from _change("    change: ", tree.obstacles[0])

@@ -16,7 +16,7 @@ from typing import Any
 from agent.audit.parts import Parts
 from agent.errors import PlacementUnavailable, SourceUnavailable
 from agent.healing.after_audit import AuditThenHeal
-from agent.host_files.journal import Change, Result, JournalContent
+from agent.host_files.journal import Change, JournalContent, Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealSettings

@@ -1,6 +1,7 @@
 """The two ends of the bus around a private broker: an agent that publishes and answers, and clients that call it."""
 
 import contextlib
+import dataclasses
 import os
 import queue
 import subprocess
@@ -11,8 +12,8 @@ from agent.bus.control import DaemonControl
 from agent.bus.library import oslo_messaging
 from agent.bus.listener import FleetListener
 from agent.bus.names import AGENT_TOPIC, EXCHANGE, VERSION
-from agent.bus.options import BusOptions
-from agent.bus.service import Telling, Told, checked_bus
+from agent.bus.options import BusOptions, PublishingOptions
+from agent.bus.service import BusConnection, checked_bus
 from agent.bus.transport import Bus, PlainSerializer
 from agent.model.report import AuditReport
 from tests.rigs.rabbitmq import RabbitMq
@@ -27,15 +28,15 @@ NOW = "2026-11-21T10:00:05.000Z"
 class Agent:
     """The inside of an agent: the audit reasons that arrived over the bus, and the agent's last report."""
 
-    def __init__(self, telling: Telling, reasons: list[str], last: list[AuditReport]) -> None:
-        self.telling = telling
+    def __init__(self, bus: BusConnection, reasons: list[str], last: list[AuditReport]) -> None:
+        self.bus = bus
         self.reasons = reasons
         self._last = last
 
     def audited(self, report: AuditReport, changed: Any = ()) -> None:
         """Publish the report as the worker does after an audit."""
         self._last[:] = [report]
-        self.telling.tell(report, changed)
+        self.bus.publish(report, changed)
 
 
 @contextlib.contextmanager
@@ -43,24 +44,25 @@ def agent(url: str, host: str, **changes: Any) -> Iterator[Agent]:
     """Yield an agent's end of the bus."""
     reasons: list[str] = []
     last: list[AuditReport] = []
-    told = Told(host=host, agent_version="1.2.3", topics=(), interval_s=3600.0, answers=True, now=lambda: NOW)
-    told = Told(**{**{name: getattr(told, name) for name in Told.__slots__}, **changes})
+    options = dataclasses.replace(PublishingOptions(topics=(), interval_s=3600.0, answers=True), **changes)
 
     def request_by_peer(reason: str) -> float:
         reasons.append(reason)
         return 7.25
 
-    inside = DaemonControl(
+    control = DaemonControl(
         request_by_peer=request_by_peer, waiting=lambda: tuple(reasons), last_report=lambda: last[0] if last else None
     )
-    telling = Telling(checked_bus(BusOptions(url=url)), told, inside)
-    telling.start()
-    telling.listen()
+    bus = BusConnection(
+        checked_bus(BusOptions(url=url)), options, control, host=host, agent_version="1.2.3", now=lambda: NOW
+    )
+    bus.start()
+    bus.listen()
     try:
-        yield Agent(telling, reasons, last)
+        yield Agent(bus, reasons, last)
     finally:
-        telling.deafen()
-        telling.stop()
+        bus.deafen()
+        bus.stop()
 
 
 @contextlib.contextmanager

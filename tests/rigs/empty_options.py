@@ -19,7 +19,7 @@ from agent.config.blank import MEANS_NONE
 from agent.config.build import BUILDERS, load_checked, notices, settings_from
 from agent.config.load import Loaded
 from agent.config.options import devices, neutron, nova, opts
-from agent.config.reading.notifications import telling_options_from
+from agent.config.reading.notifications import publishing_options_from
 from agent.config.reload import needs_restart, reload
 from agent.errors import ConfigError
 from agent.placement.http.access import client_from_conf
@@ -148,7 +148,7 @@ def _use(loaded: Loaded) -> None:
     assert settings.confirm_audits > 0
     assert settings.source_deadline_s > 0
     assert settings.full_read_every > 0
-    telling_options_from(loaded)
+    publishing_options_from(loaded)
     for build in BUILDERS:
         build(loaded)
     client_from_conf(loaded.conf)

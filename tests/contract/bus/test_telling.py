@@ -211,8 +211,8 @@ def test_a_frozen_broker_blocks_neither_the_sender_nor_its_stop(broker, host):
                 told.audited(replace(REPORT, audit_id=str(number)))
             told_s = time.monotonic() - began
             began = time.monotonic()
-            told.telling.deafen()
-            told.telling.stop()
+            told.bus.deafen()
+            told.bus.stop()
             stopped_s = time.monotonic() - began
     assert told_s < HANGS_S / 2
     assert stopped_s < HANGS_S / 2

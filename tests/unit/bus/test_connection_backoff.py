@@ -11,7 +11,7 @@ def _after(failures: int) -> Reach:
 
 
 def test_a_lost_broker_is_logged_at_powers_of_two():
-    assert [count for count in range(40) if _after(count).is_worth_telling] == [1, 2, 4, 8, 16, 32]
+    assert [count for count in range(40) if _after(count).is_worth_logging] == [1, 2, 4, 8, 16, 32]
 
 
 def test_the_reconnect_pause_doubles_up_to_thirty_seconds():

@@ -73,8 +73,8 @@ def types(channel: Channel) -> list[str]:
 def test_the_sender_sends_notices_in_order_and_unchanged_state_once():
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
-        sender.tell(REPORT, APPEARED)
-        sender.tell(replace(REPORT, audit_id="second"), ())
+        sender.publish(REPORT, APPEARED)
+        sender.publish(replace(REPORT, audit_id="second"), ())
         until(lambda: len(notices.sent) == 3, 60, "three notices")
     assert types(notices) == ["stocktake.finding.appeared", "stocktake.audit.end", "stocktake.audit.end"]
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
@@ -83,10 +83,10 @@ def test_the_sender_sends_notices_in_order_and_unchanged_state_once():
 def test_the_sender_publishes_a_state_only_when_the_state_changes():
     fleet = Channel()
     with sending(fleet, None) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(lambda: len(fleet.sent) == 1, 60, "the first state")
-        sender.tell(replace(REPORT, audit_id="same"), ())
-        sender.tell(replace(REPORT, audit_id="other", outcome=Outcome.CLEAN), ())
+        sender.publish(replace(REPORT, audit_id="same"), ())
+        sender.publish(replace(REPORT, audit_id="other", outcome=Outcome.CLEAN), ())
         until(lambda: len(fleet.sent) == 2, 60, "the changed state")
     assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
 
@@ -94,14 +94,14 @@ def test_the_sender_publishes_a_state_only_when_the_state_changes():
 def test_the_sender_publishes_the_state_every_interval():
     fleet = Channel()
     with sending(fleet, None, interval_s=0.1) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
 def test_the_sender_answers_requests_at_most_once_per_smallest_gap_s():
     fleet = Channel()
     with sending(fleet, None) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
 
         def asked_until_told() -> bool:
             sender.ask()
@@ -115,7 +115,7 @@ def test_a_request_before_the_first_report_sends_at_most_two_states():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(lambda: fleet.sent, 60, "the state")
     assert len(fleet.sent) <= 2
 
@@ -125,9 +125,9 @@ def test_the_sender_logs_a_lost_broker_with_gaps_and_keeps_all_notices(caplog):
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")
     with sending(fleet, notices) as sender:
-        sender.tell(REPORT, APPEARED)
+        sender.publish(REPORT, APPEARED)
         until(lambda: any(r.msg == events.BROKER_LOST for r in caplog.records), 60, "the loss in the log")
-        sender.tell(replace(REPORT, audit_id="second"), ())
+        sender.publish(replace(REPORT, audit_id="second"), ())
         until(lambda: notices.tries >= 6, 60, "six tries")
         notices.error = None
         until(lambda: any(r.msg == events.BROKER_BACK for r in caplog.records), 60, "the return in the log")
@@ -142,10 +142,10 @@ def test_a_hung_channel_blocks_neither_audit_nor_stop():
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(notices.inside.is_set, 60, "the send that hangs")
         for _ in range(1000):
-            sender.tell(REPORT, APPEARED)
+            sender.publish(REPORT, APPEARED)
         sender.stop()
         assert notices.sent == [], "whoever waits for the send that hangs waits for its end"
         notices.gate.set()
@@ -158,9 +158,9 @@ def test_stop_sends_the_queued_notices(monkeypatch):
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(notices.inside.is_set, 60, "the send that waits")
-        sender.tell(REPORT, APPEARED)
+        sender.publish(REPORT, APPEARED)
         threading.Timer(0.1, notices.gate.set).start()
         sender.stop()
         assert types(notices)[-1] == "stocktake.audit.end"
@@ -171,10 +171,10 @@ def test_an_unserialisable_notice_is_logged_and_the_next_is_sent(caplog):
     notices = Channel()
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(lambda: any(r.msg == events.MESSAGE_NOT_BUILT for r in caplog.records), 60, "the bug in the log")
         notices.error = None
-        sender.tell(REPORT, APPEARED)
+        sender.publish(REPORT, APPEARED)
         until(lambda: len(notices.sent) == 2, 60, "the later ones")
     (record,) = [record for record in caplog.records if record.msg == events.MESSAGE_NOT_BUILT]
     assert record.exc_info[0] is TypeError
@@ -184,7 +184,7 @@ def test_an_unserialisable_state_causes_no_busy_loop(caplog):
     fleet = Channel()
     fleet.error = TypeError("not JSON")
     with sending(fleet, None) as sender:
-        sender.tell(REPORT, ())
+        sender.publish(REPORT, ())
         until(lambda: any(getattr(r, "times", 0) == 4 for r in caplog.records), 60, "four tries")
         began = time.process_time()
         threading.Event().wait(0.3)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.guards import BUILTIN
-from agent.guards.base import GuardedFinding, Guard
+from agent.guards.base import Guard, GuardedFinding
 from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
-from agent.host_files.journal import Change, Entry, FileJournal, Journal, Result, JournalContent, told
+from agent.host_files.journal import Change, Entry, FileJournal, Journal, JournalContent, Result, told
 
 CHANGE = Change(
     kind="allocations",

@@ -10,7 +10,7 @@ from agent.errors import SourceUnavailable
 from agent.model.host.facts import Disk, Domain, DomainState, HostFacts
 from agent.model.host.storage import StorageFacts, Volume
 from agent.model.snapshot import Reading, Snapshot
-from agent.resources.volumes import VolumeOwners, OwnedVolume, OwnerKind, owners
+from agent.resources.volumes import OwnedVolume, OwnerKind, VolumeOwners, owners
 
 HERE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
