@@ -25,7 +25,7 @@ from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B, uuid
 from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, always, carried_out_late, on_write
-from tests.rigs.healing import heal_killed, planned, with_parts
+from tests.rigs.healing import heal_killed, planned, short_proof, with_parts  # noqa: F401 - a fixture
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.placement import PROJECT, USER, Rest, client_of
 from tests.rigs.wait import until

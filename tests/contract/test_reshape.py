@@ -29,7 +29,7 @@ from tests.rigs.commands import stocktake, stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
 from tests.rigs.facts import FLAVOR_B
 from tests.rigs.faults import Answer, LoseAnswer, Meanwhile, ScriptedAdapter, carried_out_late, on_match, on_path
-from tests.rigs.healing import heal_killed, planned, with_parts
+from tests.rigs.healing import heal_killed, planned, short_proof, with_parts  # noqa: F401 - a fixture
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.nested import GPU_06, GPU_07, encrypting
 from tests.rigs.node_devices import address_xml, card_xml, functions_xml, mdev_hostdev_xml, mdev_xml

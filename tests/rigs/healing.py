@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import os
 import signal
@@ -11,11 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.audit.parts import Errand
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.daemon import choose_backend
 from agent.config.build import load_checked, settings_from
+from agent.healing import recheck
 from agent.healing.heal import Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from tests.rigs.host import PATIENCE_S
@@ -76,3 +80,18 @@ class _Killing:
         if self._when == "after":
             getattr(self._real, self._method)(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture(autouse=True)
+def short_proof() -> Iterator[None]:
+    """Let heal in this process accept the next heartbeat of the cell, not one that is two seconds later.
+
+    Tests of a module that imports the fixture use it.
+
+    The margin of two seconds is for clocks and replicas that differ; tests/contract/state/test_late_replica.py covers
+    them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recheck, "MARGIN", datetime.timedelta())
+        patch.setattr(recheck, "POLL_S", 0.1)
+        yield
