@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.read import read_placement, with_orphans
 from agent.books.confirm import AuditReads
 from agent.errors import (
@@ -65,87 +65,87 @@ class Acted:
         return len(self.done)
 
 
-def decide_and_act(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Acted:
+def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
     """Decide and apply in at most ``conflict_rounds`` rounds; decide once if there is nothing to write."""
     acted = Acted(
         snapshot=snapshot,
-        decision=_decide(errand, memory, snapshot, memory.compared),
+        decision=_decide(task, memory, snapshot, memory.compared),
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
         unknown_traits=memory.unknown_traits,
         hold_s=memory.hold_s,
     )
-    if not errand.may_publish():
+    if not task.may_publish():
         return acted
-    if not errand.request.is_periodic:
-        return _rounds(errand, memory, acted)
-    due = errand.parts.clock.monotonic()
+    if not task.request.is_periodic:
+        return _rounds(task, memory, acted)
+    due = task.parts.clock.monotonic()
     if memory.hold_s and not acted.decision.plan.is_empty:
-        _pause(errand, memory.hold_s)
-        acted = _look_again(errand, memory, acted)
-    acted = _rounds(errand, memory, acted)
+        _pause(task, memory.hold_s)
+        acted = _look_again(task, memory, acted)
+    acted = _rounds(task, memory, acted)
     lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
-    hold = hold_s(acted.hold_s, lost, acted.tried_at - due, errand.parts.random())
+    hold = hold_s(acted.hold_s, lost, acted.tried_at - due, task.parts.random())
     return dataclasses.replace(acted, hold_s=hold)
 
 
-def _rounds(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
+def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
     """Apply the plan; after each conflict wait, read Placement and decide again."""
     while not acted.decision.plan.is_empty:
-        errand.stop_if_cancelled()
-        began = errand.parts.clock.monotonic()
-        acted = _apply(errand, acted)
-        acted = dataclasses.replace(acted, round_s=errand.parts.clock.monotonic() - began, tried_at=began)
+        task.stop_if_cancelled()
+        began = task.parts.clock.monotonic()
+        acted = _apply(task, acted)
+        acted = dataclasses.replace(acted, round_s=task.parts.clock.monotonic() - began, tried_at=began)
         is_moved = isinstance(acted.error, GenerationConflict | AllocationRefused)
-        if not is_moved or acted.attempts >= errand.settings.conflict_rounds:
+        if not is_moved or acted.attempts >= task.settings.conflict_rounds:
             break
-        _pause(errand, wait_s(acted.attempts, errand.parts.random(), acted.round_s))
+        _pause(task, wait_s(acted.attempts, task.parts.random(), acted.round_s))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
-        tried, acted = acted, _look_again(errand, memory, acted)
+        tried, acted = acted, _look_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
             # The same plan after a fresh read: no other consumer took the room, Placement disagrees that it is free.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
 
-def _pause(errand: Errand, seconds: float) -> None:
+def _pause(task: AuditTask, seconds: float) -> None:
     """Wait. Raise AuditCancelled if a stop was requested meanwhile, so that no further request goes to Placement."""
-    errand.parts.clock.wait(seconds)
-    errand.stop_if_cancelled()
+    task.parts.clock.wait(seconds)
+    task.stop_if_cancelled()
 
 
 def _with_refusals(acted: Acted) -> Acted:
     """Add findings of this audit for the writes that Placement rejected, which are known only now."""
-    if not acted.refused and acted.unknown_traits == acted.decision.world.unknown_traits:
+    if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
     told = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
     return dataclasses.replace(acted, decision=told)
 
 
-def _decide(errand: Errand, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
+def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
     history = memory.history or History()
     return decide(
         snapshot,
-        errand.settings,
+        task.settings,
         _subject(memory),
-        _written(errand, memory),
+        _written(task, memory),
         before,
         added=history.added,
         history=history,
         unknown_traits=memory.unknown_traits,
-        look=look_of(errand, snapshot),
+        look=look_of(task, snapshot),
     )
 
 
-def look_of(errand: Errand, snapshot: Snapshot) -> AuditReads:
+def look_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
     """Return when and how this audit read its sources; confirming a finding compares this with earlier audits."""
-    clock, settings, view = errand.parts.clock, errand.settings, snapshot.placement.value
+    clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
         confirm_audits=settings.confirm_audits,
         recorded_is_fresh=view is not None and view.allocations_fresh,
         all_read=all(reading.ok for reading in snapshot.readings),
-        at=int(errand.began),
-        ended=int(errand.read_by),
+        at=int(task.began),
+        ended=int(task.read_by),
         boot=clock.boot(),
         apart_s=settings.confirm_spacing_s,
         within_s=settings.confirm_within_s,
@@ -161,18 +161,18 @@ def _subject(memory: AuditMemory) -> Subject:
     )
 
 
-def _written(errand: Errand, memory: AuditMemory) -> WrittenProvider | None:
+def _written(task: AuditTask, memory: AuditMemory) -> WrittenProvider | None:
     """Return the agent's last write, to detect a rival; None if this audit may not write the tree."""
-    return memory.written if errand.owns() else None
+    return memory.written if task.owns() else None
 
 
-def _apply(errand: Errand, acted: Acted) -> Acted:
+def _apply(task: AuditTask, acted: Acted) -> Acted:
     acted = dataclasses.replace(acted, attempts=acted.attempts + 1)
     try:
-        with errand.parts.lock.hold():
-            applied = errand.parts.reporter.apply(acted.decision.plan, errand.cancelled)
+        with task.parts.lock.hold():
+            applied = task.parts.reporter.apply(acted.decision.plan, task.cancelled)
             acted = dataclasses.replace(_counted(acted, applied), published=not applied.refused)
-            acted = _beside_the_tree(errand, dataclasses.replace(acted, error=_refusal(applied)))
+            acted = _beside_the_tree(task, dataclasses.replace(acted, error=_refusal(applied)))
     except LockHeld as error:
         return dataclasses.replace(acted, error=error)
     except PlacementError as error:
@@ -180,7 +180,7 @@ def _apply(errand: Errand, acted: Acted) -> Acted:
     return acted
 
 
-def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
+def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
     """Write the agent's own consumers, then nova's compute node records, which repeat what Placement now has.
 
     Stops at the first failure. If Placement rejected an inventory, the consumers stay as they are: ``reserved`` lacks
@@ -189,29 +189,29 @@ def _beside_the_tree(errand: Errand, acted: Acted) -> Acted:
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
     for write in (*(plan.allocations if has_inventory else ()), *plan.records):
-        errand.stop_if_cancelled()
+        task.stop_if_cancelled()
         try:
-            acted = _carry_out(errand, acted, write)
+            acted = _carry_out(task, acted, write)
         except (PlacementError, SourceError, RecordRefused) as error:
             return _failed(dataclasses.replace(acted, published=False), error)
-    return _removed(errand, acted)
+    return _removed(task, acted)
 
 
-def _removed(errand: Errand, acted: Acted) -> Acted:
+def _removed(task: AuditTask, acted: Acted) -> Acted:
     """Delete providers of orphaned nodes after nova deleted their records; a provider that came into use stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
     try:
-        applied = errand.parts.reporter.apply(Plan(writes=acted.decision.plan.removals), errand.cancelled)
+        applied = task.parts.reporter.apply(Plan(writes=acted.decision.plan.removals), task.cancelled)
     except PlacementError as error:
         return _failed(dataclasses.replace(_counted(acted, error.applied), refused=refused, published=False), error)
     acted = dataclasses.replace(_counted(acted, applied), refused=(*refused, *applied.refused))
     return dataclasses.replace(acted, published=published, error=acted.error or _refusal(applied))
 
 
-def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite) -> Acted:
-    parts = errand.parts
+def _carry_out(task: AuditTask, acted: Acted, write: PutAllocations | RecordWrite) -> Acted:
+    parts = task.parts
     if isinstance(write, PutAllocations):
         if parts.allocations is None:
             return acted
@@ -219,7 +219,7 @@ def _carry_out(errand: Errand, acted: Acted, write: PutAllocations | RecordWrite
         return dataclasses.replace(acted, done=(*acted.done, write), requests=acted.requests + 1)
     if parts.records is None:
         return acted
-    parts.records.apply(write, deadline_of(errand.settings))
+    parts.records.apply(write, deadline_of(task.settings))
     return dataclasses.replace(acted, done=(*acted.done, write))
 
 
@@ -254,19 +254,19 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
     )
 
 
-def _look_again(errand: Errand, memory: AuditMemory, acted: Acted) -> Acted:
+def _look_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
     """Read Placement again and decide again; keep the other readings, which are newer than the stale Placement one.
 
     Reads allocations too: a deleted consumer causes a conflict without a new generation of any provider.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
-    read = read_placement(errand, memory, Turn.ALLOCATIONS)
-    placement = with_orphans(errand, memory, read, acted.snapshot.nova.value)
+    read = read_placement(task, memory, Turn.ALLOCATIONS)
+    placement = with_orphans(task, memory, read, acted.snapshot.nova.value)
     snapshot = dataclasses.replace(acted.snapshot, placement=placement)
     return dataclasses.replace(
         acted,
         snapshot=snapshot,
-        decision=_decide(errand, memory, snapshot, acted.decision.compared),
+        decision=_decide(task, memory, snapshot, acted.decision.compared),
         requests=acted.requests + (placement.value.requests if placement.value else 0),
         error=placement.error,
     )

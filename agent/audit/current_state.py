@@ -7,7 +7,7 @@ hour old.
 from __future__ import annotations
 
 from agent.audit.freshness import behind_s, why_stale
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import SourceStale
 from agent.model.audit import Standing
 from agent.model.nova import NovaState
@@ -22,7 +22,7 @@ def deadline_of(settings: Settings) -> Deadline:
 
 
 def current_state(
-    errand: Errand,
+    task: AuditTask,
     consumers: frozenset[str],
     node_uuid: str | None = None,
     *,
@@ -33,9 +33,9 @@ def current_state(
 
     Raises SourceError: SourceStale if the rows may be old.
     """
-    wanted = errand.settings.host if host is None else host
-    state = errand.parts.state.read(wanted, consumers, deadline_of(errand.settings), node_uuid)
-    why = why_stale(state, before, errand.parts.clock.monotonic(), errand.settings)
+    wanted = task.settings.host if host is None else host
+    state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)
+    why = why_stale(state, before, task.parts.clock.monotonic(), task.settings)
     if why is None:
         return state
     age = behind_s(state.pulse)

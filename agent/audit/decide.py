@@ -41,7 +41,7 @@ from agent.resources.volumes import owners
 class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``world`` is the input of the findings' rules. ``host_view`` is the host as its compute
+    ``facts`` is the input of the findings' rules. ``host_view`` is the host as its compute
     node record describes it. ``silence`` is since when nova-compute shows no sign of life.
     """
 
@@ -52,7 +52,7 @@ class Decision:
     findings: tuple[Finding, ...]
     rival: Rival | None
     written: WrittenProvider | None
-    world: AuditFacts
+    facts: AuditFacts
     host_view: ResourceView | None
     silence: Silence | None = None
 
@@ -100,20 +100,20 @@ def decide(
     # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement.
     # That is one overwrite: it must not count as another strike in each audit.
     judgement = written if compute is not None else _judged(snapshot, tree, written)
-    world = dataclasses.replace(
+    facts = dataclasses.replace(
         seen,
         rival=compute or _rival(seen, judgement, silent_for_s),
         unknown_traits=unknown_traits,
         left=past.left,
         cleared=judgement.cleared if judgement else frozenset(),
     )
-    return dataclasses.replace(_concluded(world, found, judgement, past, used), silence=quiet)
+    return dataclasses.replace(_concluded(facts, found, judgement, past, used), silence=quiet)
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
     """Return the same decision with the findings for the writes of its plan that Placement rejected."""
-    world = dataclasses.replace(decision.world, refused=refused, unknown_traits=unknown_traits)
-    return dataclasses.replace(decision, findings=_findings(world), world=world)
+    facts = dataclasses.replace(decision.facts, refused=refused, unknown_traits=unknown_traits)
+    return dataclasses.replace(decision, findings=_findings(facts), facts=facts)
 
 
 def _tree(
@@ -135,7 +135,7 @@ def _world(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> AuditFacts:
     """Return the rules' input without rival, refused writes and left providers, which the caller adds later."""
-    world = AuditFacts(
+    facts = AuditFacts(
         snapshot=snapshot,
         settings=settings,
         books=found.books,
@@ -147,14 +147,14 @@ def _world(
         rival=None,
         owned=owners(snapshot, guests_of(snapshot)),
     )
-    return dataclasses.replace(world, doubts=doubts(world.root, world.state, snapshot.host.value, subject))
+    return dataclasses.replace(facts, doubts=doubts(facts.root, facts.state, snapshot.host.value, subject))
 
 
-def _rival(world: AuditFacts, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
+def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
     """Return the rival of the root; None if Placement was not read, since then the agent writes nothing anyway."""
-    if world.view is None:
+    if facts.view is None:
         return None
-    return rival_of(world.root, world.state, world.settings, judgement, silent_for_s)
+    return rival_of(facts.root, facts.state, facts.settings, judgement, silent_for_s)
 
 
 def _silence(snapshot: Snapshot, settings: Settings, past: History, look: AuditReads) -> Silence | None:
@@ -169,26 +169,26 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, look: AuditR
 
 
 def _concluded(
-    world: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, look: AuditReads
+    facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, look: AuditReads
 ) -> Decision:
     """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
-    findings = _findings(world)
-    host_view = resource_view(world.snapshot, world.settings, world.node, world.tree)
+    findings = _findings(facts)
+    host_view = resource_view(facts.snapshot, facts.settings, facts.node, facts.tree)
     return Decision(
         compared=found,
-        state=world.state,
-        tree=world.tree,
-        plan=_plan(world, host_view, confirmed_now(findings, past, look)),
+        state=facts.state,
+        tree=facts.tree,
+        plan=_plan(facts, host_view, confirmed_now(findings, past, look)),
         findings=findings,
-        rival=world.rival,
+        rival=facts.rival,
         written=judgement,
-        world=world,
+        facts=facts,
         host_view=host_view,
     )
 
 
-def _findings(world: AuditFacts) -> tuple[Finding, ...]:
-    return tuple(sorted((f for rule in RULES for f in rule.find(world)), key=lambda f: (f.code, f.id)))
+def _findings(facts: AuditFacts) -> tuple[Finding, ...]:
+    return tuple(sorted((f for rule in RULES for f in rule.find(facts)), key=lambda f: (f.code, f.id)))
 
 
 def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Snapshot:
@@ -201,33 +201,33 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(world: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
+def _plan(facts: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
     """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published."""
-    tree, view = world.tree, world.view
+    tree, view = facts.tree, facts.view
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
         return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
-    if stopping := [doubt for doubt in world.doubts if doubt.stops_writes]:
+    if stopping := [doubt for doubt in facts.doubts if doubt.stops_writes]:
         return _nothing(tree, f"this host's identity is in doubt: {stopping[0].actual}")
-    if world.settings.role is Role.COMPANION:
-        placing = companion(world.snapshot, world.settings, world.books)
+    if facts.settings.role is Role.COMPANION:
+        placing = companion(facts.snapshot, facts.settings, facts.books)
         return Plan(allocations=placing.writes, held_back=placing.held_back)
-    if world.rival is not None:
-        return _nothing(tree, world.rival.why)
-    plan = diff(tree, view, world.unknown_traits)
+    if facts.rival is not None:
+        return _nothing(tree, facts.rival.why)
+    plan = diff(tree, view, facts.unknown_traits)
     # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
-    plan = dataclasses.replace(plan, allocations=released(world.snapshot, world.settings, tree))
-    return _with_records(plan, world, host_view, confirmed)
+    plan = dataclasses.replace(plan, allocations=released(facts.snapshot, facts.settings, tree))
+    return _with_records(plan, facts, host_view, confirmed)
 
 
 def _with_records(
-    plan: Plan, world: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
+    plan: Plan, facts: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
 ) -> Plan:
     """Return the plan with writes of nova's compute node records: this node's first, then those of orphaned nodes."""
-    subject = Subject(root_uuid=world.root_uuid, node=world.node)
-    ours = record_plan(world.snapshot, world.settings, subject, host_view)
-    gone = orphan_plan(world.snapshot, world.settings, subject, world.left, confirmed)
+    subject = Subject(root_uuid=facts.root_uuid, node=facts.node)
+    ours = record_plan(facts.snapshot, facts.settings, subject, host_view)
+    gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
         records=(*ours.writes, *gone.records),

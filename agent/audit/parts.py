@@ -170,7 +170,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class AuditTask:
     """One audit to run: its request, settings and parts, and ``cancelled``, which returns whether a stop was requested.
 
     ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.freshness import standing
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
 from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
@@ -41,30 +41,30 @@ JUST_BEFORE_S = 0.5
 SHARED_READS = 500
 
 
-def identified(errand: Errand, memory: AuditMemory) -> AuditMemory:
+def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return the memory with identity and node name, as far as they can be known now.
 
     Reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the identity.
     Raises ConfigError if the identity is lost or ambiguous.
     """
-    identity = _still_good(errand, memory.identity) or errand.parts.identity_files.find()
+    identity = _still_good(task, memory.identity) or task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
-    host = _host(errand)
+    host = _host(task)
     node = memory.node_name or (host.value.hostname if host.value else None)
     if identity is None and node is not None:
-        identity = _of_state(errand, memory, node, host.value)
+        identity = _of_state(task, memory, node, host.value)
     guests = host.value.guest_uuids if host.value else memory.guests
     return dataclasses.replace(memory, identity=identity, node_name=node, guests=guests)
 
 
-def _still_good(errand: Errand, identity: Identity | None) -> Identity | None:
+def _still_good(task: AuditTask, identity: Identity | None) -> Identity | None:
     """Return the remembered identity; None for an invented one once a reload allows this process to publish."""
-    return None if identity is not None and identity.invented and errand.owns() else identity
+    return None if identity is not None and identity.invented and task.owns() else identity
 
 
-def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | None) -> Identity | None:
-    state = _state(errand, memory, frozenset()).value
+def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts | None) -> Identity | None:
+    state = _state(task, memory, frozenset()).value
     if state is None:
         return None
     known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
@@ -73,9 +73,9 @@ def _of_state(errand: Errand, memory: AuditMemory, node: str, host: HostFacts | 
     if host is None or guests_of_an_unknown_host(state, host):
         # The finding identity-changed reports this; the next audit reads the database again.
         return None
-    if errand.owns():
-        return errand.parts.identity_files.create()
-    return Identity(uuid=errand.parts.new_id(), origin="made up: this run may not create an identity", invented=True)
+    if task.owns():
+        return task.parts.identity_files.create()
+    return Identity(uuid=task.parts.new_id(), origin="made up: this run may not create an identity", invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
@@ -83,38 +83,38 @@ def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
     return memory.node_name or (snapshot.host.value.hostname if snapshot.host.value else None)
 
 
-def read(errand: Errand, memory: AuditMemory) -> Snapshot:
+def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     """Return a snapshot with the readings of all sources. A failed read affects only what depends on it."""
-    placement = read_placement(errand, memory, turn_of(errand, memory))
-    errand.stop_if_cancelled()
+    placement = read_placement(task, memory, turn_of(task, memory))
+    task.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
     # Guests too: a guest's instance may be deleted, and its row is needed.
     consumers |= memory.guests
-    nova = _state(errand, memory, consumers, memory.identity.uuid if memory.identity else None)
-    errand.stop_if_cancelled()
-    nova = _with_holder(errand, memory, nova, view)
-    placement = with_orphans(errand, memory, placement, nova.value)
-    nova = _with_removable(errand, memory, nova, placement.value)
-    host = _host(errand)
-    errand.stop_if_cancelled()
+    nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
+    task.stop_if_cancelled()
+    nova = _with_holder(task, memory, nova, view)
+    placement = with_orphans(task, memory, placement, nova.value)
+    nova = _with_removable(task, memory, nova, placement.value)
+    host = _host(task)
+    task.stop_if_cancelled()
     storage = tuple(
-        _reading(errand, source.name, functools.partial(_read_storage, source, errand.settings))
-        for source in errand.parts.storage
+        _reading(task, source.name, functools.partial(_read_storage, source, task.settings))
+        for source in task.parts.storage
     )
-    storage = (*storage, *_images(errand, host.value))
+    storage = (*storage, *_images(task, host.value))
     return Snapshot(placement=placement, nova=nova, host=host, storage=storage, store=memory.store)
 
 
-def turn_of(errand: Errand, memory: AuditMemory) -> Turn:
+def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
     """Return what this audit reads again although no generation changed."""
     if memory.identity is None:
         return Turn.NOTHING
-    every = errand.settings.full_read_every
+    every = task.settings.full_read_every
     return overdue(turn(memory.identity.uuid, memory.audits + 1, every), memory.audits_since_everything, every)
 
 
-def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
+def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
     """Read this host's provider tree.
 
     Allocations are read again if ``its`` turn includes them or if ``recheck_recorded`` is set: Placement raises no
@@ -124,8 +124,8 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
         error = PlacementUnavailable(
             "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
         )
-        return Reading(source=PLACEMENT, taken_at=errand.parts.clock.now(), duration_s=0.0, error=error)
-    most = errand.settings.consumer_reads
+        return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
+    most = task.settings.consumer_reads
     wanted = ViewRequest(
         root_uuid=memory.identity.uuid,
         root_name=memory.node_name or "",
@@ -139,9 +139,9 @@ def read_placement(errand: Errand, memory: AuditMemory, its: Turn) -> Reading[Pl
         shared_reads=SHARED_READS if memory.shared_due_in == 0 else 0,
         usages=its is Turn.EVERYTHING or _is_told(memory, USAGE_UNLISTED),
     )
-    if errand.request.depth is Depth.FULL:
+    if task.request.depth is Depth.FULL:
         wanted = _in_full(wanted)
-    return _reading(errand, PLACEMENT, lambda: errand.parts.reader.view(wanted))
+    return _reading(task, PLACEMENT, lambda: task.parts.reader.view(wanted))
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
@@ -162,18 +162,18 @@ def _is_told(memory: AuditMemory, code: str) -> bool:
 
 
 def _with_holder(
-    errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
+    task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
     """Add the compute node row of the provider that has this host's root name.
 
     The row shows whether that provider belongs to another host or to an earlier installation of this host.
     """
     holder = view.name_holder if view else None
-    return nova if holder is None else _with_node(errand, memory, nova, holder.uuid)
+    return nova if holder is None else _with_node(task, memory, nova, holder.uuid)
 
 
 def _with_removable(
-    errand: Errand, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
+    task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
     """Add the compute node rows of left providers that could be deleted now: another host may use their uuids by now.
 
@@ -183,16 +183,16 @@ def _with_removable(
     for left in memory.history.left if memory.history else ():
         tree = trees.get(left.uuid)
         if tree is not None and obstacle(tree, left.name) is None:
-            nova = _with_node(errand, memory, nova, left.uuid)
+            nova = _with_node(task, memory, nova, left.uuid)
     return nova
 
 
-def _with_node(errand: Errand, memory: AuditMemory, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
+def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
     """Add the compute node row with this uuid, whichever host the row names."""
     state = nova.value
     if state is None or state.kind is StateKind.NONE or uuid in {node.uuid for node in state.nodes}:
         return nova
-    asked = _state(errand, memory, frozenset(), uuid)
+    asked = _state(task, memory, frozenset(), uuid)
     if asked.value is None:
         return asked
     known = {node.id: node for node in (*asked.value.nodes, *state.nodes)}
@@ -201,14 +201,14 @@ def _with_node(errand: Errand, memory: AuditMemory, nova: Reading[NovaState], uu
 
 
 def with_orphans(
-    errand: Errand, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
+    task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
 ) -> Reading[PlacementView]:
     """Return the view with the trees of orphaned nodes; without such nodes the same view, and no request is sent."""
     view, root = placement.value, memory.identity.uuid if memory.identity else None
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:
         return placement
-    seen = _reading(errand, PLACEMENT, lambda: errand.parts.reader.orphans(view, uuids))
+    seen = _reading(task, PLACEMENT, lambda: task.parts.reader.orphans(view, uuids))
     return dataclasses.replace(seen, taken_at=placement.taken_at, duration_s=placement.duration_s + seen.duration_s)
 
 
@@ -216,47 +216,47 @@ def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
     return source.read(deadline_of(settings))
 
 
-def _host(errand: Errand) -> Reading[HostFacts]:
-    return _reading(errand, LIBVIRT, lambda: errand.parts.host.read(deadline_of(errand.settings)))
+def _host(task: AuditTask) -> Reading[HostFacts]:
+    return _reading(task, LIBVIRT, lambda: task.parts.host.read(deadline_of(task.settings)))
 
 
-def _images(errand: Errand, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
+def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
     """Read guests' disk files, after libvirt, which names them. For a command of the operator, measure them again."""
-    images = errand.parts.images
+    images = task.parts.images
     if images is None:
         return ()
-    if errand.request.depth is Depth.FULL:
+    if task.request.depth is Depth.FULL:
         images.forget()
-    errand.stop_if_cancelled()
+    task.stop_if_cancelled()
     disks = guest_files(host) if host else frozenset()
-    return (_reading(errand, images.name, lambda: images.read(disks, deadline_of(errand.settings))),)
+    return (_reading(task, images.name, lambda: images.read(disks, deadline_of(task.settings))),)
 
 
 def _state(
-    errand: Errand, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
+    task: AuditTask, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
 ) -> Reading[NovaState]:
-    ask = functools.partial(current_state, errand, consumers, node_uuid, before=memory.heartbeat)
-    return _reading(errand, STATE, ask)
+    ask = functools.partial(current_state, task, consumers, node_uuid, before=memory.heartbeat)
+    return _reading(task, STATE, ask)
 
 
-def heartbeat_after(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
+def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
     """Return the cell's newest heartbeat and since when it is unchanged; the next audit checks whether it moved."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
-    return standing(memory.heartbeat, read_now, errand.parts.clock.monotonic())
+    return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())
 
 
-def _reading(errand: Errand, source: str, ask: Callable[[], T]) -> Reading[T]:
+def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
     """Call ``ask`` and turn an AgentError into a failed Reading; no other function does so.
 
     Raises ConfigError: only the operator can mend the configuration.
     """
-    if (late := errand.late.get(source)) is not None:
+    if (late := task.late.get(source)) is not None:
         return late
-    clock = errand.parts.clock
+    clock = task.parts.clock
     taken_at, began = clock.now(), clock.monotonic()
     try:
-        with errand.parts.reading():
+        with task.parts.reading():
             value = ask()
     except ConfigError:
         raise
@@ -264,8 +264,8 @@ def _reading(errand: Errand, source: str, ask: Callable[[], T]) -> Reading[T]:
         failed: Reading[T] = Reading(
             source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=error
         )
-        if failed.duration_s >= errand.settings.source_deadline_s - JUST_BEFORE_S:
-            errand.late[source] = failed
+        if failed.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S:
+            task.late[source] = failed
         return failed
     if value is None:
         nothing = SourceUnavailable(source, "answered nothing")

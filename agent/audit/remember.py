@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.audit.act import Acted, look_of
-from agent.audit.parts import Errand, Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.audit.read import turn_of
 from agent.books.compare import SHARED
 from agent.books.confirm import Confirmed, confirm
@@ -32,12 +32,12 @@ _SUSPICIOUS = frozenset(
 )
 
 
-def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
+def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
     """Return the findings with their history, the new memory, and whether another audit must follow at once."""
-    parts = errand.parts
+    parts = task.parts
     before = memory.history or History()
     view = acted.snapshot.placement.value
-    look = look_of(errand, acted.snapshot)
+    look = look_of(task, acted.snapshot)
     fresh = look.recorded_is_fresh
     told = confirm(before, acted.decision.findings, look)
     book_digest = acted.decision.compared.digest or memory.book_digest
@@ -45,10 +45,10 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
     suspects = _suspects(acted, told)
     unread = _newly_unread(memory, acted, suspects)
     look_again = view is not None and (told.recheck_recorded or moved or unread)
-    added, left = _added(errand, before, acted), _left(errand, memory, before, acted)
+    added, left = _added(task, before, acted), _left(task, memory, before, acted)
     kept = dataclasses.replace(told.history, added=added, left=left, silence=acted.decision.silence)
     told = dataclasses.replace(told, history=kept)
-    unsaved, saved_at = _save(errand, memory, before, told.history)
+    unsaved, saved_at = _save(task, memory, before, told.history)
     return (
         told,
         dataclasses.replace(
@@ -59,7 +59,7 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             book_digest=book_digest,
             recheck_recorded=look_again or told.awaits_recorded or view is None,
             audits=memory.audits + 1,
-            audits_since_everything=_since_everything(errand, memory, acted),
+            audits_since_everything=_since_everything(task, memory, acted),
             hold_s=acted.hold_s,
             suspects=suspects,
             told=_told(told),
@@ -69,54 +69,54 @@ def remember(errand: Errand, memory: AuditMemory, acted: Acted) -> tuple[Confirm
             last_good=_last_good(parts, memory, acted),
             compared=acted.decision.compared,
             guests=_guests(memory, acted),
-            shared_due_in=_shared_due_in(errand, memory, acted),
+            shared_due_in=_shared_due_in(task, memory, acted),
         ),
         look_again,
     )
 
 
-def with_history(errand: Errand, memory: AuditMemory) -> AuditMemory:
+def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return the memory with the findings' history, which is read from disk only once."""
     if memory.history is not None:
         return memory
-    return dataclasses.replace(memory, history=errand.parts.history.load())
+    return dataclasses.replace(memory, history=task.parts.history.load())
 
 
-def _save(errand: Errand, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
+def _save(task: AuditTask, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
     """Save the history if it changed. Return whether it is still unsaved, and when it was saved last."""
-    now, saved_at = errand.parts.clock.monotonic(), memory.history_saved_at
-    is_due = _said(before) != _said(after) or memory.unsaved_history or _has_aged(errand, after, now - saved_at)
-    if errand.request.publish is Publish.NEVER or not is_due:
+    now, saved_at = task.parts.clock.monotonic(), memory.history_saved_at
+    is_due = _said(before) != _said(after) or memory.unsaved_history or _has_aged(task, after, now - saved_at)
+    if task.request.publish is Publish.NEVER or not is_due:
         return memory.unsaved_history, saved_at
     try:
-        with errand.parts.lock.hold():
-            is_saved = errand.parts.history.save(after)
+        with task.parts.lock.hold():
+            is_saved = task.parts.history.save(after)
     except LockHeld:
         return True, saved_at
     return not is_saved, now if is_saved else saved_at
 
 
-def _has_aged(errand: Errand, after: History, age_s: float) -> bool:
+def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
     """Return whether the saved history is getting too old to confirm findings with (``confirm_within_s``).
 
     A command that reads the file would otherwise start counting anew. A host without findings has nothing to confirm,
     so it writes nothing.
     """
-    within_s = errand.settings.confirm_within_s
+    within_s = task.settings.confirm_within_s
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
-def _added(errand: Errand, before: History, acted: Acted) -> tuple[Addition, ...]:
+def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ...]:
     """Return what provider.yaml files added. Only an audit that may write the tree replaces the remembered value."""
     tree = acted.decision.tree
-    return tree.added if tree is not None and errand.owns() else before.added
+    return tree.added if tree is not None and task.owns() else before.added
 
 
-def _left(errand: Errand, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
+def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
     """Return providers that still exist after the agent deleted their records; no other data names them any more."""
-    state, settings = acted.snapshot.nova.value, errand.settings
+    state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
-    is_ours = errand.owns() and writes_records(settings, state)
+    is_ours = task.owns() and writes_records(settings, state)
     return left_after(
         before.left,
         acted.snapshot.placement.value,
@@ -138,13 +138,13 @@ def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
     return host.guest_uuids if host else memory.guests
 
 
-def _since_everything(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
+def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     """Return the number of audits since the last full read; the first read of a process is always a full one."""
-    is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(errand, memory) is Turn.EVERYTHING)
+    is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 
 
-def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
+def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     """Return after how many audits sharing providers are read again.
 
     They are read when allocations are due, and in every audit while one of their rows is suspicious.
@@ -153,7 +153,7 @@ def _shared_due_in(errand: Errand, memory: AuditMemory, acted: Acted) -> int:
     if view is None or not view.shared_is_read:
         return max(0, memory.shared_due_in - 1)
     suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
-    return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, errand.settings.full_read_every) - 1
+    return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, task.settings.full_read_every) - 1
 
 
 def _told(told: Confirmed) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.audit.act import Acted
 from agent.audit.freshness import behind_s
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.books.confirm import Confirmed
 from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
@@ -35,9 +35,9 @@ class Run:
     ended: float
 
 
-def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Confirmed) -> AuditReport:
+def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: Confirmed) -> AuditReport:
     """Return the report; it has rows only for the books that could be written."""
-    settings, decision, snapshot = errand.settings, acted.decision, acted.snapshot
+    settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
     seen = decision.host_view
@@ -48,7 +48,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         node=memory.node_name,
         provider_uuid=uuid,
         role=settings.role.value,
-        reasons=errand.request.reasons,
+        reasons=task.request.reasons,
         started_at=run.started_at,
         duration_ms=round(run.duration_s * 1000, 3),
         outcome=_outcome(settings.role, acted, told),
@@ -73,7 +73,7 @@ def report(run: Run, errand: Errand, memory: AuditMemory, acted: Acted, told: Co
         cell_usages=_cell_usages(seen, acted),
         record_note=record_note(settings, snapshot.nova.value),
         microversion=view.microversion if view else None,
-        notes=errand.parts.notes(),
+        notes=task.parts.notes(),
     )
 
 

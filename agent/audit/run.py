@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 
 from agent.audit.act import Acted, decide_and_act
-from agent.audit.parts import Errand, Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.audit.read import heartbeat_after, identified, node_name, read
 from agent.audit.remember import remember, with_history
 from agent.audit.report import Run, report
@@ -31,18 +31,18 @@ def run_audit(
     """
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
-    errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled, began=began)
+    task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled, began=began)
     with parts.request_scope(audit_id):
-        memory = identified(errand, with_store(errand, with_history(errand, memory)))
-        snapshot = read(errand, memory)
-        errand = dataclasses.replace(errand, read_by=parts.clock.monotonic())
-        heartbeat = heartbeat_after(errand, memory, snapshot)
+        memory = identified(task, with_store(task, with_history(task, memory)))
+        snapshot = read(task, memory)
+        task = dataclasses.replace(task, read_by=parts.clock.monotonic())
+        heartbeat = heartbeat_after(task, memory, snapshot)
         memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot), heartbeat=heartbeat)
-        acted = decide_and_act(errand, memory, snapshot)
-    told, memory, look_again = remember(errand, remember_store(errand, memory, acted.snapshot), acted)
+        acted = decide_and_act(task, memory, snapshot)
+    told, memory, look_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
-    told_of = report(run, errand, memory, acted, told)
+    told_of = report(run, task, memory, acted, told)
     return AuditResult(
         report=told_of,
         memory=memory,

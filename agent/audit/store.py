@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.audit.parts import Errand, StoreMemory
+from agent.audit.parts import AuditTask, StoreMemory
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish
 from agent.model.host.store import StoreMark, StoreRecord
@@ -16,26 +16,26 @@ from agent.model.snapshot import Snapshot
 from agent.resources.store_doubt import to_remember
 
 
-def with_store(errand: Errand, memory: AuditMemory) -> AuditMemory:
+def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return the memory with the store from the state directory's file, unchanged if there is no readable file."""
-    record = errand.parts.store.load() if errand.parts.store else None
+    record = task.parts.store.load() if task.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 
 
-def remember_store(errand: Errand, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
+def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
     """Return the memory with the store that this audit accepted; save it to disk too if this run may write."""
-    learned = to_remember(snapshot, errand.settings)
-    if errand.parts.store is not None and errand.request.publish is not Publish.NEVER:
-        _save(errand, errand.parts.store, memory.store, learned)
+    learned = to_remember(snapshot, task.settings)
+    if task.parts.store is not None and task.request.publish is not Publish.NEVER:
+        _save(task, task.parts.store, memory.store, learned)
     return dataclasses.replace(memory, store=learned or memory.store)
 
 
-def _save(errand: Errand, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
+def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
     """Save the mark that the file lacks. If another process has the lock, the next audit tries again."""
     if _lacking(store.load(), before, learned) is None:
         return
     try:
-        with errand.parts.lock.hold():
+        with task.parts.lock.hold():
             # Load again: an adopt or its undo may have written the file during the audit, or while it had the lock.
             if (mark := _lacking(store.load(), before, learned)) is not None:
                 store.save(StoreRecord(mark=mark))

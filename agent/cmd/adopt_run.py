@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.exit_handling import say
@@ -55,28 +55,28 @@ def adopted(options: argparse.Namespace, digest: str | None) -> AdoptRun | None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
     request = AuditRequest(reasons=("command: adopt",), depth=Depth.FULL)
     with wiring.wire(loaded) as wired, wired.parts.request_scope(wired.parts.new_id()):
-        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
         try:
-            return _run(errand, digest)
+            return _run(task, digest)
         except (SourceError, PlacementError, LockHeld) as error:
             say(str(error))
             return None
 
 
-def _run(errand: Errand, digest: str | None) -> AdoptRun:
-    parts = errand.parts
+def _run(task: AuditTask, digest: str | None) -> AdoptRun:
+    parts = task.parts
     if parts.names is None or parts.own_file is None or parts.journal is None:
         raise AssertionError("adopt was wired without names, file or journal")
     if digest is None:
-        facts = looked(errand, parts.names, parts.own_file)
-        return AdoptRun(facts=facts, plan=adoption(facts, errand.settings))
+        facts = looked(task, parts.names, parts.own_file)
+        return AdoptRun(facts=facts, plan=adoption(facts, task.settings))
     # Take the lock before reading the facts, so that no audit of the daemon runs between the read and the change.
     with parts.lock.hold():
-        facts = looked(errand, parts.names, parts.own_file)
-        plan = adoption(facts, errand.settings)
+        facts = looked(task, parts.names, parts.own_file)
+        plan = adoption(facts, task.settings)
         if plan.digest != digest or plan.refusals:
             return AdoptRun(facts=facts, plan=plan, stale=not plan.refusals)
-        return AdoptRun(facts=facts, plan=plan, done=run_adopt(errand, parts.journal, plan))
+        return AdoptRun(facts=facts, plan=plan, done=run_adopt(task, parts.journal, plan))
 
 
 def code_of(run: AdoptRun | None) -> int:

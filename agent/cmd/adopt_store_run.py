@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.adopt_run import Document, code_of_steps, how_to, plan_document, result_lines
@@ -45,23 +45,23 @@ def store_adopted(options: argparse.Namespace, digest: str | None) -> StoreRun |
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
     request = AuditRequest(reasons=("command: adopt --store",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
-        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
         if digest is None:
-            return _looked(errand)
+            return _looked(task)
         try:
             # Take the lock before the dry audit, so that no audit of the daemon runs between it and the change.
             with wired.parts.lock.hold():
-                return _carried_out(errand, _looked(errand), digest)
+                return _carried_out(task, _looked(task), digest)
         except LockHeld as error:
             say(str(error))
             return None
 
 
-def _looked(errand: Errand) -> StoreRun:
-    parts, settings = errand.parts, errand.settings
+def _looked(task: AuditTask) -> StoreRun:
+    parts, settings = task.parts, task.settings
     if parts.store is None:
         raise AssertionError("adopt --store was wired without the memory of the store")
-    result = run_audit(errand.request, settings, parts, AuditMemory(), errand.cancelled)
+    result = run_audit(task.request, settings, parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if snapshot is None:
         raise AssertionError("an audit ended without a snapshot")
@@ -73,12 +73,12 @@ def _looked(errand: Errand) -> StoreRun:
     )
 
 
-def _carried_out(errand: Errand, run: StoreRun, digest: str) -> StoreRun:
+def _carried_out(task: AuditTask, run: StoreRun, digest: str) -> StoreRun:
     if run.plan.digest != digest or run.plan.refusals:
         return dataclasses.replace(run, stale=not run.plan.refusals)
-    if errand.parts.journal is None:
+    if task.parts.journal is None:
         raise AssertionError("adopt --store was wired without a journal")
-    return dataclasses.replace(run, done=run_adopt(errand, errand.parts.journal, run.plan))
+    return dataclasses.replace(run, done=run_adopt(task, task.parts.journal, run.plan))
 
 
 def code_of(run: StoreRun | None) -> int:

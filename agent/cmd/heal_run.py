@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 from dataclasses import dataclass
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
@@ -78,11 +78,11 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     _prepare(loaded, ordered)
     request = AuditRequest(reasons=("command: heal",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
-        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
-        result = _audited(errand, ordered)
-        _remember(errand, result)
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        result = _audited(task, ordered)
+        _remember(task, result)
         _check_ids(result.report, ordered)
-        run = _decided_again(errand, _run(errand, result, ordered))
+        run = _decided_again(task, _run(task, result, ordered))
     for line in unread(run.report):
         say(f"could not be read: {line}")
     return run
@@ -118,13 +118,13 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
         say(f"the findings of this run will not be remembered: {error}")
 
 
-def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
+def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, at most as many as a confirmation needs."""
     memory = AuditMemory()
-    for audits_before in range(max(1, errand.settings.confirm_audits)):
+    for audits_before in range(max(1, task.settings.confirm_audits)):
         if audits_before:
-            _await_next_look(errand)
-        result = run_audit(errand.request, errand.settings, errand.parts, memory, errand.cancelled)
+            _await_next_look(task)
+        result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
         asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
         if result.report.outcome is Outcome.UNREADABLE or all(seen.confirmed for seen in asked):
@@ -132,27 +132,27 @@ def _audited(errand: Errand, ordered: Ordered) -> AuditResult:
     return result
 
 
-def _await_next_look(errand: Errand) -> None:
+def _await_next_look(task: AuditTask) -> None:
     """Wait between two confirming audits. Without the gap both could see the same moment of a build or a delete."""
-    spacing_s = errand.settings.confirm_spacing_s
+    spacing_s = task.settings.confirm_spacing_s
     if spacing_s:
         say(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
-        errand.parts.clock.wait(spacing_s)
+        task.parts.clock.wait(spacing_s)
 
 
 def _is_asked(finding_id: str, code: str, ordered: Ordered) -> bool:
     return finding_id in ordered.ids if ordered.ids else code in BY_CODE
 
 
-def _remember(errand: Errand, result: AuditResult) -> None:
+def _remember(task: AuditTask, result: AuditResult) -> None:
     seen = result.memory.history
-    if errand.settings.role is Role.OBSERVER or seen is None:
+    if task.settings.role is Role.OBSERVER or seen is None:
         return
     try:
-        with errand.parts.lock.hold():
+        with task.parts.lock.hold():
             # Keep what the daemon has saved since this run began. Replace only the fields that this run's audits fill.
-            stored = errand.parts.history.load()
-            errand.parts.history.save(
+            stored = task.parts.history.load()
+            task.parts.history.save(
                 dataclasses.replace(
                     stored,
                     sightings=seen.sightings,
@@ -176,27 +176,27 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
     say(f"finding not found, but not every source could be read: {', '.join(unknown)}")
 
 
-def _run(errand: Errand, result: AuditResult, ordered: Ordered) -> HealRun:
-    with errand.parts.request_scope(result.report.audit_id):
-        found = prepared(errand, result, frozenset(BY_CODE), ordered.ids)
+def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
+    with task.parts.request_scope(result.report.audit_id):
+        found = prepared(task, result, frozenset(BY_CODE), ordered.ids)
         if found is None or ordered.digest is None:
             return HealRun(ordered=ordered, report=result.report, prepared=found)
         if found.plan.digest != ordered.digest:
             return HealRun(ordered=ordered, report=result.report, prepared=found, differs=True)
-        return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(errand, found))
+        return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(task, found))
 
 
-def _decided_again(errand: Errand, run: HealRun) -> HealRun:
+def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
     """Audit and try again while every action failed because something had moved: ``conflict_rounds`` tries in all.
 
     Stop as soon as the plan differs. Instances are scheduled all the time, and each new allocation makes Placement
     refuse a reshape that was decided before it.
     """
-    for conflict in range(1, errand.settings.conflict_rounds):
+    for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):
             break
-        errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
-        again = _run(errand, _audited(errand, run.ordered), run.ordered)
+        task.parts.clock.wait(wait_s(conflict, task.parts.random()))
+        again = _run(task, _audited(task, run.ordered), run.ordered)
         if again.differs or again.prepared is None:
             break
         run = again

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.exit_handling import say
@@ -41,8 +41,8 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
         return entry
     request = AuditRequest(reasons=("command: undo",), depth=Depth.FULL)
     with wiring.wire(loaded) as wired, wired.parts.request_scope(wired.parts.new_id()):
-        errand = Errand(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
-        outcome = undo(errand, journal, entry, {other.id: other for other in told.entries})
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+        outcome = undo(task, journal, entry, {other.id: other for other in told.entries})
     return Undone(entry=entry, outcome=outcome)
 
 

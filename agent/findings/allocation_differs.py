@@ -12,12 +12,12 @@ from agent.model.placement import ROOT
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    differing = [row for row in world.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
-    others = _by_consumer(world, {row.key for row in differing})
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    differing = [row for row in audit.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
+    others = _by_consumer(audit, {row.key for row in differing})
     for row in differing:
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=row.key,
             resource_class=row.resource_class,
             expected=f"{_promised(row)} for {row.consumer_kind} {row.key}{_in_place_of(row, others[row.key])}",
@@ -32,9 +32,9 @@ def _promised(row: Row) -> str:
     return f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
 
 
-def _by_consumer(world: AuditFacts, consumers: set[str]) -> dict[str, list[Row]]:
+def _by_consumer(audit: AuditFacts, consumers: set[str]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = defaultdict(list)
-    for row in world.rows:
+    for row in audit.rows:
         if row.key in consumers:
             found[row.key].append(row)
     return found

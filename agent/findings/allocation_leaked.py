@@ -11,20 +11,20 @@ from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_LEAKED).items():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_LEAKED).items():
         instance = rows[0].instance
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
         yield RULE.finding(
-            world,
-            provider_uuid=place_of(world, rows),
+            audit,
+            provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
             expected=f"no allocation: {_whose(rows[0])}{named(rows)} is deleted",
-            actual=f"Placement records {recorded_where(world, rows)}",
+            actual=f"Placement records {recorded_where(audit, rows)}",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,
-            remedy=heal_first(world, rows, _BY_HAND),
+            remedy=heal_first(audit, rows, _BY_HAND),
         )
 
 

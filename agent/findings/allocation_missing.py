@@ -11,16 +11,16 @@ from agent.model.nova import StateKind
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_MISSING).items():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_MISSING).items():
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
             actual="Placement records nothing for this consumer here",
             evidence=claims_of(rows),
             rests_on_recorded=True,
-            remedy=_WITHOUT_NOVA if world.state and world.state.kind is StateKind.NONE else None,
+            remedy=_WITHOUT_NOVA if audit.state and audit.state.kind is StateKind.NONE else None,
         )
 
 

@@ -11,18 +11,18 @@ from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for consumer, rows in rows_by_consumer(world, Verdict.ALLOCATION_STALE_MOVE).items():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_STALE_MOVE).items():
         yield RULE.finding(
-            world,
-            provider_uuid=place_of(world, rows),
+            audit,
+            provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
             expected=f"no allocation here: {named(rows)} {_where(rows[0])}",
-            actual=f"Placement records {recorded_where(world, rows)} on this host",
+            actual=f"Placement records {recorded_where(audit, rows)} on this host",
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,
-            remedy=heal_first(world, rows, f"{_BY_HAND}: {unset_everywhere(world, rows)}"),
+            remedy=heal_first(audit, rows, f"{_BY_HAND}: {unset_everywhere(audit, rows)}"),
         )
 
 

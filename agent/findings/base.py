@@ -71,7 +71,7 @@ class Rule:
 
     def finding(
         self,
-        world: AuditFacts,
+        audit: AuditFacts,
         *,
         expected: str,
         actual: str,
@@ -90,7 +90,7 @@ class Rule:
         remedy. CONSUMER, PROVIDER and FINDING in the remedy are replaced by the uuids, so that an operator can copy
         the commands in it.
         """
-        provider = provider_uuid or world.root_uuid
+        provider = provider_uuid or audit.root_uuid
         found = Finding(
             code=self.code,
             severity=self.severity,
@@ -114,10 +114,10 @@ def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:
     return remedy.replace("CONSUMER", consumer or "CONSUMER").replace("PROVIDER", provider or "PROVIDER")
 
 
-def rows_by_consumer(world: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
+def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
     """Return the rows with that verdict, grouped by consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
-    for row in world.rows:
+    for row in audit.rows:
         if row.verdict is verdict:
             grouped[row.key].append(row)
     return {key: tuple(rows) for key, rows in grouped.items()}

@@ -17,14 +17,14 @@ from agent.model.nova import NovaState, StateKind
 from agent.model.occupancy import Occupancy
 
 
-def resting(world: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
+def resting(audit: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
     """Yield the instances at rest on this host, sorted by uuid, each with its domain."""
-    state, host = world.state, world.snapshot.host.value
+    state, host = audit.state, audit.snapshot.host.value
     if state is None or host is None or state.kind is StateKind.NONE:
         return
     moving = frozenset(m.instance_uuid for m in state.migrations if m.in_progress)
     domains = {domain.uuid: domain for domain in host.domains}
-    for taken in world.books.occupied.occupancies:
+    for taken in audit.books.occupied.occupancies:
         domain = domains.get(taken.instance.uuid)
         if domain is not None and taken.instance.uuid not in moving and _is_at_rest(taken, state):
             yield taken, domain

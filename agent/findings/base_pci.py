@@ -7,9 +7,9 @@ from agent.model.snapshot import LIBVIRT
 from agent.nested.pci_view import PciView, pci_view, unknown_because
 
 
-def view_of(world: AuditFacts) -> PciView | None:
+def view_of(audit: AuditFacts) -> PciView | None:
     """Return the PCI view that the desired tree is built from; None unless all PCI devices are known."""
-    host = world.snapshot.host.value
-    if host is None or not world.snapshot.fresh(LIBVIRT) or unknown_because(host):
+    host = audit.snapshot.host.value
+    if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None
-    return pci_view(world.snapshot, world.settings)
+    return pci_view(audit.snapshot, audit.settings)

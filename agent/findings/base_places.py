@@ -14,41 +14,41 @@ HEAL = "stocktake heal --finding FINDING"
 UNSET = "openstack resource provider allocation unset --provider"
 
 
-def place_of(world: AuditFacts, rows: tuple[Row, ...]) -> str | None:
+def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
     """Return the provider that a finding about these rows names.
 
     That is the root provider if one of the rows is on it or none is recorded, otherwise the first provider of the
     rows.
     """
-    places = _places(world, rows)
-    return world.root_uuid if world.root_uuid in places or not places else places[0]
+    places = _places(audit, rows)
+    return audit.root_uuid if audit.root_uuid in places or not places else places[0]
 
 
-def recorded_where(world: AuditFacts, rows: tuple[Row, ...]) -> str:
+def recorded_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
     """Return the recorded amounts by provider: "8 VCPU; 1 VGPU on provider UUID". The root provider is not named."""
     texts = []
-    for place in _places(world, rows):
-        some = recorded_text(row for row in rows if _place(world, row) == place)
-        texts.append(some if place == world.root_uuid else f"{some} on provider {place}")
+    for place in _places(audit, rows):
+        some = recorded_text(row for row in rows if _place(audit, row) == place)
+        texts.append(some if place == audit.root_uuid else f"{some} on provider {place}")
     return "; ".join(texts) or "nothing"
 
 
-def unset_everywhere(world: AuditFacts, rows: tuple[Row, ...]) -> str:
+def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
     """Return the commands that remove these rows' allocations, and nothing else, from the consumer."""
-    return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(world, rows))
+    return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(audit, rows))
 
 
-def heal_first(world: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
+def heal_first(audit: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
     """Return the remedy: heal if it can remove any of these rows, followed by the steps by hand."""
-    tree = {provider.uuid for provider in world.view.providers} if world.view else set()
-    return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(world, rows)) else by_hand
+    tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
+    return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(audit, rows)) else by_hand
 
 
-def _places(world: AuditFacts, rows: tuple[Row, ...]) -> list[str]:
+def _places(audit: AuditFacts, rows: tuple[Row, ...]) -> list[str]:
     """Return the uuids of the providers with a recorded amount, the root provider first."""
-    found = {_place(world, row) for row in rows if row.recorded is not None}
-    return sorted(found - {""}, key=lambda place: (place != world.root_uuid, place))
+    found = {_place(audit, row) for row in rows if row.recorded is not None}
+    return sorted(found - {""}, key=lambda place: (place != audit.root_uuid, place))
 
 
-def _place(world: AuditFacts, row: Row) -> str:
-    return (world.root_uuid or "") if row.provider_key == ROOT else row.provider_key.name
+def _place(audit: AuditFacts, row: Row) -> str:
+    return (audit.root_uuid or "") if row.provider_key == ROOT else row.provider_key.name

@@ -21,41 +21,41 @@ _BESIDE = {
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 
-def consequence(source: str, world: AuditFacts) -> str:
+def consequence(source: str, audit: AuditFacts) -> str:
     """Return what stays unchanged, in Placement and in the agent's reports, while that source cannot be read."""
     lost = frozenset({source}) | _PARTS.get(source, frozenset())
-    stays = (*_classes(lost, world), *_children(lost, world))
+    stays = (*_classes(lost, audit), *_children(lost, audit))
     verb = "stay as they are" if len(stays) > 1 else "stays as it is"
     texts = [f"{', '.join(stays)} {verb}"] if stays else []
-    texts.extend(reserves(lost, world))
+    texts.extend(reserves(lost, audit))
     texts.extend([_BESIDE[source]] if source in _BESIDE else ())
     return "; ".join(texts) or "nothing that the agent writes depends on it now"
 
 
-def _classes(lost: frozenset[str], world: AuditFacts) -> list[str]:
+def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
     """Return the root provider's classes whose total is unknown."""
-    resources = (resource for resource in RESOURCES if resource.needs(world.settings) & lost)
-    return sorted({name for resource in resources for name in classes_of(resource, world.snapshot)})
+    resources = (resource for resource in RESOURCES if resource.needs(audit.settings) & lost)
+    return sorted({name for resource in resources for name in classes_of(resource, audit.snapshot)})
 
 
-def _children(lost: frozenset[str], world: AuditFacts) -> list[str]:
+def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
     """Return the families that an option enables, or that have a child provider in Placement."""
-    observed = children(world.view, world.root.name) if world.root else {}
+    observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"
         for family in sorted(FAMILIES, key=lambda family: family.name)
-        if family.is_configured(world.settings) and family.needs(world.settings) & lost
-        if family.is_asked_for(world.settings)
-        or any(family.knows(child, name, world.settings) for name, child in observed.items())
+        if family.is_configured(audit.settings) and family.needs(audit.settings) & lost
+        if family.is_asked_for(audit.settings)
+        or any(family.knows(child, name, audit.settings) for name, child in observed.items())
     ]
 
 
-def reserves(lost: frozenset[str], world: AuditFacts) -> list[str]:
+def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
     """Return a text that names the published classes whose ``reserved`` may be too low without these sources."""
     kept = (
         resource
         for resource in RESOURCES
-        if resource.reserve_needs(world.settings) & lost and not resource.needs(world.settings) & lost
+        if resource.reserve_needs(audit.settings) & lost and not resource.needs(audit.settings) & lost
     )
-    names = sorted({name for resource in kept for name in classes_of(resource, world.snapshot)})
+    names = sorted({name for resource in kept for name in classes_of(resource, audit.snapshot)})
     return [f"reserved of {', '.join(names)} is not lowered"] if names else []

@@ -18,22 +18,22 @@ _BY_POLICY = "; [lvm] foreign_volumes = reserve"
 _UNTIL_THEN = "; until then its size is reserved"
 
 
-def volume_findings(world: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
+def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
     """Yield the findings of every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
     ``reserve``.
     """
-    policy = world.settings.foreign_volumes
+    policy = audit.settings.foreign_volumes
     if policy is UnmanagedPolicy.IGNORE:
         return
-    for owned in world.owned:
+    for owned in audit.owned:
         if owned.kind is not kind or not owned.bytes_taken:
             continue
-        counted = owned.volume.group == world.settings.disk_group
+        counted = owned.volume.group == audit.settings.disk_group
         reserved = counted and policy is UnmanagedPolicy.RESERVE
         yield rule.finding(
-            world,
+            audit,
             consumer_uuid=owned.owner_uuid,
             resource_class="DISK_GB" if counted else None,
             subject=owned.volume.path,

@@ -29,17 +29,17 @@ _STAYS = {
 }
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host = world.snapshot.host.value
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host = audit.snapshot.host.value
     missing = host.capabilities.missing if host and host.capabilities else ()
     if missing:
-        yield _finding(world, missing)
+        yield _finding(audit, missing)
 
 
-def _finding(world: AuditFacts, missing: tuple[MissingPart, ...]) -> Finding:
+def _finding(audit: AuditFacts, missing: tuple[MissingPart, ...]) -> Finding:
     ordered = sorted(missing, key=lambda one: (one.name, one.why))
     return RULE.finding(
-        world,
+        audit,
         expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
         actual="; ".join(f"{one.name} missing ({one.why}): {stays(one)}" for one in ordered),
         facts=(("parts", ", ".join(one.name for one in ordered)),),

@@ -16,42 +16,42 @@ from agent.model.own_consumers import OWN_TYPE, own_consumers
 from agent.model.settings import Role
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    view = world.view
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    view = audit.view
     if view is None:
         return
-    ours = own_consumers(world.root_uuid)
+    ours = own_consumers(audit.root_uuid)
     for consumer in sorted(view.consumer_uuids & ours.keys()):
-        why = _why(world, ours[consumer])
+        why = _why(audit, ours[consumer])
         if why:
-            yield _finding(world, consumer, why)
+            yield _finding(audit, consumer, why)
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in ours:
-            why = f"it belongs to an old identity of this host, not to provider {world.root_uuid}"
-            yield _finding(world, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
+            why = f"it belongs to an old identity of this host, not to provider {audit.root_uuid}"
+            yield _finding(audit, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 
 
-def _why(world: AuditFacts, cause: Cause) -> str | None:
+def _why(audit: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist; None if it should, if the agent maintains it, or if that is unknown."""
-    if world.settings.role is Role.OWNER:
+    if audit.settings.role is Role.OWNER:
         return f"in role owner {cause.value} use is part of reserved"
-    if world.settings.role is Role.COMPANION or not _all_read(world):
+    if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
-    is_used = any(claim.cause is cause for claim in world.books.unmanaged.claims)
+    is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
     return None if is_used else f"there is no {cause.value} use here"
 
 
-def _all_read(world: AuditFacts) -> bool:
-    host, state = world.snapshot.host.value, world.state
+def _all_read(audit: AuditFacts) -> bool:
+    host, state = audit.snapshot.host.value, audit.state
     if host is None or host.odd_domains or state is None or state.unreadable:
         return False
-    return all(reading.ok for reading in world.snapshot.readings)
+    return all(reading.ok for reading in audit.snapshot.readings)
 
 
-def _finding(world: AuditFacts, consumer: str, why: str, remedy: str | None = None) -> Finding:
-    rows = tuple(row for row in world.rows if row.key == consumer)
+def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = None) -> Finding:
+    rows = tuple(row for row in audit.rows if row.key == consumer)
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=consumer,
         expected=f"no allocation of {OWN_TYPE} {consumer}: {why}",
         actual=f"Placement records {recorded_text(rows)}",

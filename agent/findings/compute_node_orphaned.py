@@ -12,13 +12,13 @@ from agent.model.finding import Finding, Severity
 from agent.node_record.orphans import orphan_rows
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for node in orphan_rows(world.state, world.node, world.root_uuid):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for node in orphan_rows(audit.state, audit.node, audit.root_uuid):
         yield RULE.finding(
-            world,
+            audit,
             provider_uuid=node.uuid,
             subject=node.hypervisor_hostname,
-            expected=f"one compute node of host {world.settings.host}: {world.node}",
+            expected=f"one compute node of host {audit.settings.host}: {audit.node}",
             actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
             f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB",
             facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),

@@ -17,8 +17,8 @@ from agent.model.memo import for_equal_arguments
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    view, state = world.view, world.state
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    view, state = audit.view, audit.state
     if view is None or state is None:
         return
     moving = {m.instance_uuid for m in state.migrations if m.under_way}
@@ -27,7 +27,7 @@ def _find(world: AuditFacts) -> Iterable[Finding]:
     busy = {i.uuid for i in state.instances if i.task_state is not None or instance_just_changed(i, state.now)}
     for record, here, elsewhere in _spread(view.consumers, frozenset(p.uuid for p in view.providers)):
         if record.consumer_uuid not in moving and record.consumer_uuid not in busy:
-            yield _finding(world, record, here, elsewhere)
+            yield _finding(audit, record, here, elsewhere)
 
 
 # A quiet audit has the same records as the one before. The cache saves 5 ms of CPU for 1,000 records.
@@ -47,26 +47,26 @@ def _sides(ours: frozenset[str], record: ConsumerRecord) -> tuple[list[Allocatio
     return here, elsewhere
 
 
-def _finding(world: AuditFacts, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
+def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
     others = ", ".join(sorted({a.provider_uuid for a in elsewhere}))
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=record.consumer_uuid,
         expected=f"consumer {record.consumer_uuid} has allocations of each class in one provider tree only",
         actual=f"it has {_text(here)} allocated here and {_text(elsewhere)} on {others}",
-        evidence=tuple(_claim(world, a) for a in (*here, *elsewhere)),
+        evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
-        remedy=_remedy(world, record.consumer_uuid, sorted({a.provider_uuid for a in elsewhere})),
+        remedy=_remedy(audit, record.consumer_uuid, sorted({a.provider_uuid for a in elsewhere})),
     )
 
 
-def _remedy(world: AuditFacts, consumer: str, others: list[str]) -> str:
+def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
     """Return a remedy that never removes the side where the instance is: only that side is right."""
-    instance = next((i for i in world.state.instances if i.uuid == consumer), None) if world.state else None
+    instance = next((i for i in audit.state.instances if i.uuid == consumer), None) if audit.state else None
     if instance is None or instance.host is None or instance.deleted:
         return RULE.remedy
-    if instance.host != world.settings.host:
+    if instance.host != audit.settings.host:
         lives = f"the instance lives on {instance.host}"
         return f"{lives}: remove this host's side: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
@@ -77,14 +77,14 @@ def _text(allocations: list[Allocation]) -> str:
     return ", ".join(amount_text(a.resource_class, a.amount) for a in allocations)
 
 
-def _claim(world: AuditFacts, allocation: Allocation) -> Claim:
+def _claim(audit: AuditFacts, allocation: Allocation) -> Claim:
     other = ProviderKey("provider", allocation.provider_uuid)
     return Claim(
         consumer=Consumer(key=allocation.consumer_uuid, kind="unknown", uuid=allocation.consumer_uuid),
         cause=Cause.RECORDED_ONLY,
         resource_class=allocation.resource_class,
         amount=allocation.amount,
-        provider_key=ROOT if allocation.provider_uuid == world.root_uuid else other,
+        provider_key=ROOT if allocation.provider_uuid == audit.root_uuid else other,
         source=Origin("placement", "allocations", f"{allocation.consumer_uuid} on {allocation.provider_uuid}"),
     )
 

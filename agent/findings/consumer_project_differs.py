@@ -16,14 +16,14 @@ from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.view is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.view is None:
         return
-    here = {taken.consumer_uuid: taken.instance for taken in world.books.occupied.occupancies}
-    for record in world.view.consumers:
+    here = {taken.consumer_uuid: taken.instance for taken in audit.books.occupied.occupancies}
+    for record in audit.view.consumers:
         instance = here.get(record.consumer_uuid)
         if instance is not None and _differs(record, instance):
-            yield _finding(world, record, instance)
+            yield _finding(audit, record, instance)
 
 
 def _differs(record: ConsumerRecord, instance: Instance) -> bool:
@@ -32,9 +32,9 @@ def _differs(record: ConsumerRecord, instance: Instance) -> bool:
     return any(booked is not None and own is not None and booked != own for booked, own in pairs)
 
 
-def _finding(world: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
+def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=record.consumer_uuid,
         expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",

@@ -9,10 +9,10 @@ from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for consumer, rows in rows_by_consumer(world, Verdict.CONSUMER_UNKNOWN).items():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(audit, Verdict.CONSUMER_UNKNOWN).items():
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=consumer,
             expected="every consumer is an instance or a migration of this cell",
             actual=f"Placement records {recorded_text(rows)} for {consumer}, which has no row in this cell",

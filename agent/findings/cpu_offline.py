@@ -14,17 +14,17 @@ from agent.model.host.facts import HostFacts
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host = world.snapshot.host.value
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host = audit.snapshot.host.value
     if host is not None:
-        for missing in missing_cpus(host, world.settings):
-            yield _finding(world, missing, host)
+        for missing in missing_cpus(host, audit.settings):
+            yield _finding(audit, missing, host)
 
 
-def _finding(world: AuditFacts, missing: MissingCpus, host: HostFacts) -> Finding:
+def _finding(audit: AuditFacts, missing: MissingCpus, host: HostFacts) -> Finding:
     offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
     return RULE.finding(
-        world,
+        audit,
         subject=missing.option,
         expected=f"all CPUs of {missing.option} are online",
         actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay as Placement has them",

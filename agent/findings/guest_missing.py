@@ -9,11 +9,11 @@ from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_MISSING).items():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_MISSING).items():
         instance = rows[0].instance
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=consumer,
             expected=f"a guest for {named(rows)}, which is promised {promised_text(rows)}",
             actual="libvirt has no such domain",

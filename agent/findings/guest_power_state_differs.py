@@ -40,17 +40,17 @@ _WRONG = {
 _NOVA_POWER = {0: "no state", 1: "running", 3: "paused", 4: "shut down", 6: "crashed", 7: "suspended"}
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for taken, domain in resting(world):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for taken, domain in resting(audit):
         power = _POWER[domain.state]
         if power in _WRONG.get(taken.instance.vm_state or "", frozenset()):
-            yield _finding(world, taken.instance, domain, power)
+            yield _finding(audit, taken.instance, domain, power)
 
 
-def _finding(world: AuditFacts, instance: Instance, domain: Domain, power: str) -> Finding:
+def _finding(audit: AuditFacts, instance: Instance, domain: Domain, power: str) -> Finding:
     known = instance.power_state
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=instance.uuid,
         expected=f"a guest that fits instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
         actual=f"domain {domain.name} is {power}",

@@ -19,23 +19,23 @@ def is_deleted(rows: tuple[Row, ...]) -> bool:
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host = world.snapshot.host.value
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host = audit.snapshot.host.value
     states = {domain.uuid: domain.state.value for domain in (host.domains if host else ())}
-    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
+    for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_UNKNOWN).items():
         if is_deleted(rows):
-            yield _finding(world, consumer, rows, states.get(consumer, "in an unknown state"))
+            yield _finding(audit, consumer, rows, states.get(consumer, "in an unknown state"))
 
 
-def _finding(world: AuditFacts, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
+def _finding(audit: AuditFacts, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
     instance = rows[0].instance
     deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=consumer,
         expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
         actual=f"its domain is still defined and {power}; it holds {held_text(rows)}; "
-        f"[agent] unknown_guests = {world.settings.unknown_guests.value}",
+        f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
         evidence=claims_of(rows),
         facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
     )

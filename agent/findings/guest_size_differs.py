@@ -17,11 +17,11 @@ from agent.model.nova import Flavor
 from agent.model.occupancy import Occupancy
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for taken, domain in resting(world):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for taken, domain in resting(audit):
         differences = _differences(taken.flavor, domain)
         if differences:
-            yield _finding(world, taken, domain, differences)
+            yield _finding(audit, taken, domain, differences)
 
 
 def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
@@ -33,14 +33,14 @@ def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
     return [size for size in sizes if size[1] != size[2]]
 
 
-def _finding(world: AuditFacts, taken: Occupancy, domain: Domain, differences: list[tuple[str, int, int]]) -> Finding:
+def _finding(audit: AuditFacts, taken: Occupancy, domain: Domain, differences: list[tuple[str, int, int]]) -> Finding:
     instance = taken.instance
     promised = ", ".join(amount_text(name, amount) for name, amount, _ in differences)
     defined = ", ".join(amount_text(name, amount) for name, _, amount in differences)
     sizes = {name for name, _, _ in differences}
-    books = (*world.books.promised.claims, *world.books.held.claims)
+    books = (*audit.books.promised.claims, *audit.books.held.claims)
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=instance.uuid,
         expected=f"{promised} for instance {instance.uuid} ({instance.name}), as its flavor {taken.flavor.name} says",
         actual=f"domain {domain.name} was defined with {defined}",

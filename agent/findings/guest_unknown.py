@@ -14,18 +14,18 @@ from agent.model.report import Verdict
 from agent.model.settings import UnmanagedPolicy
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.settings.unknown_guests is UnmanagedPolicy.IGNORE:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.settings.unknown_guests is UnmanagedPolicy.IGNORE:
         return
-    for consumer, rows in rows_by_consumer(world, Verdict.GUEST_UNKNOWN).items():
+    for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_UNKNOWN).items():
         if is_deleted(rows):
             continue
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=consumer,
             expected="every guest of this host is an instance of the cloud",
             actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "
-            f"[agent] unknown_guests = {world.settings.unknown_guests.value}",
+            f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
             evidence=claims_of(rows),
         )
 

@@ -12,19 +12,19 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.state is None or world.node is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.state is None or audit.node is None:
         return
-    for row in world.state.nodes:
-        if row.deleted or row.host == world.state.host or row.hypervisor_hostname != world.node:
+    for row in audit.state.nodes:
+        if row.deleted or row.host == audit.state.host or row.hypervisor_hostname != audit.node:
             continue
-        if row.uuid == world.root_uuid:
+        if row.uuid == audit.root_uuid:
             continue
         yield RULE.finding(
-            world,
+            audit,
             provider_uuid=row.uuid,
             subject=row.host,
-            expected=f"{world.node} is the node of host {world.state.host} alone",
+            expected=f"{audit.node} is the node of host {audit.state.host} alone",
             actual=f"host {row.host} has a compute node of that name too (uuid {row.uuid}, id {row.id})",
             facts=(("compute_node_id", row.id), ("host", row.host)),
         )

@@ -11,9 +11,9 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for doubt in world.doubts:
-        yield RULE.finding(world, subject=doubt.actual, expected=doubt.expected, actual=doubt.actual)
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for doubt in audit.doubts:
+        yield RULE.finding(audit, subject=doubt.actual, expected=doubt.expected, actual=doubt.actual)
 
 
 RULE = Rule(

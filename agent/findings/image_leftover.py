@@ -10,11 +10,11 @@ from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    state = world.snapshot.nova.value
-    for left in leftovers(world.snapshot):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    state = audit.snapshot.nova.value
+    for left in leftovers(audit.snapshot):
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=left.owner,
             subject=left.path,
             expected="every folder named after an instance belongs to an instance of this host",

@@ -16,14 +16,14 @@ from agent.model.settings import MdevTypeChoice
 from agent.nested.mdev import bound_to, place_of
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host = world.snapshot.host.value
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host = audit.snapshot.host.value
     if host is None or host.devices is None:
         return
-    for choice in world.settings.mdev_types:
+    for choice in audit.settings.mdev_types:
         # A device that cannot be read may offer the type.
-        if not _is_offered(host.devices, choice) and not _may_be_odd(world, host.devices, choice):
-            yield _finding(world, host.devices, choice)
+        if not _is_offered(host.devices, choice) and not _may_be_odd(audit, host.devices, choice):
+            yield _finding(audit, host.devices, choice)
 
 
 def _is_offered(devices: Devices, choice: MdevTypeChoice) -> bool:
@@ -38,16 +38,16 @@ def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:
     return frozenset(kind for name, kind in (*offered, *existing) if not wanted or place_of(name) in wanted)
 
 
-def _may_be_odd(world: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> bool:
-    bound = (bound_to(one.name, world.settings) for one in devices.odd)
+def _may_be_odd(audit: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> bool:
+    bound = (bound_to(one.name, audit.settings) for one in devices.odd)
     return any(found is not None and found.type_id == choice.type_id for found in bound)
 
 
-def _finding(world: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Finding:
+def _finding(audit: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Finding:
     at = f" at {', '.join(sorted(choice.addresses))}" if choice.addresses else ""
     types = ", ".join(sorted(_types(devices, choice)))
     return RULE.finding(
-        world,
+        audit,
         resource_class=choice.resource_class,
         subject=choice.type_id,
         expected=f"a device{at} that makes mediated devices of type {choice.type_id} ([devices] enabled_mdev_types)",

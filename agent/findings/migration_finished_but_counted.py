@@ -16,17 +16,17 @@ from agent.model.nova import Migration
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.state is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.state is None:
         return
-    for migration in _newest(world.state.finished_evacuations):
+    for migration in _newest(audit.state.finished_evacuations):
         rows = tuple(
             row
-            for row in world.rows
+            for row in audit.rows
             if row.key == migration.instance_uuid and row.verdict is Verdict.ALLOCATION_STALE_MOVE and row.recorded
         )
         if rows:
-            yield _finding(world, migration, rows)
+            yield _finding(audit, migration, rows)
 
 
 def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
@@ -34,19 +34,19 @@ def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
     return [by_instance[uuid] for uuid in sorted(by_instance)]
 
 
-def _finding(world: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> Finding:
+def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> Finding:
     return RULE.finding(
-        world,
-        provider_uuid=place_of(world, rows),
+        audit,
+        provider_uuid=place_of(audit, rows),
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
         "it contributes 0 here",
-        actual=f"Placement still records {recorded_where(world, rows)} for instance {migration.instance_uuid} "
+        actual=f"Placement still records {recorded_where(audit, rows)} for instance {migration.instance_uuid} "
         "on this host",
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,
-        remedy=f"{RULE.remedy}: {unset_everywhere(world, rows)}",
+        remedy=f"{RULE.remedy}: {unset_everywhere(audit, rows)}",
     )
 
 

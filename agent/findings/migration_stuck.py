@@ -11,10 +11,10 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for stuck in world.books.occupied.stuck:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for stuck in audit.books.occupied.stuck:
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
             expected=f"instance {stuck.instance_uuid} is in the migration that its migration_context names",

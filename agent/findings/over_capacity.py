@@ -53,38 +53,38 @@ class _Place(NamedTuple):
         return sum(row.recorded or 0 for row in self.rows)
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    yield from _of_providers(world)
-    yield from _of_pinned_cpus(world)
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    yield from _of_providers(audit)
+    yield from _of_pinned_cpus(audit)
 
 
-def _of_providers(world: AuditFacts) -> Iterable[Finding]:
-    if world.tree is None or world.view is None:
+def _of_providers(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.tree is None or audit.view is None:
         return
-    rows = _by_place(world)
-    for wanted in world.tree.providers:
+    rows = _by_place(audit)
+    for wanted in audit.tree.providers:
         if wanted.key.kind != PCI:
-            yield from _of_wanted(world, world.view, wanted, rows)
-    for observed in (p for p in world.view.providers if p.uuid in world.tree.obsolete):
+            yield from _of_wanted(audit, audit.view, wanted, rows)
+    for observed in (p for p in audit.view.providers if p.uuid in audit.tree.obsolete):
         for name in sorted(i.resource_class for i in observed.inventories):
-            yield from _of_withdrawn(world, _place(world.view, observed, name, rows))
+            yield from _of_withdrawn(audit, _place(audit.view, observed, name, rows))
 
 
-def _of_wanted(world: AuditFacts, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
+def _of_wanted(audit: AuditFacts, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
     observed = view.provider(wanted.uuid)
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
     for inventory in _inventories(wanted, observed):
         place = _place(view, wanted, inventory.resource_class, rows)
         overflow = overflows.get(inventory.resource_class, 0)
         if place.used > inventory.capacity or overflow:
-            yield _finding(world, inventory, place, overflow)
-    for name in sorted(_withdrawn(world, wanted, observed)):
-        yield from _of_withdrawn(world, _place(view, wanted, name, rows))
+            yield _finding(audit, inventory, place, overflow)
+    for name in sorted(_withdrawn(audit, wanted, observed)):
+        yield from _of_withdrawn(audit, _place(view, wanted, name, rows))
 
 
-def _by_place(world: AuditFacts) -> _Rows:
+def _by_place(audit: AuditFacts) -> _Rows:
     grouped: dict[tuple[ProviderKey, str], list[Row]] = defaultdict(list)
-    for row in world.rows:
+    for row in audit.rows:
         grouped[row.provider_key, row.resource_class].append(row)
     return {place: tuple(found) for place, found in grouped.items()}
 
@@ -94,22 +94,22 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
     return _Place(provider.uuid, where, name, rows.get((provider_key(view, provider.uuid), name), ()))
 
 
-def _withdrawn(world: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
+def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
     """Return the classes that Placement still offers here and the host does not: a class in use cannot be removed.
 
     A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
     """
     offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
     kept = {f.resource_class for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
-    return frozenset(offered - kept - (to_move(world).keys() if wanted.key == ROOT else set()))
+    return frozenset(offered - kept - (to_move(audit).keys() if wanted.key == ROOT else set()))
 
 
-def _of_withdrawn(world: AuditFacts, place: _Place) -> Iterable[Finding]:
+def _of_withdrawn(audit: AuditFacts, place: _Place) -> Iterable[Finding]:
     name, used = place.resource_class, place.used
     if not used:
         return
     yield RULE.finding(
-        world,
+        audit,
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"no {name}{place.where}: this host offers none any more",
@@ -128,63 +128,63 @@ def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inv
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
 
 
-def _finding(world: AuditFacts, inventory: Inventory, place: _Place, overflow: int) -> Finding:
+def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: int) -> Finding:
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
     return RULE.finding(
-        world,
+        audit,
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
         actual=f"{amount_text(name, used)} used, free {number_text(free)}"
-        f"{_leak_text(name, leaked, unlisted) if _is_judged(world) else UNJUDGED}{_overflow_text(name, overflow)}",
+        f"{_leak_text(name, leaked, unlisted) if _is_judged(audit) else UNJUDGED}{_overflow_text(name, overflow)}",
         evidence=tuple(claim for row in rows if row.recorded or _found_no_room(row, overflow) for claim in row.claims),
         facts=(
             ("capacity", inventory.capacity),
             ("used", used),
             ("free", free),
             *((("unlisted", unlisted),) if unlisted else ()),
-            ("leaked_consumers", len(leaked) if _is_judged(world) else None),
-            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if _is_judged(world) else None),
+            ("leaked_consumers", len(leaked) if _is_judged(audit) else None),
+            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if _is_judged(audit) else None),
         ),
         rests_on_recorded=True,
-        remedy=None if _is_judged(world) else UNJUDGED_REMEDY,
+        remedy=None if _is_judged(audit) else UNJUDGED_REMEDY,
     )
 
 
-def _is_judged(world: AuditFacts) -> bool:
+def _is_judged(audit: AuditFacts) -> bool:
     """Whether the books can name leaked consumers: they cannot without the cloud's state or without the guests."""
-    return world.books.state_known and world.books.host_known
+    return audit.books.state_known and audit.books.host_known
 
 
 def _found_no_room(row: Row, overflow: int) -> bool:
     return bool(overflow) and row.cause in UNMANAGED_CAUSES
 
 
-def _of_pinned_cpus(world: AuditFacts) -> Iterable[Finding]:
+def _of_pinned_cpus(audit: AuditFacts) -> Iterable[Finding]:
     """Yield nothing while the host's CPUs are unknown: then the CPUs that guests may be pinned to are unknown too."""
-    taken = [one for one in world.books.occupied.occupancies if one.numa]
-    host = world.snapshot.host.value
-    if not taken or host is None or cpus.obstacle(host, world.settings):
+    taken = [one for one in audit.books.occupied.occupancies if one.numa]
+    host = audit.snapshot.host.value
+    if not taken or host is None or cpus.obstacle(host, audit.settings):
         return
     grouped: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
-    for conflict in pin_conflicts(numa_cells(host, world.settings) or (), taken):
+    for conflict in pin_conflicts(numa_cells(host, audit.settings) or (), taken):
         grouped[conflict.cell, conflict.instances].append(conflict.cpu)
     names = {one.instance.uuid: one.instance.name for one in taken}
     for (cell, instances), numbers in sorted(grouped.items()):
-        yield _pinned(world, cell, numbers, [(uuid, names[uuid]) for uuid in instances])
+        yield _pinned(audit, cell, numbers, [(uuid, names[uuid]) for uuid in instances])
 
 
-def _pinned(world: AuditFacts, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
+def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
     which = f"CPU {render_cpu_list(numbers)} of cell {cell}"
     who = " and ".join(f"instance {uuid} ({name})" for uuid, name in instances)
     alone = len(instances) == 1
     uuids = {uuid for uuid, _ in instances}
     return RULE.finding(
-        world,
+        audit,
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
         expected=f"{which} pinned for no guest: guests may not be pinned to it"
         if alone
@@ -192,7 +192,7 @@ def _pinned(world: AuditFacts, cell: int, numbers: list[int], instances: list[tu
         actual=f"pinned for {who}",
         evidence=tuple(
             claim
-            for claim in world.books.promised.claims
+            for claim in audit.books.promised.claims
             if claim.instance_uuid in uuids and claim.resource_class in _CPU_CLASSES
         ),
         facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),

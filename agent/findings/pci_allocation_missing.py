@@ -40,14 +40,14 @@ class _Home(NamedTuple):
         return ProviderKey("provider", self.provider_uuid)
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host, view = world.snapshot.host.value, view_of(world)
-    homes = _homes(world.tree, view) if world.tree and view else {}
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host, view = audit.snapshot.host.value, view_of(audit)
+    homes = _homes(audit.tree, view) if audit.tree and view else {}
     takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
     if not takers:
         return
-    at_rest = resting(world.rows, world.state)
-    recorded = world.books.recorded.by_consumer()
+    at_rest = resting(audit.rows, audit.state)
+    recorded = audit.books.recorded.by_consumer()
     for domain in takers:
         row, claims = at_rest.get(domain.uuid), recorded.get(domain.uuid, ())
         if row is None:
@@ -55,7 +55,7 @@ def _find(world: AuditFacts) -> Iterable[Finding]:
         functions = {address: homes[address] for address in sorted(domain.pci_addresses) if address in homes}
         wrong = _wrong(functions, _held(claims))
         if wrong:
-            yield _finding(world, row, functions, wrong, claims)
+            yield _finding(audit, row, functions, wrong, claims)
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
@@ -95,7 +95,7 @@ def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]
 
 
 def _finding(
-    world: AuditFacts,
+    audit: AuditFacts,
     row: Row,
     functions: Mapping[str, _Home],
     wrong: Mapping[_Home, int],
@@ -107,7 +107,7 @@ def _finding(
     there = {home.key for home in wrong}
     allocations = " ".join(f"--allocation rp={h.provider_uuid},{h.resource_class}={n}" for h, n in wrong.items())
     return RULE.finding(
-        world,
+        audit,
         consumer_uuid=row.key,
         expected=f"{_text(wrong)} for {named((row,))}: its guest takes {addresses}",
         actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",

@@ -16,19 +16,19 @@ from agent.model.placement import Allocation, Inventory, Provider
 from agent.nested.pci_view import PciView
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    view = view_of(world)
-    if view is None or not world.settings.pci.report_in_placement:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    view = view_of(audit)
+    if view is None or not audit.settings.pci.report_in_placement:
         return
     for name, provider in view.gone.items():
         for allocation in view.allocations.get(provider.uuid, ()):
-            yield _finding(world, provider, allocation, name.lower(), _where(world, name.lower()))
+            yield _finding(audit, provider, allocation, name.lower(), _where(audit, name.lower()))
         if (spent := view.spent(provider)) and not view.held(provider):
-            yield _spent(world, provider, spent, name.lower(), _where(world, name.lower()))
+            yield _spent(audit, provider, spent, name.lower(), _where(audit, name.lower()))
     for address, provider, left, held in _short(view):
         for allocation in view.allocations[provider.uuid]:
             why = f"only {left} of the {held} that are allocated there are handed out"
-            yield _finding(world, provider, allocation, address, why)
+            yield _finding(audit, provider, allocation, address, why)
 
 
 def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
@@ -42,17 +42,17 @@ def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
             yield address, provider, len(offer.matches), held
 
 
-def _where(world: AuditFacts, address: str) -> str:
-    host = world.snapshot.host.value
+def _where(audit: AuditFacts, address: str) -> str:
+    host = audit.snapshot.host.value
     devices = host.devices.pci if host and host.devices else ()
     if any(address in (device.address, device.parent_address) for device in devices):
         return "libvirt lists the device, and [pci] device_spec does not name it"
     return "libvirt does not list the device"
 
 
-def _finding(world: AuditFacts, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
+def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
     return RULE.finding(
-        world,
+        audit,
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
@@ -63,9 +63,9 @@ def _finding(world: AuditFacts, provider: Provider, allocation: Allocation, addr
     )
 
 
-def _spent(world: AuditFacts, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
+def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
     return RULE.finding(
-        world,
+        audit,
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
         expected=f"{address} handed out by [pci] device_spec for as long as its provider says that it was used up",

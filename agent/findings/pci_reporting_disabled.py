@@ -16,14 +16,14 @@ from agent.nested.pci_view import managed
 _SHOWN = 8
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    left = managed(world.view)
-    if world.settings.pci.report_in_placement or not left:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    left = managed(audit.view)
+    if audit.settings.pci.report_in_placement or not left:
         return
     names = sorted(provider.name for provider in left)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     yield RULE.finding(
-        world,
+        audit,
         expected="[pci] report_in_placement = true, as when these providers were made; "
         "or no provider with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
         actual=f"report_in_placement is false, and {len(names)} such providers are left as they are: "

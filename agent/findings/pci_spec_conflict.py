@@ -18,13 +18,13 @@ from agent.nested.pci_view import PciView
 _SHOWN = 8
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    view = view_of(world)
-    if view is None or not world.settings.pci.report_in_placement:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    view = view_of(audit)
+    if view is None or not audit.settings.pci.report_in_placement:
         return
     for conflict in view.conflicts:
         yield RULE.finding(
-            world,
+            audit,
             subject=f"{conflict.address or ''} {conflict.reason}",
             expected="each device handed out in one way: by [pci] device_spec = " + "; ".join(conflict.specs),
             actual=f"{conflict.reason}: {_devices(conflict)}; {_consequence(conflict)}",

@@ -17,13 +17,13 @@ from agent.model.host.device_match import IdleSpec, idle
 _SHOWN = 8
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    host = world.snapshot.host.value
-    if host is None or host.devices is None or view_of(world) is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    host = audit.snapshot.host.value
+    if host is None or host.devices is None or view_of(audit) is None:
         return
-    for one in idle(host.devices.pci, world.settings.pci.specs):
+    for one in idle(host.devices.pci, audit.settings.pci.specs):
         yield RULE.finding(
-            world,
+            audit,
             subject=f"{one.position}: {one.spec.text}",
             expected=f"a device of this host for [pci] device_spec = {one.spec.text}",
             actual=_actual(one, len(host.devices.pci)),

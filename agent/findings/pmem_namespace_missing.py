@@ -10,20 +10,20 @@ from agent.model.snapshot import PMEM
 from agent.resources.demand import pmem_class
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if not world.snapshot.fresh(PMEM):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if not audit.snapshot.fresh(PMEM):
         return
-    listed = [namespace.name for namespace in world.snapshot.pmem_namespaces]
-    for label in world.settings.pmem_labels:
+    listed = [namespace.name for namespace in audit.snapshot.pmem_namespaces]
+    for label in audit.settings.pmem_labels:
         for name in label.namespaces:
             if (times := listed.count(name)) != 1:
-                yield _finding(world, label.label, name, times)
+                yield _finding(audit, label.label, name, times)
 
 
-def _finding(world: AuditFacts, label: str, name: str, times: int) -> Finding:
+def _finding(audit: AuditFacts, label: str, name: str, times: int) -> Finding:
     seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
     return RULE.finding(
-        world,
+        audit,
         resource_class=pmem_class(label),
         subject=name,
         expected=f"one namespace {name} in devdax mode, for label {label} ([libvirt] pmem_namespaces)",

@@ -13,12 +13,12 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for problem in world.tree.entry_problems if world.tree else ():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for problem in audit.tree.entry_problems if audit.tree else ():
         if problem.is_absent:
             continue
         yield RULE.finding(
-            world,
+            audit,
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
             expected="one provider.yaml entry at most for each provider, with no class that the host itself decides",

@@ -11,11 +11,11 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for problem in world.tree.entry_problems if world.tree else ():
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for problem in audit.tree.entry_problems if audit.tree else ():
         if problem.is_absent:
             yield RULE.finding(
-                world,
+                audit,
                 subject=" ".join(problem.origins),
                 expected="each entry of a provider.yaml file names a provider of this host",
                 actual=f"{' and '.join(problem.origins)}: {problem.why}; the entry is applied once it exists",

@@ -8,14 +8,14 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    holder = world.view.name_holder if world.view else None
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    holder = audit.view.name_holder if audit.view else None
     if holder is None:
         return
     yield RULE.finding(
-        world,
+        audit,
         provider_uuid=holder.uuid,
-        expected=f"provider {holder.name} has the uuid of this host, {world.root_uuid}",
+        expected=f"provider {holder.name} has the uuid of this host, {audit.root_uuid}",
         actual=f"it has the uuid {holder.uuid}",
     )
 

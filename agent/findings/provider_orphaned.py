@@ -16,29 +16,29 @@ from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 _DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.state is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.state is None:
         # Without the state it is unknown whether the node's record is gone or belongs to another host by now.
         return
-    names = {one.uuid: one.name for one in world.left}
-    rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(world.state, world.node, world.root_uuid)}
-    others = taken_by_others(world.state)
-    for tree in world.view.orphans if world.view else ():
+    names = {one.uuid: one.name for one in audit.left}
+    rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}
+    others = taken_by_others(audit.state)
+    for tree in audit.view.orphans if audit.view else ():
         name = rows.get(tree.uuid) or names.get(tree.uuid)
         if name is None or not tree.providers or tree.uuid in others:
             continue
         why = obstacle(tree, name)
         if why is None and tree.uuid in rows:
             continue
-        yield _finding(world, tree, name, why)
+        yield _finding(audit, tree, name, why)
 
 
-def _finding(world: AuditFacts, tree: OrphanTree, name: str, why: str | None) -> Finding:
+def _finding(audit: AuditFacts, tree: OrphanTree, name: str, why: str | None) -> Finding:
     return RULE.finding(
-        world,
+        audit,
         provider_uuid=tree.uuid,
         subject=name,
-        expected=f"no provider of {name}, which is no compute node of host {world.settings.host} any more",
+        expected=f"no provider of {name}, which is no compute node of host {audit.settings.host} any more",
         actual=f"{_size(tree)} in Placement; {why or _DELETED_SOON}",
         facts=(
             ("providers", len(tree.providers)),

@@ -17,26 +17,26 @@ from agent.nested.base import NestedFamily, still_on_root
 from agent.provider_tree.desired import is_told
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for name, family in sorted(to_move(world).items()):
-        yield _finding(world, family, name)
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for name, family in sorted(to_move(audit).items()):
+        yield _finding(audit, family, name)
 
 
-def to_move(world: AuditFacts) -> Mapping[str, NestedFamily]:
+def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
     """Return the classes in use on the root provider that belong on children, each with its configured family."""
-    configured = (family for family in FAMILIES if family.is_configured(world.settings))
-    return {name: family for family in configured for name in still_on_root(family, world.snapshot)}
+    configured = (family for family in FAMILIES if family.is_configured(audit.settings))
+    return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
 
 
-def _finding(world: AuditFacts, family: NestedFamily, name: str) -> Finding:
-    rows = [r for r in world.rows if r.provider_key == ROOT and r.resource_class == name and r.recorded]
+def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
+    rows = [r for r in audit.rows if r.provider_key == ROOT and r.resource_class == name and r.recorded]
     used = sum(row.recorded or 0 for row in rows)
-    children = _children(world, family, name)
+    children = _children(audit, family, name)
     who = ", ".join(f"{row.key} ({row.recorded})" for row in rows)
     return RULE.finding(
-        world,
+        audit,
         resource_class=name,
-        expected=f"{name} on child providers alone: {_offers(world, children)}",
+        expected=f"{name} on child providers alone: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
         "the child providers are not published until it is moved",
         evidence=tuple(claim for row in rows for claim in row.claims),
@@ -46,16 +46,16 @@ def _finding(world: AuditFacts, family: NestedFamily, name: str) -> Finding:
     )
 
 
-def _children(world: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
+def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
     """Return the children that the class belongs on, as (name without the node's, inventory); empty while unknown."""
-    if not is_told(family, world.snapshot, world.settings):
+    if not is_told(family, audit.snapshot, audit.settings):
         return ()
-    nested = family.providers(world.snapshot, world.settings)
+    nested = family.providers(audit.snapshot, audit.settings)
     return tuple((one.key.name, i) for one in nested for i in one.inventories if i.resource_class == name)
 
 
-def _offers(world: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> str:
-    offers = ", ".join(f"{world.node}_{key} ({inventory.total})" for key, inventory in children)
+def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> str:
+    offers = ", ".join(f"{audit.node}_{key} ({inventory.total})" for key, inventory in children)
     return offers or "which ones is not known, because this host offers none of it now"
 
 

@@ -9,15 +9,15 @@ from agent.model.finding import Finding, Severity
 from agent.model.settings import Role
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
     # An observer writes nothing, so it has no rival. Role observer is the remedy beside a nova-compute.
-    if world.rival is None or world.settings.role is Role.OBSERVER:
+    if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(
-        world,
+        audit,
         expected="this agent alone writes the root provider",
-        actual=world.rival.why,
-        remedy=world.rival.remedy,
+        actual=audit.rival.why,
+        remedy=audit.rival.remedy,
     )
 
 

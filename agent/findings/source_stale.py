@@ -10,14 +10,14 @@ from agent.findings.base_sources import consequence
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for reading in world.snapshot.readings:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for reading in audit.snapshot.readings:
         if isinstance(reading.error, SourceStale):
             yield RULE.finding(
-                world,
+                audit,
                 subject=reading.source,
                 expected="an answer that is proven to be current",
-                actual=f"{reading.error}; {consequence(reading.source, world)}",
+                actual=f"{reading.error}; {consequence(reading.source, audit)}",
             )
 
 

@@ -18,44 +18,44 @@ _HOLDERS = (
 )
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for reading in world.snapshot.readings:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for reading in audit.snapshot.readings:
         # A source that answered with old data is reported as source-stale.
         if reading.error is not None and not isinstance(reading.error, SourceStale):
-            yield _finding(world, reading.source, str(reading.error), consequence(reading.source, world))
-    for path, why in _unread_parts(world):
-        yield _finding(world, path, f"{IMAGES}: {path}: {why}", "; ".join((*_cache_reserve(world), _PART)))
-    for provider, why in world.view.unread if world.view else ():
-        yield _finding(world, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS)
-    host = world.snapshot.host.value
+            yield _finding(audit, reading.source, str(reading.error), consequence(reading.source, audit))
+    for path, why in _unread_parts(audit):
+        yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*_cache_reserve(audit), _PART)))
+    for provider, why in audit.view.unread if audit.view else ():
+        yield _finding(audit, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS)
+    host = audit.snapshot.host.value
     for odd in host.odd_domains if host else ():
-        yield _odd(world, odd)
+        yield _odd(audit, odd)
 
 
-def _cache_reserve(world: AuditFacts) -> list[str]:
-    return [] if world.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), world)
+def _cache_reserve(audit: AuditFacts) -> list[str]:
+    return [] if audit.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), audit)
 
 
-def _unread_parts(world: AuditFacts) -> Iterable[tuple[str, str]]:
+def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
     """Return what a source could not read although it answered, with the reason.
 
     This includes the instances folder if its image cache must be reserved and the folder does not exist.
     """
-    snapshot, settings = world.snapshot, world.settings
+    snapshot, settings = audit.snapshot, audit.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]
     if settings.reserve_image_cache and snapshot.fresh(IMAGES) and not snapshot.fresh(IMAGE_CACHE) and not parts:
         return [(settings.instances_path, "there is no such folder")]
     return parts
 
 
-def _odd(world: AuditFacts, odd: OddDomain) -> Finding:
+def _odd(audit: AuditFacts, odd: OddDomain) -> Finding:
     finding = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
-    return _finding(world, f"domain {odd.uuid}", finding, "what it uses is unknown; reserved is not lowered")
+    return _finding(audit, f"domain {odd.uuid}", finding, "what it uses is unknown; reserved is not lowered")
 
 
-def _finding(world: AuditFacts, subject: str, error: str, consequence: str) -> Finding:
+def _finding(audit: AuditFacts, subject: str, error: str, consequence: str) -> Finding:
     return RULE.finding(
-        world,
+        audit,
         subject=subject,
         expected="an answer that can be read",
         actual=f"{error}; {consequence}",

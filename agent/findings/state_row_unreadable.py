@@ -12,14 +12,14 @@ from agent.findings.base import AuditFacts, Rule
 from agent.model.finding import Finding, Severity
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    state = world.state
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    state = audit.state
     if state is None:
         return
     owners = {instance.problem: instance.uuid for instance in state.instances if instance.problem}
     for row in state.unreadable:
         yield RULE.finding(
-            world,
+            audit,
             consumer_uuid=owners.get(row),
             subject=row,
             expected="a row that can be read",

@@ -10,19 +10,19 @@ from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    doubt = store_doubt(world.snapshot, world.settings)
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    doubt = store_doubt(audit.snapshot, audit.settings)
     if doubt is not None:
-        yield _finding(world, doubt)
+        yield _finding(audit, doubt)
 
 
-def _finding(world: AuditFacts, doubt: StoreDoubt) -> Finding:
+def _finding(audit: AuditFacts, doubt: StoreDoubt) -> Finding:
     before, now, disks = doubt.before, doubt.now, doubt.disks
     return RULE.finding(
-        world,
+        audit,
         resource_class="DISK_GB",
         subject=now.name,
-        expected=_expected(world, doubt),
+        expected=_expected(audit, doubt),
         actual=f"{doubt.why}: {_gib(now.size_bytes)}, {where(now)}; DISK_GB stays as Placement has it",
         facts=(
             ("store", now.name),
@@ -36,10 +36,10 @@ def _finding(world: AuditFacts, doubt: StoreDoubt) -> Finding:
     )
 
 
-def _expected(world: AuditFacts, doubt: StoreDoubt) -> str:
+def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
         return f"{name_of(doubt.now)} as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
-    recorded = world.snapshot.recorded_inventory("DISK_GB")
+    recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
     return f"{name_of(doubt.now)} contains the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"
 

@@ -18,18 +18,18 @@ WARNING_PERCENT = 80
 ERROR_PERCENT = 95
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    for pool in world.snapshot.thin_pools:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    for pool in audit.snapshot.thin_pools:
         for part, percent in (("data", pool.data_percent), ("metadata", pool.metadata_percent)):
             if percent is not None and percent >= WARNING_PERCENT:
-                yield _finding(world, pool, part, Severity.ERROR if percent >= ERROR_PERCENT else RULE.severity)
+                yield _finding(audit, pool, part, Severity.ERROR if percent >= ERROR_PERCENT else RULE.severity)
 
 
-def _finding(world: AuditFacts, pool: ThinPool, part: str, severity: Severity) -> Finding:
+def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -> Finding:
     size_bytes = pool.size_bytes if part == "data" else pool.metadata_bytes
     found = RULE.finding(
-        world,
-        resource_class="DISK_GB" if pool.group == world.settings.disk_group else None,
+        audit,
+        resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=f"{pool.path} {part}",
         expected=f"the {part} of thin pool {pool.path} is less than {WARNING_PERCENT} % full",
         actual=f"at least {WARNING_PERCENT} % of its {size_bytes} bytes are used"

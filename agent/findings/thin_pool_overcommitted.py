@@ -15,24 +15,24 @@ from agent.model.host.storage import ThinPool
 from agent.text.amounts import number_text
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
     promised: dict[str, int] = defaultdict(int)
-    for volume in world.snapshot.volumes:
+    for volume in audit.snapshot.volumes:
         if volume.segment_type == "thin" and volume.pool is not None:
             promised[f"{volume.group}/{volume.pool}"] += volume.size_bytes
-    for pool in world.snapshot.thin_pools:
-        group = world.snapshot.group(pool.group)
+    for pool in audit.snapshot.thin_pools:
+        group = audit.snapshot.group(pool.group)
         free_bytes = group.free_bytes if group else 0
         if promised[pool.path] > pool.size_bytes + free_bytes:
-            yield _finding(world, pool, promised[pool.path], free_bytes)
+            yield _finding(audit, pool, promised[pool.path], free_bytes)
 
 
-def _finding(world: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
+def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
     factor = round(promised / pool.size_bytes, 2) if pool.size_bytes else None
     times = f", {number_text(factor)} times its size" if factor else ""
     return RULE.finding(
-        world,
-        resource_class="DISK_GB" if pool.group == world.settings.disk_group else None,
+        audit,
+        resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=pool.path,
         expected=f"the thin volumes of pool {pool.path} fit into its {pool.size_bytes} bytes "
         f"and the {free_bytes} bytes that are free in volume group {pool.group}",

@@ -17,21 +17,21 @@ from agent.model.settings import Role
 _CUSTOM = "CUSTOM_"
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.root is None or world.tree is None:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.root is None or audit.tree is None:
         return
-    against = world.root.traits & world.tree.root.traits_unwanted
-    if world.settings.role is Role.OWNER:
-        against &= world.cleared
+    against = audit.root.traits & audit.tree.root.traits_unwanted
+    if audit.settings.role is Role.OWNER:
+        against &= audit.cleared
     for trait in sorted(against - {RIVAL}):
         if not trait.startswith(_CUSTOM):
-            yield _finding(world, trait)
+            yield _finding(audit, trait)
 
 
-def _finding(world: AuditFacts, trait: str) -> Finding:
-    was_cleared = world.settings.role is Role.OWNER
+def _finding(audit: AuditFacts, trait: str) -> Finding:
+    was_cleared = audit.settings.role is Role.OWNER
     return RULE.finding(
-        world,
+        audit,
         subject=trait,
         expected=f"no {trait}: this host does not have it",
         actual="it is on the provider again after it was cleared" if was_cleared else "it is on the provider",

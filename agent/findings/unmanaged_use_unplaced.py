@@ -15,17 +15,17 @@ from agent.model.settings import Role
 from agent.provider_tree.companion import Unplaced, companion
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if world.settings.role is not Role.COMPANION:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if audit.settings.role is not Role.COMPANION:
         return
-    placing = companion(world.snapshot, world.settings, world.books)
-    yield from (_finding(world, rest) for rest in placing.unplaced)
+    placing = companion(audit.snapshot, audit.settings, audit.books)
+    yield from (_finding(audit, rest) for rest in placing.unplaced)
 
 
-def _finding(world: AuditFacts, rest: Unplaced) -> Finding:
+def _finding(audit: AuditFacts, rest: Unplaced) -> Finding:
     name = rest.resource_class
     return RULE.finding(
-        world,
+        audit,
         resource_class=name,
         expected=f"Stocktake's own consumers have all {amount_text(name, rest.wanted)} that the cloud does not know of",
         actual=f"{amount_text(name, rest.wanted - rest.placed)} could not be allocated, "

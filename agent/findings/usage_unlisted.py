@@ -10,19 +10,19 @@ from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    view = world.view
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    view = audit.view
     for usage in view.unlisted if view else ():
         name = usage.resource_class
         used = view.used[usage.provider_uuid, name] if view else 0
         key = provider_key(view, usage.provider_uuid) if view else None
         rows = [
             row
-            for row in world.rows
+            for row in audit.rows
             if row.verdict is Verdict.USAGE_UNLISTED and (row.provider_key, row.resource_class) == (key, name)
         ]
         yield RULE.finding(
-            world,
+            audit,
             provider_uuid=usage.provider_uuid,
             resource_class=name,
             expected=f"{amount_text(name, used)} of usage in Placement's list of allocations",

@@ -10,9 +10,9 @@ from agent.model.finding import Finding, Severity
 from agent.resources.volumes import OwnerKind
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
     return volume_findings(
-        world, RULE, OwnerKind.FOREIGN, expected="every volume of the group belongs to an instance or a known service"
+        audit, RULE, OwnerKind.FOREIGN, expected="every volume of the group belongs to an instance or a known service"
     )
 
 

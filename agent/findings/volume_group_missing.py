@@ -9,25 +9,25 @@ from agent.model.finding import Finding, Severity
 from agent.model.snapshot import LVM
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    if not world.snapshot.fresh(LVM):
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    if not audit.snapshot.fresh(LVM):
         return
-    for name in world.settings.volume_groups:
-        group = world.snapshot.group(name)
+    for name in audit.settings.volume_groups:
+        group = audit.snapshot.group(name)
         if group is None:
             yield _finding(
-                world,
+                audit,
                 name,
                 f"volume group {name} is not in lvm2's report; what depends on it stays as Placement has it",
             )
         elif group.missing_pvs:
-            yield _finding(world, name, f"volume group {name} lacks {group.missing_pvs} physical volumes")
+            yield _finding(audit, name, f"volume group {name} lacks {group.missing_pvs} physical volumes")
 
 
-def _finding(world: AuditFacts, name: str, actual: str) -> Finding:
+def _finding(audit: AuditFacts, name: str, actual: str) -> Finding:
     return RULE.finding(
-        world,
-        resource_class="DISK_GB" if name == world.settings.disk_group else None,
+        audit,
+        resource_class="DISK_GB" if name == audit.settings.disk_group else None,
         subject=name,
         expected=f"volume group {name} with all its physical volumes "
         "([lvm] volume_groups, [libvirt] images_volume_group)",

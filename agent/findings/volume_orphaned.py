@@ -10,9 +10,9 @@ from agent.model.finding import Finding, Severity
 from agent.resources.volumes import OwnerKind
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Iterable[Finding]:
     return volume_findings(
-        world,
+        audit,
         RULE,
         OwnerKind.ORPHANED,
         expected="every volume named after an instance belongs to an instance of this host",

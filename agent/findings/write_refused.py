@@ -25,20 +25,20 @@ from agent.model.plan import (
 )
 
 
-def _find(world: AuditFacts) -> Iterable[Finding]:
-    yield from (_finding(world, refused) for refused in world.refused)
-    wanted = frozenset().union(*(p.traits_wanted for p in (world.tree.providers if world.tree else ())))
-    if unknown := sorted(wanted & world.unknown_traits):
-        yield _unknown_traits(world, unknown)
+def _find(audit: AuditFacts) -> Iterable[Finding]:
+    yield from (_finding(audit, refused) for refused in audit.refused)
+    wanted = frozenset().union(*(p.traits_wanted for p in (audit.tree.providers if audit.tree else ())))
+    if unknown := sorted(wanted & audit.unknown_traits):
+        yield _unknown_traits(audit, unknown)
 
 
-def _finding(world: AuditFacts, refused: RefusedWrite) -> Finding:
+def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
     write, error = refused.write, refused.error
-    name = _name_of(world, write)
+    name = _name_of(audit, write)
     what, failure = _in_words(write, name)
     said = f" [{error.request_id}]" if error.request_id else ""
     return RULE.finding(
-        world,
+        audit,
         provider_uuid=write.provider_uuid,
         subject=what,
         expected=f"Placement accepts {what}",
@@ -48,11 +48,11 @@ def _finding(world: AuditFacts, refused: RefusedWrite) -> Finding:
     )
 
 
-def _name_of(world: AuditFacts, write: Write) -> str:
+def _name_of(audit: AuditFacts, write: Write) -> str:
     if isinstance(write, CreateProvider):
         return write.name
-    known = world.view.provider(write.provider_uuid) if world.view else None
-    planned = [p.name for p in (world.tree.providers if world.tree else ()) if p.uuid == write.provider_uuid]
+    known = audit.view.provider(write.provider_uuid) if audit.view else None
+    planned = [p.name for p in (audit.tree.providers if audit.tree else ()) if p.uuid == write.provider_uuid]
     return known.name if known else next(iter(planned), write.provider_uuid)
 
 
@@ -97,9 +97,9 @@ def _advice(refused: RefusedWrite, name: str) -> str:
     return "see what still uses it: openstack resource provider show --allocations PROVIDER"
 
 
-def _unknown_traits(world: AuditFacts, unknown: list[str]) -> Finding:
+def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:
     found = RULE.finding(
-        world,
+        audit,
         subject="unknown traits",
         expected="Placement knows every trait that this host has",
         actual=f"it does not know {', '.join(unknown)}; all others are written",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from oslo_log import log as logging
 
 from agent.audit.current_state import current_state, deadline_of
-from agent.audit.parts import Errand, OwnIdentityFile
+from agent.audit.parts import AuditTask, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.adopt_plan import tree_of
 from agent.healing.identity_journal import change_of
@@ -46,23 +46,23 @@ class Adopted:
     outcome: WriteAttempt
 
 
-def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
+def looked(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
     """Read everything that the decision depends on.
 
     Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
     PlacementError if Placement cannot be read. If the state source cannot be read, the facts have the error.
     """
-    parts, deadline = errand.parts, deadline_of(errand.settings)
+    parts, deadline = task.parts, deadline_of(task.settings)
     found = parts.identity_files.find()
     file = IdentityFile(path=own_file.own_path, text=own_file.own_text())
     node = parts.host.read(deadline).hostname
     holder = names.holder(node)
-    state, problem = _state(errand, found, holder.uuid if holder else None)
+    state, problem = _state(task, found, holder.uuid if holder else None)
     identity = found or _of_row(state, node)
     uuid = identity.uuid if identity else None
-    trees = _trees(errand, frozenset(filter(None, (uuid, holder.uuid if holder else None))))
+    trees = _trees(task, frozenset(filter(None, (uuid, holder.uuid if holder else None))))
     return AdoptFacts(
-        host=errand.settings.host,
+        host=task.settings.host,
         node=node,
         identity=uuid,
         origin=identity.origin if identity else "",
@@ -70,18 +70,18 @@ def looked(errand: Errand, names: ProviderNames, own_file: OwnIdentityFile) -> A
         ours=tree_of(trees, uuid),
         holder=tree_of(trees, holder.uuid) if holder and holder.uuid != uuid else None,
         state=state,
-        others=_others(errand, state),
+        others=_others(task, state),
         state_error=problem,
     )
 
 
-def _state(errand: Errand, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
+def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return this host's state with the rows of both uuids; None and the reason if the source cannot be read."""
     try:
-        state = current_state(errand, NO_CONSUMERS, found.uuid if found else None)
+        state = current_state(task, NO_CONSUMERS, found.uuid if found else None)
         if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
             return state, ""
-        asked = current_state(errand, NO_CONSUMERS, holder)
+        asked = current_state(task, NO_CONSUMERS, holder)
     except SourceError as error:
         return None, str(error)
     nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}
@@ -95,45 +95,45 @@ def _of_row(state: NovaState | None, node: str) -> Identity | None:
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
 
 
-def _others(errand: Errand, state: NovaState | None) -> tuple[NovaState, ...]:
+def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     """Return the state of the other hosts that the rows name, without hosts whose state cannot be read.
 
     The plan refuses adoption if the state of such a host is missing.
     """
-    hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {errand.settings.host}
+    hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
         try:
-            found.append(current_state(errand, NO_CONSUMERS, host=host))
+            found.append(current_state(task, NO_CONSUMERS, host=host))
         except SourceError as error:
             LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
     return tuple(found)
 
 
-def _trees(errand: Errand, uuids: frozenset[str]) -> tuple[OrphanTree, ...]:
+def _trees(task: AuditTask, uuids: frozenset[str]) -> tuple[OrphanTree, ...]:
     nothing = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
-    return errand.parts.reader.orphans(nothing, uuids).orphans
+    return task.parts.reader.orphans(nothing, uuids).orphans
 
 
-def run_adopt(errand: Errand, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
+def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
     """Carry out the steps in order, up to the first that fails; the caller must have the write lock."""
     done: list[Adopted] = []
     for step in plan.steps:
-        outcome = stepped(errand, journal, step, change_of(step, plan_digest=plan.digest))
+        outcome = stepped(task, journal, step, change_of(step, plan_digest=plan.digest))
         done.append(Adopted(step=step, outcome=outcome))
         if outcome.result is not Result.DONE:
             break
     return tuple(done)
 
 
-def stepped(errand: Errand, journal: Journal, step: AdoptStep, change: Change) -> WriteAttempt:
+def stepped(task: AuditTask, journal: Journal, step: AdoptStep, change: Change) -> WriteAttempt:
     """Carry out one step with a journal line before it and its outcome after it; never raises an AgentError."""
-    return journalled(journal, change, lambda entry_id: replace(_tried(errand, step), entry_id=entry_id))
+    return journalled(journal, change, lambda entry_id: replace(_tried(task, step), entry_id=entry_id))
 
 
-def _tried(errand: Errand, step: AdoptStep) -> WriteAttempt:
+def _tried(task: AuditTask, step: AdoptStep) -> WriteAttempt:
     try:
-        _carry_out(errand, step)
+        _carry_out(task, step)
     except (PlacementUnavailable, SourceError) as error:
         # The write may have succeeded although the response was lost; the next run reads the result.
         return WriteAttempt(result=Result.UNKNOWN, words=str(error), unread=True)
@@ -142,15 +142,15 @@ def _tried(errand: Errand, step: AdoptStep) -> WriteAttempt:
     return WriteAttempt(result=Result.DONE, words="changed as planned")
 
 
-def _carry_out(errand: Errand, step: AdoptStep) -> None:
-    parts = errand.parts
+def _carry_out(task: AuditTask, step: AdoptStep) -> None:
+    parts = task.parts
     match step:
         case FileStep() if parts.own_file is not None:
             parts.own_file.put_own(step.after)
         case NameStep() if parts.names is not None:
             parts.names.rename(step.write)
         case RecordStep() if parts.records is not None:
-            parts.records.apply(step.write, deadline_of(errand.settings))
+            parts.records.apply(step.write, deadline_of(task.settings))
         case StoreStep() if parts.store is not None:
             parts.store.put(StoreRecord(mark=step.after))
         case _:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from oslo_log import log as logging
 
-from agent.audit.parts import Errand, Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.audit.run import run_audit
 from agent.errors import SourceUnavailable
 from agent.guards.confirmed import GUARD as CONFIRMED
@@ -58,8 +58,8 @@ class AuditThenHeal:
     ) -> AuditResult:
         """Run an audit as run_audit does, then heal. Also raises AuditCancelled between two actions of the plan."""
         result = run_audit(request, settings, parts, memory, cancelled)
-        errand = Errand(request=request, settings=settings, parts=parts, cancelled=cancelled)
-        if not settings.heal.enabled or not errand.may_publish():
+        task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled)
+        if not settings.heal.enabled or not task.may_publish():
             return result
         codes = frozenset(settings.heal.codes)
         if not any(seen.confirmed and seen.finding.code in codes for seen in result.report.findings):
@@ -68,10 +68,10 @@ class AuditThenHeal:
         if parts.clock.monotonic() < self._proof_due_at:
             return result
         with parts.request_scope(result.report.audit_id):
-            wanted = prepared(errand, result, codes, undone=_undone(parts))
+            wanted = prepared(task, result, codes, undone=_undone(parts))
             if wanted is None:
                 return result
-            healed = run_heal(errand, wanted)
+            healed = run_heal(task, wanted)
             self._tell(wanted, healed)
             if any(each.outcome.unproven for each in healed):
                 # Waiting for the proof blocks the worker: after a failed wait heal must not wait in every audit.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.plan import asked_for, candidates, heal_plan
@@ -55,7 +55,7 @@ class Healed:
 
 
 def prepared(
-    errand: Errand,
+    task: AuditTask,
     result: AuditResult,
     codes: frozenset[str],
     ids: frozenset[str] = frozenset(),
@@ -69,22 +69,22 @@ def prepared(
     if compared is None or snapshot is None:
         return None
     asked = asked_for(result.report.findings, codes, ids)
-    identity, persisted = _identities(errand, result)
+    identity, persisted = _identities(task, result)
     scene = Scene(
         snapshot=snapshot,
-        settings=errand.settings,
+        settings=task.settings,
         subject=compared.basis.subject,
         rows=compared.rows,
         findings=result.report.findings,
         identity=identity,
         persisted=persisted,
         records=(),
-        now=errand.parts.clock.now(),
+        now=task.parts.clock.now(),
         undone=undone,
     )
-    records = _records(errand, candidates(scene, asked, max(1, errand.settings.consumer_reads)))
+    records = _records(task, candidates(scene, asked, max(1, task.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
-    moved = bool(records) and (tree is None or _may_have_moved(errand, tree))
+    moved = bool(records) and (tree is None or _may_have_moved(task, tree))
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
     return Prepared(
         asked=asked,
@@ -101,57 +101,57 @@ def _asked_about(view: PlacementView | None, result: AuditResult) -> frozenset[s
     return recorded | result.memory.guests
 
 
-def _may_have_moved(errand: Errand, tree: TreeFingerprint) -> bool:
+def _may_have_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
     try:
-        return has_moved(errand, tree)
+        return has_moved(task, tree)
     except PlacementError:
         return True
 
 
-def run_heal(errand: Errand, wanted: Prepared) -> tuple[Healed, ...]:
+def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     """Carry out the plan, one action after the other, under the write lock.
 
     Raises AuditCancelled between two actions if a stop was requested. If another process has the lock or a service is
     out of reach, the outcomes have the error.
     """
-    journal, actions = errand.parts.journal, wanted.plan.actions
+    journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
     # Before taking the lock: this may wait for a heartbeat, and other writers should not wait too. Without a state no
     # action rests on the state: only a reshape can be planned then.
-    proof = proven(errand, wanted.state) if wanted.state else Proven(None)
+    proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, NotNow):
         return tuple(Healed(action=action, outcome=_refused(proof)) for action in actions)
     try:
-        with errand.parts.lock.hold():
-            return _one_by_one(errand, journal, wanted, proof)
+        with task.parts.lock.hold():
+            return _one_by_one(task, journal, wanted, proof)
     except LockHeld as error:
         held = WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
         return tuple(Healed(action=action, outcome=held) for action in actions)
 
 
-def _one_by_one(errand: Errand, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
+def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
     """Carry out the actions. Each one expects the tree of the decision plus the changes of the actions before it."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
-        errand.stop_if_cancelled()
-        if (problem := _changed_since(errand, wanted, proof, action)) is not None:
+        task.stop_if_cancelled()
+        if (problem := _changed_since(task, wanted, proof, action)) is not None:
             healed.append(Healed(action=action, outcome=_refused(problem)))
             continue
         if isinstance(action, ReshapeAction):
             # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
-            healed.append(Healed(action=action, outcome=_reshaped(errand, journal, wanted, action, tree)))
+            healed.append(Healed(action=action, outcome=_reshaped(task, journal, wanted, action, tree)))
             continue
         change = _change(wanted, action)
-        outcome = rewrite(errand, journal, Rewrite(before=action.before, write=action.write, change=change, tree=tree))
+        outcome = rewrite(task, journal, Rewrite(before=action.before, write=action.write, change=change, tree=tree))
         healed.append(Healed(action=action, outcome=outcome))
         if tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
 
 
-def _changed_since(errand: Errand, wanted: Prepared, proof: Proven, action: AnyAction) -> NotNow | None:
+def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> NotNow | None:
     """Return why the action no longer fits the cloud's rows, None if it does.
 
     Placement is read after the rows, directly before the write. An audit reads in the opposite order, so that the later
@@ -161,7 +161,7 @@ def _changed_since(errand: Errand, wanted: Prepared, proof: Proven, action: AnyA
     if wanted.state is None:
         return None
     consumers = frozenset(change.before.consumer_uuid for change in action.changes)
-    return not_as_planned(errand, wanted.state, proof, wanted.consumers, consumers)
+    return not_as_planned(task, wanted.state, proof, wanted.consumers, consumers)
 
 
 def _refused(problem: NotNow) -> WriteAttempt:
@@ -169,7 +169,7 @@ def _refused(problem: NotNow) -> WriteAttempt:
 
 
 def _reshaped(
-    errand: Errand, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: TreeFingerprint | None
+    task: AuditTask, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: TreeFingerprint | None
 ) -> WriteAttempt:
     assert tree is not None, "a reshape is made from a view"
     state, reshaping = wanted.state, action.reshaping
@@ -184,7 +184,7 @@ def _reshaped(
         audit_id=wanted.audit_id,
         plan_digest=wanted.plan.digest,
     )
-    return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
+    return reshape(task, journal, Order(reshaping=reshaping, tree=tree, change=change))
 
 
 def _change(wanted: Prepared, action: HealAction) -> Change:
@@ -207,17 +207,17 @@ def _change(wanted: Prepared, action: HealAction) -> Change:
     )
 
 
-def _identities(errand: Errand, result: AuditResult) -> tuple[Identity | None, Identity | None]:
+def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
     """Return the audit's identity and the files' identity now; (None, None) if files differ or cannot be read."""
     try:
-        return result.memory.identity, errand.parts.identity_files.find()
+        return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):
         return None, None
 
 
-def _records(errand: Errand, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
+def _records(task: AuditTask, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
     """Read whole records up to the first error. Heal does not change consumers without a record."""
-    allocations = errand.parts.allocations
+    allocations = task.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:
         return ()

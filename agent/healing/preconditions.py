@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.audit.parts import Clock, Errand
+from agent.audit.parts import AuditTask, Clock
 from agent.errors import PlacementError
 from agent.healing.consumer_json import after_json, is_as
 from agent.healing.tree_fingerprint import TreeFingerprint, has_moved
@@ -48,7 +48,7 @@ class Fate:
 
 
 def not_now(
-    errand: Errand, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
+    task: AuditTask, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
 ) -> NotNow | None:
     """Return why the write must not be done (a consumer or the tree changed since the decision), or None.
 
@@ -59,7 +59,7 @@ def not_now(
             now = allocations.consumer(change.before.consumer_uuid)
             if now != change.before:
                 return NotNow(words=_moved_words(now, change.before))
-        if tree is None or not has_moved(errand, tree):
+        if tree is None or not has_moved(task, tree):
             return None
     except PlacementError as error:
         return NotNow(words=f"nothing was changed: {error}", unread=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.freshness import behind_s
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import SourceError
 from agent.healing.preconditions import NotNow
 from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
@@ -34,7 +34,7 @@ class Proven(NamedTuple):
     since: datetime.datetime | None
 
 
-def proven(errand: Errand, state: NovaState) -> Proven | NotNow:
+def proven(task: AuditTask, state: NovaState) -> Proven | NotNow:
     """Wait until the source provably shows everything that was written until now; return why if it does not.
 
     Raises AuditCancelled if a stop is requested meanwhile.
@@ -42,30 +42,30 @@ def proven(errand: Errand, state: NovaState) -> Proven | NotNow:
     if state.kind is StateKind.NONE:
         return Proven(None)
     try:
-        first = _pulse(errand)
+        first = _pulse(task)
         if first.now is None or first.heartbeat is None:
             return _unproven(first)
         # At least one new report must arrive: a heartbeat that is ahead of the clock proves nothing by itself.
-        return _awaited(errand, max(first.now, first.heartbeat) + MARGIN)
+        return _awaited(task, max(first.now, first.heartbeat) + MARGIN)
     except SourceError as error:
         return NotNow(words=f"nothing was changed: {error}", unread=True)
 
 
-def _awaited(errand: Errand, since: datetime.datetime) -> Proven | NotNow:
-    clock = errand.parts.clock
+def _awaited(task: AuditTask, since: datetime.datetime) -> Proven | NotNow:
+    clock = task.parts.clock
     give_up_at = clock.monotonic() + WAIT_S
     while True:
-        pulse = _pulse(errand)
+        pulse = _pulse(task)
         if pulse.heartbeat is not None and pulse.heartbeat >= since:
             return Proven(since)
         if clock.monotonic() >= give_up_at:
             return _unproven(pulse)
-        errand.stop_if_cancelled()
+        task.stop_if_cancelled()
         clock.wait(POLL_S)
 
 
-def _pulse(errand: Errand) -> Pulse:
-    return errand.parts.state.pulse(deadline_of(errand.settings))
+def _pulse(task: AuditTask) -> Pulse:
+    return task.parts.state.pulse(deadline_of(task.settings))
 
 
 def _unproven(pulse: Pulse) -> NotNow:
@@ -76,7 +76,7 @@ def _unproven(pulse: Pulse) -> NotNow:
 
 
 def not_as_planned(
-    errand: Errand, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
+    task: AuditTask, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
 ) -> NotNow | None:
     """Return why the plan no longer fits the cloud's rows about these consumers, None if the rows did not change.
 
@@ -86,7 +86,7 @@ def not_as_planned(
     if proof.since is None:
         return None
     try:
-        now = current_state(errand, asked | consumers)
+        now = current_state(task, asked | consumers)
     except SourceError as error:
         return NotNow(words=f"nothing was changed: {error}", unread=True)
     if now.heartbeat is None or now.heartbeat < proof.since:

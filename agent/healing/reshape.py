@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import GenerationConflict, PlacementError, PlacementUnavailable
 from agent.healing.preconditions import looked_up, not_now
 from agent.healing.tree_fingerprint import TreeFingerprint
@@ -40,7 +40,7 @@ class Order:
 class _Desk:
     """An order that is being carried out, with the writers that it uses and the id of its journal line."""
 
-    errand: Errand
+    task: AuditTask
     order: Order
     reshaper: Reshaper
     allocations: AllocationWriter
@@ -51,15 +51,15 @@ class _Desk:
         return WriteAttempt(result=result, words=words, entry_id=self.entry_id)
 
 
-def reshape(errand: Errand, journal: Journal, order: Order) -> WriteAttempt:
+def reshape(task: AuditTask, journal: Journal, order: Order) -> WriteAttempt:
     """Carry out the order; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
-    reshaper, allocations = errand.parts.reshaper, errand.parts.allocations
+    reshaper, allocations = task.parts.reshaper, task.parts.allocations
     if reshaper is None or allocations is None:
         return WriteAttempt(result=Result.REFUSED, words=NO_ACCESS)
-    problem = not_now(errand, allocations, order.reshaping.changes, order.tree)
+    problem = not_now(task, allocations, order.reshaping.changes, order.tree)
     if problem is not None:
         return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread, moved=not problem.unread)
-    desk = partial(_Desk, errand=errand, order=order, reshaper=reshaper, allocations=allocations)
+    desk = partial(_Desk, task=task, order=order, reshaper=reshaper, allocations=allocations)
     return journalled(journal, order.change, lambda entry_id: _carried_out(desk(entry_id=entry_id)))
 
 
@@ -120,7 +120,7 @@ def _left(order: Order, made: Mapping[str, int]) -> str:
 
 def _looked_up(desk: _Desk, made: Mapping[str, int], lost: PlacementError) -> WriteAttempt:
     """Find out whether a reshape without a response was done; if so, delete the providers that go."""
-    fate = looked_up(desk.errand.parts.clock, desk.allocations, desk.order.reshaping.changes, lost)
+    fate = looked_up(desk.task.parts.clock, desk.allocations, desk.order.reshaping.changes, lost)
     if fate.result is Result.DONE:
         return desk.ended(Result.DONE, fate.words + _removed(desk))
     left = _left(desk.order, made) if fate.untouched else ""

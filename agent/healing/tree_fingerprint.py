@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.model.placement import ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.ports import ViewRequest
@@ -28,10 +28,10 @@ def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
     return TreeFingerprint(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
 
 
-def has_moved(errand: Errand, tree: TreeFingerprint) -> bool:
+def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
     """Read the tree and return whether any provider or generation differs from ``tree``. Raises PlacementError."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
-    return tree_of(errand.parts.reader.view(wanted), tree.root_name) != tree
+    return tree_of(task.parts.reader.view(wanted), tree.root_name) != tree
 
 
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:

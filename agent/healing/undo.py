@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import LockHeld
 from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
@@ -20,7 +20,7 @@ from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Journal, Result
 from agent.model.settings import Role
 
-Handler = Callable[[Errand, Journal, Entry], WriteAttempt]
+Handler = Callable[[AuditTask, Journal, Entry], WriteAttempt]
 
 HANDLERS: Mapping[str, Handler] = {
     "allocations": undo_allocations,
@@ -53,23 +53,23 @@ def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
     return NotFound(words=f"several ids begin with {typed}: {few}")
 
 
-def undo(errand: Errand, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> WriteAttempt:
+def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> WriteAttempt:
     """Undo the entry under the write lock, or return a refusal with the reason. ``known`` has all entries by id."""
-    problem = _problem(errand, entry, known)
+    problem = _problem(task, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
         words = problem or f"this program cannot put back a change of kind {entry.change.kind}"
         return WriteAttempt(result=Result.REFUSED, words=words)
     try:
-        with errand.parts.lock.hold():
-            return handler(errand, journal, entry)
+        with task.parts.lock.hold():
+            return handler(task, journal, entry)
     except LockHeld as error:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
 
 
-def _problem(errand: Errand, entry: Entry, known: Mapping[str, Entry]) -> str | None:
+def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str | None:
     # The remembered store is the agent's own file, so every role may restore it.
-    if errand.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
+    if task.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:
         return f"the entry changed nothing: {entry.words}"

@@ -7,7 +7,7 @@ allocations could be a new leak, or take room from the host where the instance i
 from __future__ import annotations
 
 from agent.audit.current_state import current_state
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
 from agent.healing.write import NO_ACCESS, Rewrite, WriteAttempt, rewrite
@@ -16,23 +16,23 @@ from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 
 
-def undo_allocations(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Undo an entry of kind ``allocations``; the caller must have the write lock."""
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
     if before is None or not isinstance(after, dict):
         return _refused("the entry does not contain the state before the change")
-    if errand.parts.allocations is None:
+    if task.parts.allocations is None:
         return _refused(NO_ACCESS)
     try:
-        now = errand.parts.allocations.consumer(before.consumer_uuid)
-        where = _whereabouts(errand, before.consumer_uuid)
+        now = task.parts.allocations.consumer(before.consumer_uuid)
+        where = _whereabouts(task, before.consumer_uuid)
     except (PlacementError, SourceError) as error:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if is_as(now, record_json(before)):
         return _refused("the consumer has its earlier allocations: there is nothing to put back")
     problem = _changed(entry, after, now, where)
-    return _refused(problem) if problem else rewrite(errand, journal, _back(entry, before, now, where))
+    return _refused(problem) if problem else rewrite(task, journal, _back(entry, before, now, where))
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
@@ -69,8 +69,8 @@ def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str)
     return Rewrite(before=now, write=write, change=change)
 
 
-def _whereabouts(errand: Errand, consumer_uuid: str) -> str:
-    state = current_state(errand, frozenset({consumer_uuid}))
+def _whereabouts(task: AuditTask, consumer_uuid: str) -> str:
+    state = current_state(task, frozenset({consumer_uuid}))
     return whereabouts(state, consumer_uuid)
 
 

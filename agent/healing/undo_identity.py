@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.audit.current_state import current_state
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
 from agent.healing.adopt import NO_CONSUMERS, stepped
 from agent.healing.identity_journal import change_of, fields_of, file_back, name_back, record_back, store_back
@@ -23,9 +23,9 @@ UNTOLD = "the entry does not contain the state before the change"
 NO_ACCESS = "this run has no access to what is to be put back"
 
 
-def undo_file(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the identity file's old text, or remove the file if there was none (kind ``compute-id-file``)."""
-    step, file = file_back(entry), errand.parts.own_file
+    step, file = file_back(entry), task.parts.own_file
     if step is None or file is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
     if step.path != file.own_path:
@@ -38,12 +38,12 @@ def undo_file(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"{step.path} was changed since the entry was written")
-    return _back(errand, journal, entry, step)
+    return _back(task, journal, entry, step)
 
 
-def undo_name(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the provider's old name (kind ``provider-name``)."""
-    step, names = name_back(entry), errand.parts.names
+    step, names = name_back(entry), task.parts.names
     if step is None or names is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
     try:
@@ -52,29 +52,29 @@ def undo_name(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if now != step.before:
         return _refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
-    return _back(errand, journal, entry, step)
+    return _back(task, journal, entry, step)
 
 
-def undo_store(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the store that was remembered before, or none (kind ``store``)."""
-    step, store = store_back(entry), errand.parts.store
+    step, store = store_back(entry), task.parts.store
     if step is None or store is None:
         return _refused(UNTOLD if step is None else NO_ACCESS)
     if step.path != store.path:
         return _refused(f"the entry is about {step.path}, but the agent's file is {store.path} now")
     if store.load() != StoreRecord(mark=step.before):
         return _refused(f"{step.path} was changed since the entry was written")
-    return _back(errand, journal, entry, step)
+    return _back(task, journal, entry, step)
 
 
-def undo_record(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the changed fields of the compute node record, and no other field (kind ``record``)."""
     fields = record_back(entry)
     if fields is None:
         return _refused(UNTOLD)
     after, before = fields
     try:
-        stored = _stored(errand, entry.change.provider_uuid, str(after.get("host") or errand.settings.host))
+        stored = _stored(task, entry.change.provider_uuid, str(after.get("host") or task.settings.host))
     except SourceError as error:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     if stored is None:
@@ -83,20 +83,20 @@ def undo_record(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
         return _refused(f"the compute node record {stored.uuid} was changed since the entry was written")
     record = dataclasses.replace(stored, **before)
     return _back(
-        errand,
+        task,
         journal,
         entry,
         RecordStep(stored=stored, write=SaveComputeNode(record=record, changed=record.changes(stored))),
     )
 
 
-def _stored(errand: Errand, uuid: str | None, host: str) -> NodeRecord | None:
-    state = current_state(errand, NO_CONSUMERS, uuid, host=host)
+def _stored(task: AuditTask, uuid: str | None, host: str) -> NodeRecord | None:
+    state = current_state(task, NO_CONSUMERS, uuid, host=host)
     return next((record for record in state.records if record.uuid == uuid), None)
 
 
-def _back(errand: Errand, journal: Journal, entry: Entry, step: AdoptStep) -> WriteAttempt:
-    return stepped(errand, journal, step, change_of(step, undoes=entry.id))
+def _back(task: AuditTask, journal: Journal, entry: Entry, step: AdoptStep) -> WriteAttempt:
+    return stepped(task, journal, step, change_of(step, undoes=entry.id))
 
 
 def _refused(words: str) -> WriteAttempt:

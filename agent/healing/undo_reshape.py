@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.audit.current_state import current_state
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import PlacementError, SourceError
 from agent.healing.consumer_json import is_as, record_json, whereabouts
 from agent.healing.reshape import Order, reshape
@@ -38,15 +38,15 @@ class _Now:
         return whereabouts(self.state, consumer_uuid)
 
 
-def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt:
+def undo_reshape(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Undo an entry of kind ``reshape``; the caller must have the write lock."""
     told = told_of(entry.change.before, entry.change.after)
     if told is None or not told.providers or not told.consumers:
         return _refused("the entry does not contain the state before the change")
-    if errand.parts.allocations is None:
+    if task.parts.allocations is None:
         return _refused(NO_ACCESS)
     try:
-        now = _read(errand, errand.parts.allocations, told)
+        now = _read(task, task.parts.allocations, told)
     except (PlacementError, SourceError) as error:
         return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
     problem = _of_consumers(told, now) or _of_providers(told, now)
@@ -64,17 +64,17 @@ def undo_reshape(errand: Errand, journal: Journal, entry: Entry) -> WriteAttempt
         undoes=entry.id,
     )
     tree = tree_of(now.view, told.providers[0].name)
-    return reshape(errand, journal, Order(reshaping=reshaping, tree=tree, change=change))
+    return reshape(task, journal, Order(reshaping=reshaping, tree=tree, change=change))
 
 
-def _read(errand: Errand, allocations: AllocationWriter, told: JournalledReshape) -> _Now:
+def _read(task: AuditTask, allocations: AllocationWriter, told: JournalledReshape) -> _Now:
     """Read the current state. Raises PlacementError, SourceError."""
     root = told.providers[0]
     request = ViewRequest(root_uuid=root.uuid, root_name=root.name, fresh_allocations=True, consumer_reads=0)
-    view = errand.parts.reader.view(request)
+    view = task.parts.reader.view(request)
     consumers = tuple(each.before.consumer_uuid for each in told.consumers)
     records = tuple(map(allocations.consumer, consumers))
-    state = current_state(errand, frozenset(consumers))
+    state = current_state(task, frozenset(consumers))
     return _Now(view=view, records=records, state=state)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.preconditions import looked_up, not_now
 from agent.healing.tree_fingerprint import TreeFingerprint
@@ -69,15 +69,15 @@ class Rewrite:
         return (ConsumerChange(before=self.before, write=self.write),)
 
 
-def rewrite(errand: Errand, journal: Journal, wanted: Rewrite) -> WriteAttempt:
+def rewrite(task: AuditTask, journal: Journal, wanted: Rewrite) -> WriteAttempt:
     """Carry out the change; the caller must have the write lock. Errors are in the outcome: never raises AgentError."""
-    allocations = errand.parts.allocations
+    allocations = task.parts.allocations
     if allocations is None:
         return WriteAttempt(result=Result.REFUSED, words=NO_ACCESS)
-    problem = not_now(errand, allocations, wanted.changes, wanted.tree)
+    problem = not_now(task, allocations, wanted.changes, wanted.tree)
     if problem is not None:
         return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread)
-    return journalled(journal, wanted.change, lambda entry_id: _rounds(errand, allocations, wanted, entry_id))
+    return journalled(journal, wanted.change, lambda entry_id: _rounds(task, allocations, wanted, entry_id))
 
 
 def journalled(journal: Journal, change: Change, carry_out: Callable[[str], WriteAttempt]) -> WriteAttempt:
@@ -97,8 +97,8 @@ def journalled(journal: Journal, change: Change, carry_out: Callable[[str], Writ
     return outcome
 
 
-def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entry_id: str) -> WriteAttempt:
-    rounds = errand.settings.conflict_rounds
+def _rounds(task: AuditTask, allocations: AllocationWriter, wanted: Rewrite, entry_id: str) -> WriteAttempt:
+    rounds = task.settings.conflict_rounds
     for conflict in range(1, rounds + 1):
         try:
             allocations.put(wanted.write)
@@ -107,7 +107,7 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         except GenerationConflict as error:
             last = error
         except PlacementUnavailable as error:
-            fate = looked_up(errand.parts.clock, allocations, wanted.changes, error)
+            fate = looked_up(task.parts.clock, allocations, wanted.changes, error)
             unread = fate.result is not Result.DONE
             return WriteAttempt(result=fate.result, words=fate.words, entry_id=entry_id, unread=unread)
         except PlacementError as error:
@@ -115,8 +115,8 @@ def _rounds(errand: Errand, allocations: AllocationWriter, wanted: Rewrite, entr
         else:
             return WriteAttempt(result=Result.DONE, words=DONE_WORDS, entry_id=entry_id)
         if conflict < rounds:
-            errand.parts.clock.wait(wait_s(conflict, errand.parts.random()))
-            problem = not_now(errand, allocations, wanted.changes, wanted.tree)
+            task.parts.clock.wait(wait_s(conflict, task.parts.random()))
+            problem = not_now(task, allocations, wanted.changes, wanted.tree)
             if problem is not None:
                 return WriteAttempt(
                     result=Result.REFUSED, words=problem.words, entry_id=entry_id, unread=problem.unread

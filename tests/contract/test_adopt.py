@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.cmd import wiring
 from agent.config.build import load_checked, settings_from
 from agent.demo import cell
@@ -191,24 +191,24 @@ def test_a_guard_refusal_stops_adopt_even_with_a_valid_digest(host, guard):
 
 
 @contextlib.contextmanager
-def planned(host: Host, script: Script) -> Iterator[tuple[Errand, AdoptPlan]]:
-    """Yield an errand and its plan; the script answers the errand's later requests about providers' names."""
+def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]:
+    """Yield an task and its plan; the script answers the task's later requests about providers' names."""
     loaded = load_checked([str(host.agent.config_file)])
     with wiring.wire(loaded) as wired:
         parts = wired.parts
         request = AuditRequest(reasons=("test",), depth=Depth.FULL)
-        errand = Errand(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-        plan = adoption(looked(errand, parts.names, parts.own_file), errand.settings)
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
+        plan = adoption(looked(task, parts.names, parts.own_file), task.settings)
         client = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(script))
-        yield with_parts(errand, names=ProviderNames(client)), plan
+        yield with_parts(task, names=ProviderNames(client)), plan
 
 
 def test_a_failed_step_ends_adopt_and_the_next_run_resumes_there(host):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
-    with planned(host, on_write(1, Answer(503))) as (errand, plan):
-        (done,) = run_adopt(errand, errand.parts.journal, plan)
+    with planned(host, on_write(1, Answer(503))) as (task, plan):
+        (done,) = run_adopt(task, task.parts.journal, plan)
     assert len(plan.steps) == 2
     assert (done.outcome.result, done.outcome.unread) == (Result.UNKNOWN, True)
     assert (host.name(root), names_below(host, root)) == (old, {f"{old}_amd_sev"})
@@ -222,8 +222,8 @@ def test_the_next_adopt_completes_renames_after_a_lost_response(host, lost):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
-    with planned(host, on_write(lost, LoseAnswer())) as (errand, plan):
-        *_, last = run_adopt(errand, errand.parts.journal, plan)
+    with planned(host, on_write(lost, LoseAnswer())) as (task, plan):
+        *_, last = run_adopt(task, task.parts.journal, plan)
     assert last.outcome.result is Result.UNKNOWN
     assert host.adopted()[0] == 4
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
@@ -232,8 +232,8 @@ def test_the_next_adopt_completes_renames_after_a_lost_response(host, lost):
 def test_adopt_reports_placements_refusal_of_a_name_taken_meanwhile(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
-    with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (errand, plan):
-        (done,) = run_adopt(errand, errand.parts.journal, plan)
+    with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (task, plan):
+        (done,) = run_adopt(task, task.parts.journal, plan)
     assert (done.outcome.result, done.outcome.unread) == (Result.REFUSED, False)
     assert node in done.outcome.words
     assert host.name(root) == f"old-{node}"
@@ -243,8 +243,8 @@ def test_adopt_reports_placements_refusal_of_a_name_taken_meanwhile(host):
 def test_adopt_without_a_name_writer_renames_no_provider(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
-    with planned(host, lambda _request: None) as (errand, plan):
-        (done,) = run_adopt(with_parts(errand, names=None), errand.parts.journal, plan)
+    with planned(host, lambda _request: None) as (task, plan):
+        (done,) = run_adopt(with_parts(task, names=None), task.parts.journal, plan)
     assert "this run has no access to what is to be changed" in done.outcome.words
     assert host.name(root) == old
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.demo import cell
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
@@ -134,20 +134,20 @@ def host(tmp_path: Path, placement: Rest) -> Host:
 
 
 @contextlib.contextmanager
-def in_process(host: Host, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[Errand, Prepared]]:
-    """Yield an errand and a plan for every repairable finding; heal's own requests go through ``adapter``."""
-    with planned(host.agent.config_file, frozenset(BY_CODE)) as (errand, plan):
-        asking = errand
+def in_process(host: Host, adapter: ScriptedAdapter | None = None) -> Iterator[tuple[AuditTask, Prepared]]:
+    """Yield an task and a plan for every repairable finding; heal's own requests go through ``adapter``."""
+    with planned(host.agent.config_file, frozenset(BY_CODE)) as (task, plan):
+        asking = task
         if adapter is not None:
             client = client_of(host.agent.folder, host.rest.server.url, adapter)
-            asking = with_parts(errand, allocations=AllocationClient(client))
+            asking = with_parts(task, allocations=AllocationClient(client))
         yield asking, plan
 
 
 def carried_out(host: Host, script: Any) -> tuple[tuple[Healed, ...], ScriptedAdapter]:
     adapter = ScriptedAdapter(script)
-    with in_process(host, adapter) as (errand, plan):
-        return run_heal(errand, plan), adapter
+    with in_process(host, adapter) as (task, plan):
+        return run_heal(task, plan), adapter
 
 
 def entries(host: Host) -> list[tuple[str, str]]:
@@ -349,9 +349,9 @@ def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
 
 def test_the_journal_has_no_entry_for_a_consumer_changed_before_the_read(host):
     consumer = host.allocate("gone", here=HELD)
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
-        (healed,) = run_heal(errand, plan)
+        (healed,) = run_heal(task, plan)
         assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
         assert f"consumer {consumer} changed since it was read (it is at generation 2," in healed.outcome.words
     assert entries(host) == []
@@ -360,11 +360,11 @@ def test_the_journal_has_no_entry_for_a_consumer_changed_before_the_read(host):
 def test_heal_refuses_a_consumer_deleted_and_recreated_since_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     was = (host.generation(consumer), host.allocations(consumer))
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.release(consumer)
         host.rest.allocate({host.root: HELD}, consumer)
         assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
-        (healed,) = run_heal(errand, plan)
+        (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
     assert "came to this host" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
@@ -374,8 +374,8 @@ def test_several_changes_of_the_same_heal_run_succeed(host):
     """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
-    with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (errand, plan):
-        healed = run_heal(errand, plan)
+    with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (task, plan):
+        healed = run_heal(task, plan)
     assert [one.outcome.result for one in healed] == [Result.DONE] * len(healed)
     assert {one.action.code for one in healed} >= {"allocation-leaked"}
     assert len(healed) > 1
@@ -438,9 +438,9 @@ def test_undo_reverts_a_write_that_completed_after_heal_ended(host):
 
 def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     consumer = host.allocate("gone", here=HELD)
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         away = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(always(Answer(500))))
-        (healed,) = run_heal(with_parts(errand, reader=TreeReader(away)), plan)
+        (healed,) = run_heal(with_parts(task, reader=TreeReader(away)), plan)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.REFUSED, True)
     assert healed.outcome.words.startswith("nothing was changed: ")
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
@@ -486,28 +486,28 @@ def test_a_foreign_write_after_a_lost_response_has_result_unknown(host):
 
 def test_undo_without_an_allocation_writer_is_refused(host):
     consumer = host.allocate("gone", here=HELD)
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
-        run_heal(errand, plan)
-        apart = with_parts(errand, allocations=None)
-        (entry,) = errand.parts.journal.read().entries
-        outcome = undo(apart, errand.parts.journal, entry, {})
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
+        run_heal(task, plan)
+        apart = with_parts(task, allocations=None)
+        (entry,) = task.parts.journal.read().entries
+        outcome = undo(apart, task.parts.journal, entry, {})
     assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
     assert host.allocations(consumer) == {"allocations": {}}
 
 
 def test_heal_changes_nothing_if_the_journal_is_unwritable(host):
     consumer = host.allocate("gone", here=HELD)
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan):
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         (host.agent.folder / "state" / "journal.jsonl").mkdir()
-        (healed,) = run_heal(errand, plan)
+        (healed,) = run_heal(task, plan)
     assert "journal.jsonl cannot be written" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
 def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
     consumer = host.allocate("gone", here=HELD)
-    with host.cell(host.gone("gone")), in_process(host) as (errand, plan), errand.parts.lock.hold():
-        (healed,) = run_heal(errand, plan)
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan), task.parts.lock.hold():
+        (healed,) = run_heal(task, plan)
     assert "is held by pid" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
@@ -201,22 +201,22 @@ def cards(tmp_path: Path, placement: Rest) -> Iterator[Cards]:
 @contextlib.contextmanager
 def in_process(
     cards: Cards, adapter: ScriptedAdapter | None = None, host: Any = None
-) -> Iterator[tuple[Errand, Prepared]]:
-    """Yield an errand and the reshape's plan; heal's requests go through ``adapter``, ``host`` replaces libvirt."""
+) -> Iterator[tuple[AuditTask, Prepared]]:
+    """Yield an task and the reshape's plan; heal's requests go through ``adapter``, ``host`` replaces libvirt."""
     instead = {"host": host} if host else {}
-    with planned(cards.agent.config_file, RESHAPE, **instead) as (errand, plan):
+    with planned(cards.agent.config_file, RESHAPE, **instead) as (task, plan):
         assert len(plan.plan.actions) == 1, plan.plan.refusals
-        asking = errand
+        asking = task
         if adapter is not None:
             client = client_of(cards.agent.folder, cards.rest.server.url, adapter)
-            asking = with_parts(errand, allocations=AllocationClient(client), reshaper=ReshapeClient(client))
+            asking = with_parts(task, allocations=AllocationClient(client), reshaper=ReshapeClient(client))
         yield asking, plan
 
 
 def carried_out(cards: Cards, script: Any) -> tuple[Healed, ScriptedAdapter]:
     adapter = ScriptedAdapter(script)
-    with in_process(cards, adapter) as (errand, plan):
-        (healed,) = run_heal(errand, plan)
+    with in_process(cards, adapter) as (task, plan):
+        (healed,) = run_heal(task, plan)
     return healed, adapter
 
 
@@ -382,9 +382,9 @@ def came_back(cards: Cards) -> None:
 
 def test_the_journal_has_no_reshape_of_a_consumer_recreated_since(cards):
     cards.scheduled()
-    with in_process(cards) as (errand, plan):
+    with in_process(cards) as (task, plan):
         came_back(cards)
-        (healed,) = run_heal(errand, plan)
+        (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved, healed.outcome.entry_id) == (Result.REFUSED, True, None)
     assert "came to this host" in healed.outcome.words
     assert (cards.children, cards.journal()) == ({}, [])
@@ -423,8 +423,8 @@ def test_heal_reports_that_a_reshape_needs_the_role_service(cards):
     """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
-    with in_process(cards, adapter) as (errand, plan):
-        (healed,) = run_heal(errand, plan)
+    with in_process(cards, adapter) as (task, plan):
+        (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
     assert "Policy does not allow placement:reshaper:reshape" in healed.outcome.words
     assert healed.outcome.words.count("role service alone may reshape") == 1
@@ -435,7 +435,7 @@ def test_heal_reports_that_a_reshape_needs_the_role_service(cards):
 def test_heal_refuses_a_reshape_that_exceeds_capacity(cards):
     """Placement has no error code for lack of room: heal recognises it by the request, and tries once."""
     cards.scheduled()
-    with in_process(cards) as (errand, plan):
+    with in_process(cards) as (task, plan):
         (action,) = plan.plan.actions
         small = tuple(
             dataclasses.replace(p, after=tuple(dataclasses.replace(i, total=1, max_unit=1) for i in p.after))
@@ -445,7 +445,7 @@ def test_heal_refuses_a_reshape_that_exceeds_capacity(cards):
         )
         narrow = dataclasses.replace(action, reshaping=dataclasses.replace(action.reshaping, providers=small))
         wrong = dataclasses.replace(plan, plan=dataclasses.replace(plan.plan, actions=(narrow,)))
-        (healed,) = run_heal(errand, wrong)
+        (healed,) = run_heal(task, wrong)
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
     assert "Unable to allocate inventory" in healed.outcome.words
     assert cards.offers == {"root": 24}
@@ -567,11 +567,11 @@ def test_undo_refuses_after_an_inventory_or_allocation_change(cards):
 
 def test_undo_without_an_allocation_writer_is_refused(cards):
     cards.scheduled()
-    with in_process(cards) as (errand, plan):
-        run_heal(errand, plan)
-        apart = with_parts(errand, allocations=None)
-        (entry,) = errand.parts.journal.read().entries
-        outcome = undo(apart, errand.parts.journal, entry, {})
+    with in_process(cards) as (task, plan):
+        run_heal(task, plan)
+        apart = with_parts(task, allocations=None)
+        (entry,) = task.parts.journal.read().entries
+        outcome = undo(apart, task.parts.journal, entry, {})
     assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
@@ -691,19 +691,19 @@ def test_s107_heal_moves_an_encryption_context_to_the_sev_child(cards):
     cards.allocate(cards.one, {cards.root: MOVED | {CONTEXT: 1}}, "INSTANCE")
     cards.allocate(cards.two, {cards.root: MOVED | {CONTEXT: 1}})
     before = sums(cards)
-    with in_process(cards, host=SevHost(cards.agent.name)) as (errand, plan):
-        (healed,) = run_heal(errand, plan)
+    with in_process(cards, host=SevHost(cards.agent.name)) as (task, plan):
+        (healed,) = run_heal(task, plan)
         assert healed.outcome.result is Result.DONE, healed.outcome.words
         child = cards.children["amd_sev"]
         assert cards.amounts(cards.one) == {cards.root: MOVED, child: {CONTEXT: 1}}
         assert cards.amounts(cards.two) == {cards.root: MOVED, child: {CONTEXT: 1}}
         assert CONTEXT not in cards.rest.inventories(cards.root)
         assert (cards.rest.inventories(child)[CONTEXT]["total"], sums(cards)) == (16, before)
-        publishing = dataclasses.replace(errand.request, publish=Publish.BY_ROLE)
-        run_audit(publishing, errand.settings, errand.parts, AuditMemory(), errand.cancelled)
+        publishing = dataclasses.replace(task.request, publish=Publish.BY_ROLE)
+        run_audit(publishing, task.settings, task.parts, AuditMemory(), task.cancelled)
         assert cards.rest.traits(child) == {OURS, sev}
         assert sev not in cards.rest.traits(cards.root)
-        result = run_audit(publishing, errand.settings, errand.parts, AuditMemory(), errand.cancelled)
+        result = run_audit(publishing, task.settings, task.parts, AuditMemory(), task.cancelled)
         assert result.report.plan.writes == ()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.daemon import choose_backend
@@ -31,25 +31,25 @@ AT_ONCE = {"random": lambda: 0.0}
 
 
 @contextlib.contextmanager
-def planned(config_file: Path, codes: frozenset[str], **parts: Any) -> Iterator[tuple[Errand, Prepared]]:
-    """Yield an errand and a plan for findings of ``codes``, seen by two audits; ``parts`` replace the wired parts."""
+def planned(config_file: Path, codes: frozenset[str], **parts: Any) -> Iterator[tuple[AuditTask, Prepared]]:
+    """Yield an task and a plan for findings of ``codes``, seen by two audits; ``parts`` replace the wired parts."""
     loaded = load_checked([str(config_file)])
     request = AuditRequest(reasons=("test",), publish=Publish.NEVER, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         used = dataclasses.replace(wired.parts, **AT_ONCE | parts)
-        errand = Errand(request=request, settings=settings_from(loaded), parts=used, cancelled=lambda: False)
+        task = AuditTask(request=request, settings=settings_from(loaded), parts=used, cancelled=lambda: False)
         memory = AuditMemory()
         for _ in range(2):
-            result = run_audit(request, errand.settings, used, memory, errand.cancelled)
+            result = run_audit(request, task.settings, used, memory, task.cancelled)
             memory = result.memory
-        plan = prepared(errand, result, codes)
+        plan = prepared(task, result, codes)
         assert plan is not None
-        yield errand, plan
+        yield task, plan
 
 
-def with_parts(errand: Errand, **parts: Any) -> Errand:
-    """Return the same errand with other parts."""
-    return dataclasses.replace(errand, parts=dataclasses.replace(errand.parts, **parts))
+def with_parts(task: AuditTask, **parts: Any) -> AuditTask:
+    """Return the same task with other parts."""
+    return dataclasses.replace(task, parts=dataclasses.replace(task.parts, **parts))
 
 
 def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) -> None:
@@ -63,8 +63,8 @@ def heal_to_death(config_file: str, call: str, when: str, *codes: str) -> None:
     """Run heal in the process that is to be killed."""
     choose_backend()
     part, method = call.split(".")
-    with planned(Path(config_file), frozenset(codes)) as (errand, plan):
-        run_heal(with_parts(errand, **{part: _Killing(getattr(errand.parts, part), method, when)}), plan)
+    with planned(Path(config_file), frozenset(codes)) as (task, plan):
+        run_heal(with_parts(task, **{part: _Killing(getattr(task.parts, part), method, when)}), plan)
 
 
 class _Killing:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.audit.act import decide_and_act
-from agent.audit.parts import Errand, Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.errors import PlacementUnavailable, ProviderInUse, RecordRefused, SourceUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Identity, Publish
 from agent.model.plan import (
@@ -56,7 +56,7 @@ class Outside:
         return Applied(done=tuple(writes), requests=len(writes), refused=tuple(refused))
 
 
-def errand(outside, **changes):
+def task(outside, **changes):
     nothing = SimpleNamespace()
     parts = Parts(
         state=nothing,
@@ -73,7 +73,9 @@ def errand(outside, **changes):
         records=outside,
     )
     request = AuditRequest(reasons=("test",), publish=changes.get("publish", Publish.BY_ROLE))
-    return Errand(request=request, settings=changes.get("settings", settings()), parts=parts, cancelled=lambda: False)
+    return AuditTask(
+        request=request, settings=changes.get("settings", settings()), parts=parts, cancelled=lambda: False
+    )
 
 
 def memory(world, audits=1):
@@ -83,7 +85,7 @@ def memory(world, audits=1):
 
 def test_an_audit_writes_the_tree_before_records_and_removals():
     outside = Outside()
-    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
     assert [type(write) for write in acted.done][-3:] == [SaveComputeNode, DeleteComputeNode, DeleteProvider]
     assert (acted.error, acted.published) == (None, True)
@@ -91,7 +93,7 @@ def test_an_audit_writes_the_tree_before_records_and_removals():
 
 def test_s69_an_orphans_provider_is_kept_if_nova_keeps_its_row():
     outside = Outside(DeleteComputeNode=RecordRefused("nova refuses: ConstraintNotMet"))
-    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert "DeleteProvider" not in outside.asked
     assert isinstance(acted.error, RecordRefused)
     assert not acted.published
@@ -106,23 +108,23 @@ def test_s69_an_orphans_provider_is_kept_if_nova_keeps_its_row():
 def test_s63_s66_the_next_audit_retries_a_failed_compute_node_write(state, kind, trouble):
     world = snapshot(nova=state, libvirt=about())
     outside = Outside(**{kind.__name__: trouble})
-    first = decide_and_act(errand(outside), memory(world), world)
+    first = decide_and_act(task(outside), memory(world), world)
     assert first.error is trouble
     assert kind.__name__ not in outside.asked
-    second = decide_and_act(errand(outside), memory(world), world)
+    second = decide_and_act(task(outside), memory(world), world)
     assert (second.error, outside.asked.count(kind.__name__)) == (None, 1)
 
 
 def test_no_record_is_written_after_a_failed_inventory_write():
     outside = Outside(PutInventories=PlacementUnavailable("no answer"))
-    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == []
     assert isinstance(acted.error, PlacementUnavailable)
 
 
 def test_a_refused_provider_removal_is_reported_as_write_refused():
     outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
-    acted = decide_and_act(errand(outside), memory(ORPHANED), ORPHANED)
+    acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]
     assert "write-refused" in {finding.code for finding in acted.decision.findings}
 
@@ -132,5 +134,5 @@ def test_a_refused_provider_removal_is_reported_as_write_refused():
 )
 def test_an_observer_or_dry_run_writes_nothing(how):
     outside = Outside()
-    assert decide_and_act(errand(outside, **how), memory(ORPHANED), ORPHANED).done == ()
+    assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.audit.parts import Errand, Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.audit.read import read
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
@@ -47,7 +47,7 @@ def guest(tmp_path):
     return domain("i1", disks=(Disk(target="vda", kind="file", source=str(tmp_path / "disk"), format="raw"),))
 
 
-def errand(images, libvirt, depth=Depth.ECONOMICAL):
+def task(images, libvirt, depth=Depth.ECONOMICAL):
     nothing = SimpleNamespace()
     parts = Parts(
         state=Answers("state", state()),
@@ -62,36 +62,36 @@ def errand(images, libvirt, depth=Depth.ECONOMICAL):
         images=images,
     )
     request = AuditRequest(reasons=("test",), depth=depth)
-    return Errand(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
+    return AuditTask(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
 
 
 def test_an_audit_reads_the_disk_files_of_libvirts_guests(images, guest):
-    found = read(errand(images, host(guest)), AuditMemory())
+    found = read(task(images, host(guest)), AuditMemory())
     assert [reading.source for reading in found.storage] == [IMAGES]
     assert [file.virtual_bytes for file in found.disk_files] == [1000]
 
 
 def test_a_full_audit_measures_images_again_and_others_use_the_cache(images, guest):
-    first = read(errand(images, host(guest)), AuditMemory()).storage[0].value
-    assert read(errand(images, host(guest)), AuditMemory()).storage[0].value is first
-    assert read(errand(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
+    first = read(task(images, host(guest)), AuditMemory()).storage[0].value
+    assert read(task(images, host(guest)), AuditMemory()).storage[0].value is first
+    assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
 
 
 def test_the_image_store_is_read_if_libvirt_is_unavailable(images, tmp_path):
-    found = read(errand(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
+    found = read(task(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
     assert found.disk_files == ()
     assert [store.path for store in found.image_stores] == [str(tmp_path)]
 
 
 def test_a_failed_image_read_is_reported_apart_from_the_host(images, thread, guest):
     thread.stop()
-    found = read(errand(images, host(guest)), AuditMemory())
+    found = read(task(images, host(guest)), AuditMemory())
     (reading,) = found.storage
     assert (reading.source, reading.ok) == (IMAGES, False)
     assert found.host.ok
 
 
 def test_an_audit_without_an_image_source_has_no_image_reading(images, guest):
-    asked = errand(images, host(guest))
+    asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.audit.store import remember_store, with_store
 from agent.host_files.lock import FileLock
 from agent.host_files.store_file import StoreFile
@@ -18,9 +18,9 @@ from tests.rigs.stores import DISK, guest, mark, on_disk, store
 OLD, NEW = mark(300), mark(251)
 
 
-def errand_on(folder: Path) -> Errand:
+def task_on(folder: Path) -> AuditTask:
     parts: Any = SimpleNamespace(store=StoreFile(str(folder)), lock=FileLock(str(folder / "lock"), str(folder)))
-    return Errand(request=AuditRequest(reasons=("test",)), settings=settings(), parts=parts, cancelled=lambda: False)
+    return AuditTask(request=AuditRequest(reasons=("test",)), settings=settings(), parts=parts, cancelled=lambda: False)
 
 
 def written(folder: Path) -> StoreRecord | None:
@@ -32,11 +32,11 @@ def after_audit(
 ) -> StoreRecord | None:
     """Return the file after an audit. It has ``before`` at the start; the operator writes ``meanwhile`` into it."""
     StoreFile(str(folder)).put(StoreRecord(mark=before))
-    errand = errand_on(folder)
-    memory = with_store(errand, AuditMemory())
+    task = task_on(folder)
+    memory = with_store(task, AuditMemory())
     StoreFile(str(folder)).put(StoreRecord(mark=meanwhile))
     world = store(snapshot(libvirt=host(guest())), on_disk(measured_gib), before=memory.store, present=(DISK,))
-    remember_store(errand, memory, world)
+    remember_store(task, memory, world)
     return written(folder)
 
 
@@ -55,10 +55,10 @@ def test_a_store_that_adopt_confirmed_overrides_the_audits_growth(tmp_path):
 
 def test_an_audit_stores_the_new_size_of_the_store(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
-    errand = errand_on(tmp_path)
-    memory = with_store(errand, AuditMemory())
+    task = task_on(tmp_path)
+    memory = with_store(task, AuditMemory())
     world = store(snapshot(libvirt=host(guest())), on_disk(400), before=memory.store, present=(DISK,))
-    remember_store(errand, memory, world)
+    remember_store(task, memory, world)
     record = written(tmp_path)
     assert record is not None
     assert record.mark is not None
@@ -66,8 +66,8 @@ def test_an_audit_stores_the_new_size_of_the_store(tmp_path):
 
 
 def test_an_audit_recreates_a_missing_store_file_from_memory(tmp_path):
-    errand = errand_on(tmp_path)
-    memory = with_store(errand, AuditMemory(store=OLD))
+    task = task_on(tmp_path)
+    memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))
-    remember_store(errand, memory, world)
+    remember_store(task, memory, world)
     assert written(tmp_path) == StoreRecord(mark=OLD)

@@ -7,7 +7,7 @@ import datetime
 
 import pytest
 
-from agent.audit.parts import Errand
+from agent.audit.parts import AuditTask
 from agent.errors import SourceUnavailable
 from agent.healing.preconditions import NotNow
 from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
@@ -59,10 +59,10 @@ class Parts:
     clock: Clock
 
 
-def errand(**how) -> Errand:
+def task(**how) -> AuditTask:
     clock = Clock()
     parts = Parts(state=Database(clock, **how), clock=clock)
-    return Errand(
+    return AuditTask(
         request=AuditRequest(reasons=("test",)),
         settings=settings(),
         parts=parts,  # type: ignore[arg-type]  # heal uses no other part
@@ -72,21 +72,21 @@ def errand(**how) -> Errand:
 
 @pytest.mark.parametrize(("late_s", "waited_s"), [(0, 10), (5, 15), (15, 25)])
 def test_heal_waits_for_a_heartbeat_newer_than_the_plan(late_s, waited_s):
-    asked = errand(late_s=late_s)
+    asked = task(late_s=late_s)
     assert proven(asked, state()) == Proven(NOW + MARGIN)
     assert asked.parts.clock.monotonic() == waited_s
 
 
 def test_a_heartbeat_ahead_of_the_clock_requires_another_heartbeat():
     """The clock of a service is fast and the replica lags: the code must wait for one more report."""
-    asked = errand(late_s=-20)
+    asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
     assert asked.parts.clock.monotonic() == 10
 
 
 @pytest.mark.parametrize("late_s", [35, 59, 3600])
 def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
-    asked = errand(late_s=late_s)
+    asked = task(late_s=late_s)
     refused = proven(asked, state())
     assert isinstance(refused, NotNow)
     assert (refused.unread, refused.unproven, "replica that lags" in refused.words) == (True, True, True)
@@ -94,14 +94,14 @@ def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
 
 
 def test_heal_changes_nothing_if_the_state_source_is_lost():
-    refused = proven(errand(error=True), state())
+    refused = proven(task(error=True), state())
     assert isinstance(refused, NotNow)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
-    assert not_as_planned(errand(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
+    assert not_as_planned(task(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
 
 
 def test_heal_skips_the_heartbeat_check_without_a_cloud():
-    asked = errand(late_s=3600)
+    asked = task(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)
     assert not_as_planned(asked, nobody, Proven(None), frozenset(), frozenset({HERE})) is None
@@ -131,7 +131,7 @@ AGAIN = {
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
 def test_heal_continues_only_if_the_consumers_rows_match_the_plan(now, goes_on):
-    refused = not_as_planned(errand(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
+    refused = not_as_planned(task(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
     assert (refused is None) is goes_on
 
 
@@ -139,5 +139,5 @@ def test_a_changed_instance_row_stops_a_change_of_its_migration():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     planned = dataclasses.replace(PLANNED, migrations=(move,))
     back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))
-    assert not_as_planned(errand(rows=planned), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is None
-    assert not_as_planned(errand(rows=back), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is not None
+    assert not_as_planned(task(rows=planned), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is None
+    assert not_as_planned(task(rows=back), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is not None
