@@ -14,23 +14,18 @@ from pathlib import Path
 import pytest
 
 from tests.rigs.lvm import make_group, script
+from tests.rigs.programs import COMMAND, FORKED
+from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
 STOCKTAKE = str(Path(sys.executable).parent / "stocktake")
 
 
 def run(
-    tmp_path: Path, *arguments: str, environment: Mapping[str, str] | None = None, program: str = STOCKTAKE
+    tmp_path: Path, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program, "demo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "TMPDIR": str(tmp_path), **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    changed = {**os.environ, "TMPDIR": str(tmp_path), **(environment or {})}
+    return FORKED.run(COMMAND, ["demo", *arguments], 600, changed, ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +181,10 @@ def test_the_text_recommends_option_keep_for_each_story(text):
 def text(tmp_path_factory):
     """The demo's text for people; the test calls the program by its bare name."""
     path = f"{Path(STOCKTAKE).parent}:{os.environ['PATH']}"
-    done = run(tmp_path_factory.mktemp("demo"), environment={"PATH": path}, program="stocktake")
+    environment = {**os.environ, "PATH": path, "TMPDIR": str(tmp_path_factory.mktemp("demo"))}
+    done = subprocess.run(
+        ["stocktake", "demo"], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -6,6 +6,7 @@ import warnings
 # As agent.cmd.daemon.choose_backend does before its first import.
 for blocked in ("eventlet", "chardet", "charset_normalizer"):
     sys.modules[blocked] = None  # type: ignore[assignment]
+filters = warnings.filters[:]
 warnings.simplefilter("ignore")
 
 import gc  # noqa: E402 - after the blocked modules
@@ -29,6 +30,6 @@ for name in (
 ):
     importlib.import_module(name)
 
-warnings.resetwarnings()
+warnings.filters[:] = filters  # type: ignore[index]
 # Collections in a forked process then leave the imported objects, and so the shared memory, untouched.
 gc.freeze()

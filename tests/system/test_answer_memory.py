@@ -113,12 +113,12 @@ def peak_mib(daemon: Daemon) -> float:
 
 
 def worst(host: AgentHost, between: Gateway, hostile: Callable[[Asked], Answer | None]) -> float:
-    """Return the peak memory after three audits with hostile answers, which follow one with good answers."""
+    """Return the peak memory after two audits with hostile answers, which follow one with good answers."""
     with host.daemon() as daemon:
         daemon.first_audit()
         good = peak_mib(daemon)
         between.before = hostile
-        for _ in range(3):
+        for _ in range(2):
             daemon.audit_now()
         found = peak_mib(daemon)
         print(f"\npeak {good:.0f} MiB with good answers, {found:.0f} MiB with these")

@@ -3,7 +3,7 @@
 A case is a forest, a wanted tree and a stranger (tests/rigs/strangers.py), all drawn from one seed; Placement is real.
 At the end Placement must have all that the stranger wrote of what is not the agent's. Of what is the agent's,
 Placement must have what is wanted, except what the last plan held back or the writer reported as refused. A further
-round then writes nothing. ``STOCKTAKE_TREE_CASES`` sets the number of cases (50), ``STOCKTAKE_TREE_SEED`` the first
+round then writes nothing. ``STOCKTAKE_TREE_CASES`` sets the number of cases (20), ``STOCKTAKE_TREE_SEED`` the first
 seed. In one case of four the server is older: its newest microversion is 1.36.
 
 The stranger never renames one of the agent's providers between the agent's GET and the PUT that moves the provider.
@@ -36,7 +36,7 @@ from tests.rigs.faults import Answer, Fault, Meanwhile, ScriptedAdapter
 from tests.rigs.placement import Rest, client_of, looking_at
 from tests.rigs.strangers import OUR_CLASSES, OUR_TRAITS, SHARES, Stranger, name_of, stands_below
 
-CASES = int(os.environ.get("STOCKTAKE_TREE_CASES", "50"))
+CASES = int(os.environ.get("STOCKTAKE_TREE_CASES", "20"))
 FIRST = int(os.environ.get("STOCKTAKE_TREE_SEED", "0"))
 ROUNDS = 60
 OLDER = Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.36"}]}')
