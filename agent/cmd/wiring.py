@@ -23,8 +23,8 @@ from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
+from agent.config.reading.image_cache import cache_path
 from agent.config.reading.state_choice import state_options_from
-from agent.config.values import LibvirtOptions
 from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptible_sleep import Pauses
 from agent.daemon.read_guard import ReadMark
@@ -34,7 +34,6 @@ from agent.host_files.atomic import close_to_others, sweep
 from agent.host_files.history import FILE as FINDINGS
 from agent.host_files.history import FindingsFile
 from agent.host_files.identity import FILE_NAME as COMPUTE_ID
-from agent.host_files.identity import ComputeIdFiles
 from agent.host_files.journal import FileJournal
 from agent.host_files.lock import FileLock
 from agent.host_files.own_folder import failure, make_usable, why_not_writable
@@ -150,14 +149,14 @@ class Wired:
 def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired:
     """Build all parts. ``pause_at_most_s``: the longest pause while Placement is overloaded. Raises ConfigError."""
     settings = build.settings_from(loaded)
-    libvirt_options = build.libvirt_options_from(loaded)
+    libvirt_uri = build.libvirt_uri(loaded)
     resources = contextlib.ExitStack()
     names = ("libvirt", "libvirt-capabilities", "filesystem", "images")
     libvirt, capabilities, disk, images = readers = tuple(map(ReaderThread, names))
     for reader in readers:
         resources.callback(reader.stop)
     late = LateAnswers()
-    host = LibvirtHost(host_place(libvirt_options, settings), libvirt, capabilities, late)
+    host = LibvirtHost(host_place(libvirt_uri, settings), libvirt, capabilities, late)
     resources.callback(host.close)
     mark, pauses = ReadMark(), Pauses()
     client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s, wait=pauses.wait)
@@ -166,14 +165,14 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
     parts = dataclasses.replace(
         _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),
         reading=mark.reading,
-        images=_images(loaded, images),
+        images=Images(settings.instances_path, cache_path(loaded), images),
         records=cloud.records,
     )
     return Wired(
         parts=parts,
         host=host,
         late=late,
-        libvirt_uri=libvirt_options.uri,
+        libvirt_uri=libvirt_uri,
         libvirt_reader=libvirt,
         placement=client,
         mark=mark,
@@ -243,15 +242,15 @@ def journal_of(loaded: Loaded) -> FileJournal:
     return FileJournal(build.agent_options_from(loaded).state_dir, SystemClock().now)
 
 
-def host_place(options: LibvirtOptions, settings: Settings) -> HostPlace:
+def host_place(uri: str, settings: Settings) -> HostPlace:
     """Return which libvirt to read, and for which guest types to query its capabilities."""
     guests = GuestChoice(
-        virt_type=options.virt_type,
-        machine_types=options.machine_types,
-        cpu_mode=options.cpu_mode,
-        cpu_models=options.cpu_models,
+        virt_type=settings.virt_type,
+        machine_types=settings.machine_types,
+        cpu_mode=settings.guest_cpu.mode,
+        cpu_models=settings.guest_cpu.models,
     )
-    return HostPlace(uri=options.uri, host=settings.host, guests=guests)
+    return HostPlace(uri=uri, host=settings.host, guests=guests)
 
 
 def _parts(
@@ -266,6 +265,7 @@ def _parts(
     options = build.agent_options_from(loaded)
     state_dir = options.state_dir
     findings, store = FindingsFile(state_dir), StoreFile(state_dir)
+    identity_files = build.identity_files(loaded)
     return Parts(
         state=state,
         host=host,
@@ -274,13 +274,13 @@ def _parts(
         reporter=TreeWriter(client),
         allocations=AllocationClient(client),
         reshaper=ReshapeClient(client),
-        identity_files=_identity_files(loaded),
+        identity_files=identity_files,
         history=findings,
         lock=FileLock(os.path.join(state_dir, LOCK_FILE), options.run_dir),
         clock=SystemClock(pauses.wait),
         journal=journal_of(loaded),
         names=ProviderNames(client),
-        own_file=_identity_files(loaded),
+        own_file=identity_files,
         store=store,
         notes=lambda: (*_notes(findings, state_dir, build.settings_from(loaded).role), *store.notes),
         request_scope=lambda audit_id: _scope(client, audit_id),
@@ -323,29 +323,15 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
-    lvm = build.lvm_options_from(loaded)
+    lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"))
     # The cast is for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
-    groups = (cast(StorageSource, Lvm(lvm.groups, lvm.deadline_s)),) if lvm.groups else ()
+    groups = (cast(StorageSource, lvm),) if settings.volume_groups else ()
     pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
     if settings.disk_group is not None:
         return (*groups, *pmem)
     return (*groups, *pmem, *_ceph(loaded), FileSystems((settings.instances_path,), disk_reader))
 
 
-def _images(loaded: Loaded, reader: ReaderThread) -> Images:
-    options = build.image_options_from(loaded)
-    return Images(options.instances_path, options.cache_path, reader)
-
-
 def _ceph(loaded: Loaded) -> tuple[StorageSource, ...]:
-    options = build.ceph_options_from(loaded)
-    return () if options is None else (cast(StorageSource, Ceph(options.pool, options.user, options.conf)),)
-
-
-def _identity_files(loaded: Loaded) -> ComputeIdFiles:
-    paths = build.identity_paths_from(loaded)
-    return ComputeIdFiles(
-        config_dirs=tuple(map(Path, paths.config_dirs)),
-        nova_state_path=Path(paths.nova_state_path) if paths.nova_state_path else None,
-        state_dir=Path(paths.state_dir),
-    )
+    access = build.ceph_access(loaded)
+    return () if access is None else (cast(StorageSource, Ceph(access)),)

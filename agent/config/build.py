@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from pathlib import Path
 
 from agent.config.load import Loaded, survey
 from agent.config.reading import mdev_types as mdevs
@@ -20,7 +19,7 @@ from agent.config.reading.blanks import blank_notices, comment_notices
 from agent.config.reading.bounds import bound_notices, bounded, check_bounds
 from agent.config.reading.bus import bus_options_from
 from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
-from agent.config.reading.disks import excluded_image_types, image_type_notices, images_type, resolved_images_type
+from agent.config.reading.disks import excluded_image_types, image_type_notices, images_type, volume_groups
 from agent.config.reading.guest_cpu import guest_cpu, machine_notices, machine_types
 from agent.config.reading.heal import heal_settings
 from agent.config.reading.host_checks import host_notices, host_problems
@@ -34,25 +33,14 @@ from agent.config.reading.provider_yaml import provider_entries, provider_notice
 from agent.config.reading.ratios import ratio
 from agent.config.reading.state_choice import state_options_from
 from agent.config.reading.tpm import tpm, tpm_notices
-from agent.config.values import (
-    AgentOptions,
-    CephOptions,
-    IdentityPaths,
-    ImageOptions,
-    LibvirtOptions,
-    LvmOptions,
-)
+from agent.config.values import AgentOptions
 from agent.errors import ConfigError
-from agent.model.settings import Role, Settings, UnmanagedPolicy
+from agent.host_files.identity import ComputeIdFiles
+from agent.model.settings import CephAccess, Role, Settings, UnmanagedPolicy
 from agent.placement.http.access import client_from_conf
-
-# Field name of Settings -> its value.
-Fields = dict[str, Any]
 
 DEFAULT_INTERVAL_S = 60.0
 URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system", "parallels": "parallels:///system"}
-# lvm(8), VALID NAMES: at most 127 characters, 128 bytes with the terminating NUL.
-_LVM_NAME = re.compile(r"[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]{0,126}\Z")
 
 
 def check_settings(loaded: Loaded) -> None:
@@ -63,13 +51,52 @@ def check_settings(loaded: Loaded) -> None:
 def settings_from(loaded: Loaded) -> Settings:
     """Return the settings of an audit. Raises ConfigError with every problem."""
     check_settings(loaded)
+    value, cpus = loaded.value, cpu_sets(loaded)
     return Settings(
-        **_policies(loaded),
-        **_cpus(loaded),
-        **_memory(loaded),
-        **_disks(loaded),
-        **_guests(loaded),
-        **_devices(loaded),
+        role=Role(value("agent", "role")),
+        takeover=value("agent", "takeover"),
+        host=value("DEFAULT", "host"),
+        my_ip=value("DEFAULT", "my_ip") or None,
+        unknown_guests=UnmanagedPolicy(value("agent", "unknown_guests")),
+        confirm_audits=value("agent", "confirm_audits"),
+        confirm_spacing_s=float(value("agent", "confirm_spacing")),
+        confirm_within_s=_confirm_within_s(loaded),
+        service_down_time_s=bounded(loaded, "DEFAULT", "service_down_time"),
+        full_read_every=value("placement", "full_read_every"),
+        consumer_reads=value("placement", "consumer_reads"),
+        source_deadline_s=value("agent", "source_deadline"),
+        provider_entries=provider_entries(loaded),
+        heal=heal_settings(loaded),
+        cpu_ratio=ratio(loaded, "cpu"),
+        reserved_host_cpus=value("DEFAULT", "reserved_host_cpus"),
+        cpu_shared_set=cpus.shared,
+        cpu_dedicated_set=cpus.dedicated,
+        vcpu_pin_set=cpus.pinned,
+        cpu_power_management=value("libvirt", "cpu_power_management"),
+        memory_ratio=ratio(loaded, "ram"),
+        reserved_host_memory_mib=value("DEFAULT", "reserved_host_memory_mb"),
+        file_backed_memory_mib=file_backed_memory_mib(loaded),
+        reserved_huge_pages=reserved_huge_pages(loaded),
+        pmem_labels=pmem_labels(loaded),
+        disk_ratio=ratio(loaded, "disk"),
+        reserved_host_disk_mib=value("DEFAULT", "reserved_host_disk_mb"),
+        images_type=images_type(loaded),
+        images_volume_group=value("libvirt", "images_volume_group") or None,
+        images_rbd_pool=value("libvirt", "images_rbd_pool"),
+        instances_path=value("DEFAULT", "instances_path"),
+        volume_groups=volume_groups(loaded),
+        foreign_volumes=UnmanagedPolicy(value("lvm", "foreign_volumes")),
+        force_raw_images=value("DEFAULT", "force_raw_images"),
+        image_types_excluded=excluded_image_types(loaded),
+        reserve_image_cache=value("workarounds", "reserve_disk_resource_for_image_cache"),
+        virt_type=value("libvirt", "virt_type"),
+        guest_cpu=guest_cpu(loaded),
+        machine_types=machine_types(loaded),
+        tpm=tpm(loaded),
+        intel_tdx_guests=bounded(loaded, "libvirt", "num_intel_tdx_guests"),
+        mdev_types=mdevs.mdev_types(loaded),
+        pci=pci(loaded),
+        networks=networks(loaded),
     )
 
 
@@ -95,56 +122,30 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
     )
 
 
-def libvirt_options_from(loaded: Loaded) -> LibvirtOptions:
-    """Return the libvirt options: the URI is ``connection_uri``, or else that of ``virt_type``. Raises ConfigError."""
-    virt_type, cpu = loaded.value("libvirt", "virt_type"), guest_cpu(loaded)
-    return LibvirtOptions(
-        uri=loaded.value("libvirt", "connection_uri") or URIS[virt_type],
-        virt_type=virt_type,
-        machine_types=machine_types(loaded),
-        cpu_mode=cpu.mode,
-        cpu_models=cpu.models,
-    )
+def libvirt_uri(loaded: Loaded) -> str:
+    """Return ``[libvirt] connection_uri``, or else the URI of ``virt_type``."""
+    return loaded.value("libvirt", "connection_uri") or URIS[loaded.value("libvirt", "virt_type")]
 
 
-def lvm_options_from(loaded: Loaded) -> LvmOptions:
-    """Return the volume groups to audit. Raises ConfigError for a name that LVM does not allow."""
-    bad = [name for name in _groups(loaded) if not _lvm_name(name)]
-    if bad:
-        listed = loaded.value("lvm", "volume_groups")
-        homes = [("lvm", "volume_groups") if name in listed else ("libvirt", "images_volume_group") for name in bad]
-        pairs = zip(homes, bad, strict=True)
-        raise ConfigError(*(f"{loaded.quote(*home)}: {name!r} is not a name of a volume group" for home, name in pairs))
-    return LvmOptions(groups=_groups(loaded), deadline_s=loaded.value("lvm", "deadline"))
-
-
-def image_options_from(loaded: Loaded) -> ImageOptions:
-    """Return the folders of guests' disks and of cached images.
-
-    Raises ConfigError if Stocktake's own files set an image cache outside ``instances_path``.
-    """
-    return ImageOptions(instances_path=loaded.value("DEFAULT", "instances_path"), cache_path=cache_path(loaded))
-
-
-def ceph_options_from(loaded: Loaded) -> CephOptions | None:
+def ceph_access(loaded: Loaded) -> CephAccess | None:
     """Return the Ceph pool of the guests' disks, None if ``images_type`` is not rbd."""
     if loaded.value("libvirt", "images_type") != "rbd":
         return None
-    return CephOptions(
+    return CephAccess(
         pool=loaded.value("libvirt", "images_rbd_pool"),
         user=loaded.value("libvirt", "rbd_user") or None,
         conf=loaded.value("libvirt", "images_rbd_ceph_conf") or None,
     )
 
 
-def identity_paths_from(loaded: Loaded) -> IdentityPaths:
-    """Return the folders that may hold ``compute_id``: those of every configuration file, nova.conf's last."""
+def identity_files(loaded: Loaded) -> ComputeIdFiles:
+    """Return where ``compute_id`` may be: in the folder of every configuration file, nova.conf's last."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
-    return IdentityPaths(
-        config_dirs=tuple(dict.fromkeys(folders)),
-        nova_state_path=loaded.nova.state_path,
-        state_dir=loaded.value("agent", "state_dir"),
+    return ComputeIdFiles(
+        config_dirs=tuple(map(Path, dict.fromkeys(folders))),
+        nova_state_path=Path(loaded.nova.state_path) if loaded.nova.state_path else None,
+        state_dir=Path(loaded.value("agent", "state_dir")),
     )
 
 
@@ -182,79 +183,6 @@ def notices(loaded: Loaded) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _policies(loaded: Loaded) -> Fields:
-    value = loaded.value
-    return {
-        "role": Role(value("agent", "role")),
-        "takeover": value("agent", "takeover"),
-        "host": value("DEFAULT", "host"),
-        "my_ip": value("DEFAULT", "my_ip") or None,
-        "unknown_guests": UnmanagedPolicy(value("agent", "unknown_guests")),
-        "confirm_audits": value("agent", "confirm_audits"),
-        "confirm_spacing_s": float(value("agent", "confirm_spacing")),
-        "confirm_within_s": _confirm_within_s(loaded),
-        "service_down_time_s": bounded(loaded, "DEFAULT", "service_down_time"),
-        "full_read_every": value("placement", "full_read_every"),
-        "consumer_reads": value("placement", "consumer_reads"),
-        "source_deadline_s": value("agent", "source_deadline"),
-        "provider_entries": provider_entries(loaded),
-        "heal": heal_settings(loaded),
-    }
-
-
-def _cpus(loaded: Loaded) -> Fields:
-    sets = cpu_sets(loaded)
-    return {
-        "cpu_ratio": ratio(loaded, "cpu"),
-        "reserved_host_cpus": loaded.value("DEFAULT", "reserved_host_cpus"),
-        "cpu_shared_set": sets.shared,
-        "cpu_dedicated_set": sets.dedicated,
-        "vcpu_pin_set": sets.pinned,
-        "cpu_power_management": loaded.value("libvirt", "cpu_power_management"),
-    }
-
-
-def _memory(loaded: Loaded) -> Fields:
-    return {
-        "memory_ratio": ratio(loaded, "ram"),
-        "reserved_host_memory_mib": loaded.value("DEFAULT", "reserved_host_memory_mb"),
-        "file_backed_memory_mib": file_backed_memory_mib(loaded),
-        "reserved_huge_pages": reserved_huge_pages(loaded),
-        "pmem_labels": pmem_labels(loaded),
-    }
-
-
-def _disks(loaded: Loaded) -> Fields:
-    value = loaded.value
-    return {
-        "disk_ratio": ratio(loaded, "disk"),
-        "reserved_host_disk_mib": value("DEFAULT", "reserved_host_disk_mb"),
-        "images_type": images_type(loaded),
-        "images_volume_group": value("libvirt", "images_volume_group") or None,
-        "images_rbd_pool": value("libvirt", "images_rbd_pool"),
-        "instances_path": value("DEFAULT", "instances_path"),
-        "volume_groups": _groups(loaded),
-        "foreign_volumes": UnmanagedPolicy(value("lvm", "foreign_volumes")),
-        "force_raw_images": value("DEFAULT", "force_raw_images"),
-        "image_types_excluded": excluded_image_types(loaded),
-        "reserve_image_cache": value("workarounds", "reserve_disk_resource_for_image_cache"),
-    }
-
-
-def _guests(loaded: Loaded) -> Fields:
-    return {
-        "virt_type": loaded.value("libvirt", "virt_type"),
-        "guest_cpu": guest_cpu(loaded),
-        "machine_types": machine_types(loaded),
-        "tpm": tpm(loaded),
-        "intel_tdx_guests": bounded(loaded, "libvirt", "num_intel_tdx_guests"),
-    }
-
-
-def _devices(loaded: Loaded) -> Fields:
-    return {"mdev_types": mdevs.mdev_types(loaded), "pci": pci(loaded), "networks": networks(loaded)}
-
-
 def _confirm_within_s(loaded: Loaded) -> float | None:
     """Return three intervals, so that a late or failed audit does not prevent confirmation; None without a timer."""
     interval_s = _interval_s(loaded.value("DEFAULT", "update_resources_interval"))
@@ -265,17 +193,6 @@ def _interval_s(seconds: int) -> float | None:
     if seconds < 0:
         return None
     return float(seconds) if seconds else DEFAULT_INTERVAL_S
-
-
-def _groups(loaded: Loaded) -> tuple[str, ...]:
-    groups = set(loaded.value("lvm", "volume_groups"))
-    if resolved_images_type(loaded) == "lvm" and (own := loaded.value("libvirt", "images_volume_group")):
-        groups.add(own)
-    return tuple(sorted(groups))
-
-
-def _lvm_name(name: str) -> bool:
-    return bool(_LVM_NAME.match(name)) and name not in (".", "..")
 
 
 def _check_paths(loaded: Loaded) -> None:
@@ -326,6 +243,7 @@ def _deprecated(loaded: Loaded) -> Iterable[str]:
 SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     cpu_sets,
     images_type,
+    volume_groups,
     excluded_image_types,
     check_bounds,
     file_backed_memory_mib,
@@ -346,13 +264,12 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     _check_auth,
     check_settings,
     agent_options_from,
-    libvirt_options_from,
-    lvm_options_from,
-    image_options_from,
-    ceph_options_from,
+    libvirt_uri,
+    cache_path,
+    ceph_access,
     state_options_from,
     bus_options_from,
-    identity_paths_from,
+    identity_files,
     _check_host,
 )
 

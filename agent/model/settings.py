@@ -48,6 +48,15 @@ class GuestCpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CephAccess:
+    """The pool of the guests' disks; ``user`` is for ``ceph --id``, ``conf`` for ``--conf``; None is ceph's default."""
+
+    pool: str
+    user: str | None = None
+    conf: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tpm:
     """``[libvirt] swtpm_enabled`` and ``supported_tpm_secret_security``."""
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.settings import CephAccess
 from agent.ports import Deadline
 from agent.sources.storage.ceph import Ceph
 from agent.sources.storage.lvm import Runner, SubprocessRunner
@@ -14,7 +15,7 @@ from tests.rigs.wait import until
 
 
 def read(runner: Runner, pool: str = "vms", deadline_s: float = 20.0, **options: str):
-    return Ceph(pool, runner=runner, **options).read(Deadline.after(deadline_s)).ceph_pools
+    return Ceph(CephAccess(pool=pool, **options), runner=runner).read(Deadline.after(deadline_s)).ceph_pools
 
 
 def test_the_ceph_source_reads_the_size_of_a_pool(tmp_path: pathlib.Path) -> None:

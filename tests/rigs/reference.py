@@ -221,7 +221,7 @@ def host_of(recording: Recording, folder: Path, monkeypatch: Any) -> HostFacts:
         monkeypatch.setattr(libvirt_connection, opener, lambda _uri: connection)
     loaded = _loaded(recording, folder, {})
     place = dataclasses.replace(
-        host_place(build.libvirt_options_from(loaded), build.settings_from(loaded)),
+        host_place(build.libvirt_uri(loaded), build.settings_from(loaded)),
         proc_root=_proc(recording, folder),
         sys_root=_sys(recording, folder),
         capabilities_wait_s=30.0,

@@ -1,7 +1,8 @@
-"""Read the kind of the guests' disks, and the image formats that this host does not offer."""
+"""Read the kind of the guests' disks, the volume groups to audit, and the image formats that are not offered."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from agent.config.load import Loaded
@@ -10,6 +11,8 @@ from agent.config.reading.tolerance import novas_notices, refuse_ours
 
 _EXCLUDED = ("compute", "image_type_exclude_list")
 
+# lvm(8), VALID NAMES: at most 127 characters, 128 bytes with the terminating NUL.
+_LVM_NAME = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]{0,126}\Z")
 # The disk formats of the image service (Glance). Only some of them have a trait.
 IMAGE_FORMATS = frozenset(
     ("aki", "ami", "ari", "gpt", "iso", "luks", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk")
@@ -19,15 +22,21 @@ IMAGE_FORMATS = frozenset(
 def images_type(loaded: Loaded) -> str:
     """Return ``[libvirt] images_type`` with ``default`` resolved. Raises ConfigError if it lacks another option."""
     refuse(_problems(loaded))
-    return resolved_images_type(loaded)
-
-
-def resolved_images_type(loaded: Loaded) -> str:
-    """Return ``[libvirt] images_type`` with ``default`` resolved, without checks."""
     configured: str = loaded.value("libvirt", "images_type")
     if configured != "default":
         return configured
     return "qcow2" if loaded.value("DEFAULT", "use_cow_images") else "flat"
+
+
+def volume_groups(loaded: Loaded) -> tuple[str, ...]:
+    """Return the volume groups to audit, sorted. Raises ConfigError for a name that LVM does not allow."""
+    homes = dict.fromkeys(loaded.value("lvm", "volume_groups"), ("lvm", "volume_groups"))
+    own = loaded.value("libvirt", "images_volume_group")
+    if own and loaded.value("libvirt", "images_type") == "lvm":
+        homes.setdefault(own, ("libvirt", "images_volume_group"))
+    bad = [name for name in sorted(homes) if not _LVM_NAME.match(name)]
+    refuse(f"{loaded.quote(*homes[name])}: {name!r} is not a name of a volume group" for name in bad)
+    return tuple(sorted(homes))
 
 
 def excluded_image_types(loaded: Loaded) -> frozenset[str]:

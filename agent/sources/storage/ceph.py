@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from agent.errors import SourceUnavailable
 from agent.model import snapshot
 from agent.model.host.storage import StorageFacts
+from agent.model.settings import CephAccess
 from agent.ports import Deadline
 from agent.sources.storage.ceph_json import parse_pool
 from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
@@ -19,14 +20,9 @@ from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
 
 @dataclass(frozen=True, slots=True)
 class Ceph:
-    """The StorageSource of one pool.
+    """The StorageSource of one pool. The user is without ``client.``."""
 
-    ``user`` is without ``client.``. If ``user`` or ``conf`` is None, ceph's own default applies.
-    """
-
-    pool: str
-    user: str | None = None
-    conf: str | None = None
+    access: CephAccess
     runner: Runner = field(default_factory=SubprocessRunner)
     name: str = snapshot.CEPH
 
@@ -40,11 +36,11 @@ class Ceph:
             ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"
             said = completed.last_line or "nothing on stderr"
             raise SourceUnavailable(self.name, f"ceph df ended with {ended}: {said}")
-        return StorageFacts(ceph_pools=(parse_pool(completed.stdout, self.pool),))
+        return StorageFacts(ceph_pools=(parse_pool(completed.stdout, self.access.pool),))
 
     def _run(self, timeout_s: float) -> Completed:
-        user = ("--id", self.user) if self.user else ()
-        conf = ("--conf", self.conf) if self.conf else ()
+        user = ("--id", self.access.user) if self.access.user else ()
+        conf = ("--conf", self.access.conf) if self.access.conf else ()
         try:
             return self.runner.run(("ceph", "df", "--format=json", *user, *conf), timeout_s)
         except TimeoutError as error:

@@ -3,9 +3,8 @@ import pytest
 from agent.config.build import (
     agent_options_from,
     check,
-    libvirt_options_from,
+    libvirt_uri,
     load_checked,
-    lvm_options_from,
     notices,
     require,
     settings_from,
@@ -80,7 +79,7 @@ def test_update_resources_interval_has_the_meaning_of_nova(tmp_path, written, se
     ],
 )
 def test_the_libvirt_uri_follows_virt_type_unless_set(tmp_path, text, uri):
-    assert libvirt_options_from(loaded_with(tmp_path, f"[libvirt]\n{text}\n")).uri == uri
+    assert libvirt_uri(loaded_with(tmp_path, f"[libvirt]\n{text}\n")) == uri
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_the_libvirt_uri_follows_virt_type_unless_set(tmp_path, text, uri):
 )
 def test_images_volume_group_is_audited_with_images_type_lvm(tmp_path, text, groups):
     loaded = loaded_with(tmp_path, text)
-    assert lvm_options_from(loaded).groups == settings_from(loaded).volume_groups == groups
+    assert settings_from(loaded).volume_groups == groups
 
 
 @pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])

@@ -1,10 +1,13 @@
 """nova.conf beneath the agent's own files: which options the agent takes from it, and which it never takes."""
 
+from pathlib import Path
+
 import pytest
 
-from agent.config.build import check, identity_paths_from, settings_from
+from agent.config.build import check, identity_files, settings_from
 from agent.config.load import load
 from agent.errors import ConfigError
+from agent.host_files.identity import ComputeIdFiles
 from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, write
 
 ASKED = "[state]\nsource = none\n"
@@ -131,11 +134,7 @@ def test_identity_paths_are_the_folders_of_the_configuration_files(tmp_path):
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)
-    paths = identity_paths_from(load_ours(tmp_path, f"[agent]\nnova_conf = {nova}\nstate_dir = /s\n{ASKED}"))
-    assert (paths.config_dirs, paths.nova_state_path, paths.state_dir) == (
-        (str(tmp_path), str(folder)),
-        "/srv/nova",
-        "/s",
-    )
-    alone = identity_paths_from(load_ours(tmp_path, ALONE))
-    assert (alone.config_dirs, alone.nova_state_path) == ((str(tmp_path),), None)
+    files = identity_files(load_ours(tmp_path, f"[agent]\nnova_conf = {nova}\nstate_dir = /s\n{ASKED}"))
+    assert files == ComputeIdFiles((tmp_path, folder), Path("/srv/nova"), Path("/s"))
+    alone = identity_files(load_ours(tmp_path, ALONE))
+    assert (alone.config_dirs, alone.nova_state_path) == ((tmp_path,), None)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from agent.config.build import ceph_options_from, check, image_options_from, settings_from
+from agent.config.build import ceph_access, check, settings_from
 from agent.config.reading.disks import excluded_image_types, images_type
-from agent.config.values import CephOptions, ImageOptions
+from agent.config.reading.image_cache import cache_path
 from agent.errors import ConfigError
+from agent.model.settings import CephAccess
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours
 
 
@@ -65,30 +66,29 @@ def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
 
 
 def test_ceph_options_exist_only_with_images_type_rbd(tmp_path):
-    assert ceph_options_from(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
+    assert ceph_access(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
-    assert ceph_options_from(plain) == CephOptions(pool="rbd", user=None, conf=None)
+    assert ceph_access(plain) == CephAccess(pool="rbd", user=None, conf=None)
     text = (
         "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = reader\nimages_rbd_ceph_conf = /etc/c.conf\n"
     )
-    assert ceph_options_from(loaded_with(tmp_path, text)) == CephOptions(pool="vms", user="reader", conf="/etc/c.conf")
+    assert ceph_access(loaded_with(tmp_path, text)) == CephAccess(pool="vms", user="reader", conf="/etc/c.conf")
     assert settings_from(loaded_with(tmp_path, text)).images_rbd_pool == "vms"
 
 
 def test_the_image_cache_path_is_inside_instances_path(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv/nova\n")
-    assert image_options_from(loaded) == ImageOptions(
-        instances_path="/srv/nova/instances", cache_path="/srv/nova/instances/_base"
-    )
+    assert settings_from(loaded).instances_path == "/srv/nova/instances"
+    assert cache_path(loaded) == "/srv/nova/instances/_base"
     named = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv\nimage_cache_subdirectory_name = images/\n")
-    assert image_options_from(named).cache_path == "/srv/instances/images"
+    assert cache_path(named) == "/srv/instances/images"
 
 
 @pytest.mark.parametrize("name", [".", "..", "../other", "/base", "a/../.."])
 def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     loaded = loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n")
     with pytest.raises(ConfigError) as caught:
-        image_options_from(loaded)
+        cache_path(loaded)
     (problem,) = caught.value.problems
     assert check(loaded) == (problem,)
     assert problem.startswith(

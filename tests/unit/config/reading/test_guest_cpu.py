@@ -1,9 +1,11 @@
 import pytest
 
-from agent.config.build import libvirt_options_from
+from agent.cmd.wiring import host_place
+from agent.config.build import settings_from
 from agent.config.reading.guest_cpu import guest_cpu, machine_types
 from agent.errors import ConfigError
 from agent.model.settings import GuestCpu
+from agent.sources.libvirt.capability_questions import GuestChoice
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours
 
 
@@ -30,9 +32,11 @@ def test_cpu_models_and_flags_keep_their_order_and_sign(tmp_path):
 
 def test_libvirt_options_have_the_configured_cpu_and_machine_type(tmp_path):
     text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
-    options = libvirt_options_from(loaded_with(tmp_path, text))
-    assert (options.virt_type, options.cpu_mode, options.cpu_models) == ("qemu", "custom", ("Haswell",))
-    assert options.machine_types == (("x86_64", "q35"),)
+    guests = host_place("qemu:///system", settings_from(loaded_with(tmp_path, text))).guests
+    machine_types = (("x86_64", "q35"),)
+    assert guests == GuestChoice(
+        virt_type="qemu", machine_types=machine_types, cpu_mode="custom", cpu_models=("Haswell",)
+    )
 
 
 def test_the_deprecated_cpu_model_option_is_read(tmp_path):
