@@ -25,6 +25,7 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.model.snapshot import PLACEMENT
+from agent.timing.backoff import grown_s
 
 #: Seconds that ``take`` blocks: how soon the worker sees a stop or a due retry when nothing else happens.
 TAKE_S = 0.5
@@ -99,7 +100,7 @@ class FollowUp:
 
 def retry_delay(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
     """Return the retry's delay in seconds after ``failures`` in a row: exponential, capped, jittered (×0.5 to ×1)."""
-    return min(RETRY_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 20)) * uniform(0.5, 1.0)
+    return grown_s(RETRY_FIRST_S, RETRY_CAP_S, failures - 1) * uniform(0.5, 1.0)
 
 
 def repeat_delay(looks: int) -> float:
@@ -107,7 +108,7 @@ def repeat_delay(looks: int) -> float:
 
     A host that changes during every audit must not make the agent audit without a pause.
     """
-    return 0.0 if looks <= 1 else min(REPEAT_CAP_S, REPEAT_FIRST_S * 2.0 ** min(looks - 2, 20))
+    return 0.0 if looks <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, looks - 2)
 
 
 def follow_up(
@@ -140,7 +141,7 @@ def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
         return pacing
-    least_s = min(GATHER_CAP_S, RETRY_FIRST_S * 2.0 ** min(failures - 2, 20))
+    least_s = grown_s(RETRY_FIRST_S, GATHER_CAP_S, failures - 2)
     return replace(pacing, settle_s=max(pacing.settle_s, least_s), cap_s=max(pacing.cap_s, least_s))
 
 

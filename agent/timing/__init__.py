@@ -1,10 +1,11 @@
 """When an audit reads or writes: pure functions that turn counts, clocks and random numbers into waits and schedules.
 
 Begin with full_read_schedule.py: it decides in which audits the agent reads Placement again although no generation
-changed. backoff.py computes the wait after a generation conflict and the delay of a periodic audit's first write.
+changed. backoff.py has the formula of all back-offs, the wait after a generation conflict and the delay of a periodic
+audit's first write.
 splay.py derives a host's phase within a period from its identity, so that hosts of a fleet do not act together.
 
 Nothing here sleeps, reads a clock or draws a random number: callers pass these values in (agent/audit/act.py waits).
 Time limits of reads do not belong here: the deadline of a read is in agent/ports.py, calls that cannot be cancelled
-are in agent/deadlines. Back-off and rate control of single HTTP requests are in agent/placement.
+are in agent/deadlines. The first and the longest wait of each other back-off are named where the agent waits.
 """

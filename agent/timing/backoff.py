@@ -1,9 +1,9 @@
-"""Compute the back-off after a generation conflict, and the delay before a periodic audit's first write.
+"""Compute the exponential wait of every back-off, the wait after a conflict, and the delay of a first write.
 
-The back-off is exponential with full jitter: two writers that collide draw different waits, and the waits spread
-further with each collision. The cap is a multiple of the round's duration, because a fixed cap is too short on a slow
-server. A PUT with an old generation costs the server a full request and delays the valid PUTs: with 64 writers and
-short waits on a slow server, Placement acknowledged only one PUT in three (measured).
+The wait after a conflict has full jitter: two writers that collide draw different waits, and the waits spread further
+with each collision. The cap is a multiple of the round's duration, because a fixed cap is too short on a slow server. A
+PUT with an old generation costs the server a full request and delays the valid PUTs: with 64 writers and short waits on
+a slow server, Placement acknowledged only one PUT in three (measured).
 
 Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
 notes how long after the due time of its first write the successful round began. Later periodic audits delay their
@@ -22,6 +22,12 @@ CAP_ROUNDS = 16.0
 LAST_HOLD_S = 10.0
 
 
+def grown_s(first_s: float, cap_s: float, times: int, growth: float = 2.0) -> float:
+    """Return ``first_s`` multiplied ``times`` times by ``growth``, at most ``cap_s``."""
+    # Every cap in use is reached earlier than at 30, and a float power of a large count would overflow.
+    return min(cap_s, first_s * growth ** min(max(times, 0), 30))
+
+
 def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
     """Return the seconds to wait after the ``conflict``-th conflict in a row (1 is the first).
 
@@ -29,10 +35,7 @@ def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
     in [0, 1). The first cap is sixteen rounds but at least 0.05 s; each next cap is four times the one before, at most
     5 s. Source: exponential back-off with full jitter.
     """
-    first = max(FIRST_CAP_S, CAP_ROUNDS * round_s)
-    # The cap reaches 5 s long before the tenth conflict, and a float power of a large count would overflow.
-    cap = min(LAST_CAP_S, first * GROWTH ** min(max(conflict, 1) - 1, 10))
-    return cap * random01
+    return grown_s(max(FIRST_CAP_S, CAP_ROUNDS * round_s), LAST_CAP_S, conflict - 1, GROWTH) * random01
 
 
 def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float) -> float:

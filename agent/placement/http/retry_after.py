@@ -12,6 +12,8 @@ import datetime
 import email.utils
 import re
 
+from agent.timing.backoff import grown_s
+
 #: The client never obeys a Retry-After for longer: a mistake in a proxy's configuration must not blind the agent.
 HOLD_CAP_S = 600.0
 #: A whole fleet may get the same Retry-After; each host returns up to a quarter later than requested.
@@ -19,6 +21,7 @@ HOLD_SPREAD = 0.25
 #: The limit for all waits before repetitions in one audit. Longer waits belong to the time between audits.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
+LAST_WAIT_S = 512.0
 
 _DELAY = re.compile(r"[0-9]{1,9}")
 
@@ -50,7 +53,7 @@ def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
     """
     if asked is not None:
         return asked
-    return fixed_s or FIRST_WAIT_S * 2.0 ** min(repeat - 1, 10)
+    return fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
 
 
 def _http_date(text: str) -> datetime.datetime | None:

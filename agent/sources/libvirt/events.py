@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from agent.errors import SourceUnavailable
 from agent.sources.libvirt import connection as libvirt_connection
+from agent.timing.backoff import grown_s
 
 LOG = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class Backoff:
 
     def wait_s(self, failures: int) -> float:
         """Return the seconds to wait after ``failures`` consecutive failures."""
-        return min(self.cap_s, self.first_s * 2.0 ** min(failures, 30)) * random.uniform(0.5, 1.0)
+        return grown_s(self.first_s, self.cap_s, failures) * random.uniform(0.5, 1.0)
 
 
 class _Link:
