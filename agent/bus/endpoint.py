@@ -15,14 +15,13 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from agent.bus.connection_backoff import Reach
-from agent.bus.library import oslo_messaging
-from agent.bus.names import AGENT_TOPIC, AUDIT_NOW, EXCHANGE, VERSION
-from agent.bus.timeouts import ended_within
-from agent.bus.transport import Bus, PlainSerializer
+from agent.bus.options import DaemonControl
+from agent.bus.timeouts import ended_within, pause_s
+from agent.bus.transport import AGENT_TOPIC, AUDIT_NOW, VERSION, Bus, end_server, oslo_messaging
 from agent.model.report import AuditReport
 from agent.render.documents import Document, report_document
 from agent.telemetry import events
+from agent.telemetry.finding_changes import worth_reporting
 
 LOG = logging.getLogger(__name__)
 
@@ -36,18 +35,14 @@ class BadCall(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcFunctions:
-    """The functions that RPC callers reach.
+    """What RPC callers reach.
 
-    ``request_by_peer`` queues a reason to audit and returns in how many seconds the audit begins at the latest; None:
-    no audit follows. ``publish_now`` requests a message with the host's state and returns False where the agent sends
-    none. ``waiting`` returns the reasons that no audit has taken yet.
+    ``publish_now`` requests a message with the host's state and returns False where the agent sends none.
     """
 
     host: str
     agent_version: str
-    request_by_peer: Callable[[str], float | None]
-    waiting: Callable[[], tuple[str, ...]]
-    last_report: Callable[[], AuditReport | None]
+    daemon: DaemonControl
     publish_now: Callable[[], bool]
 
 
@@ -59,24 +54,24 @@ class AgentEndpoint:
 
     target = oslo_messaging.Target(version=VERSION)
 
-    def __init__(self, asked: RpcFunctions) -> None:
-        self._asked = asked
+    def __init__(self, reached: RpcFunctions) -> None:
+        self._reached = reached
         self._document: tuple[AuditReport, Document] | None = None
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]  # the library has no types
     def ping(self, _context: object, /, **arguments: object) -> Document:
         """Return the host and the version of the agent that answers."""
         _refuse(arguments)
-        return {"host": self._asked.host, "agent_version": self._asked.agent_version}
+        return {"host": self._reached.host, "agent_version": self._reached.agent_version}
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
         """Return ``accepted`` (false while the agent stops), the waiting reasons, and the seconds until the audit."""
         _refuse(arguments)
-        due_s = self._asked.request_by_peer(REASON)
+        due_s = self._reached.daemon.request_by_peer(REASON)
         return {
             "accepted": due_s is not None,
-            "waiting": list(self._asked.waiting()),
+            "waiting": list(self._reached.daemon.waiting()),
             "audit_in_s": None if due_s is None else round(due_s, 3),
         }
 
@@ -84,7 +79,7 @@ class AgentEndpoint:
     def last_report(self, _context: object, /, **arguments: object) -> Document | None:
         """Return the document of the report file, null before the first audit."""
         _refuse(arguments)
-        report = self._asked.last_report()
+        report = self._reached.daemon.last_report()
         if report is None:
             return None
         kept = self._document
@@ -97,7 +92,7 @@ class AgentEndpoint:
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
         """Request a message with the host's state to the fleet's topic; false if this host publishes none."""
         _refuse(arguments)
-        return {"accepted": self._asked.publish_now()}
+        return {"accepted": self._reached.publish_now()}
 
 
 def _refuse(arguments: dict[str, object]) -> None:
@@ -108,10 +103,10 @@ def _refuse(arguments: dict[str, object]) -> None:
 class EndpointServer:
     """Runs AgentEndpoint as server ``host`` of the agents' topic."""
 
-    def __init__(self, bus: Bus, asked: RpcFunctions) -> None:
+    def __init__(self, bus: Bus, reached: RpcFunctions) -> None:
         self._bus = bus
-        self._asked = asked
-        self._endpoint = AgentEndpoint(asked)
+        self._host = reached.host
+        self._endpoint = AgentEndpoint(reached)
         self._stopping = threading.Event()
         self._server: Any = None
         self._thread = threading.Thread(target=self._live, name="bus-endpoint", daemon=True)
@@ -125,37 +120,22 @@ class EndpointServer:
         self._stopping.set()
         server = self._server
         if server is not None:
-            ended_within(STOP_S, lambda: _end(server), "bus-endpoint-stop")
+            ended_within(STOP_S, lambda: end_server(server), "bus-endpoint-stop")
 
     def _live(self) -> None:
-        reach, began = Reach(), time.monotonic()
+        failures, began = 0, time.monotonic()
         while not self._stopping.is_set():
-            server = self._made()
+            server = self._bus.server(AGENT_TOPIC, self._host, self._endpoint)
             try:
                 server.start()
             except Exception as error:  # noqa: BLE001 - whatever the broker refuses with: try again later
-                reach = reach.after_failure()
-                if reach.is_worth_logging:
-                    LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": reach.failures})
-                self._stopping.wait(reach.pause_s)
+                failures += 1
+                if worth_reporting(failures):
+                    LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": failures})
+                self._stopping.wait(pause_s(failures))
                 continue
             self._server = server
             LOG.info(events.ENDPOINT_UP, extra={"after_s": round(time.monotonic() - began, 1)})
             break
         if self._stopping.is_set() and self._server is not None:
-            _end(self._server)
-
-    def _made(self) -> Any:  # noqa: ANN401 - the library has no types
-        target = oslo_messaging.Target(exchange=EXCHANGE, topic=AGENT_TOPIC, server=self._asked.host)
-        return oslo_messaging.get_rpc_server(
-            self._bus.rpc,
-            target,
-            [self._endpoint],
-            serializer=PlainSerializer(),
-            access_policy=oslo_messaging.DefaultRPCAccessPolicy,
-        )
-
-
-def _end(server: Any) -> None:  # noqa: ANN401 - the library has no types
-    server.stop()
-    server.wait()
+            end_server(self._server)

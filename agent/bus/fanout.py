@@ -1,4 +1,4 @@
-"""Cast a host's state to all listeners, and ask all agents to cast theirs.
+"""Cast to all listeners of a topic: a host's state to the fleet's, a request to the agents.
 
 A fan-out needs no reader: the broker drops a message that has no listener, so no queue grows.
 """
@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.bus.library import oslo_messaging
-from agent.bus.names import AGENT_TOPIC, EXCHANGE, FLEET_TOPIC, HOST_STATE, PUBLISH_NOW, VERSION
-from agent.bus.notify import BROKER
-from agent.bus.transport import TRIES, Bus, PlainSerializer
+from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
 #: The broker deletes the exchange together with its last listener, but the library remembers that it declared the
@@ -41,37 +38,22 @@ class Fanout:
             self._try(method, arguments)
 
     def _try(self, method: str, arguments: Mapping[str, Any]) -> None:
-        client = self._client = self._client or self._made()
+        self._client = self._client or self._bus.fanout_client(self._topic)
         try:
-            client.cast({}, method, **arguments)
+            self._client.cast({}, method, **arguments)
         except (TypeError, ValueError):
             raise
         except Exception as error:
             # The library lets exceptions of three other libraries through, and they have no common base class.
             raise SourceUnavailable(BROKER, str(error)) from error
 
-    def _made(self) -> oslo_messaging.RPCClient:
-        target = oslo_messaging.Target(exchange=EXCHANGE, topic=self._topic, version=VERSION, fanout=True)
-        return oslo_messaging.get_rpc_client(self._bus.rpc, target, serializer=PlainSerializer(), retry=TRIES)
 
-
-class Fleet:
+class Fleet(Fanout):
     """Sends one host's state to the fleet's listeners."""
 
     def __init__(self, bus: Bus) -> None:
-        self._fanout = Fanout(bus, FLEET_TOPIC)
+        super().__init__(bus, FLEET_TOPIC)
 
-    def send(self, state: Mapping[str, Any]) -> None:
+    def send(self, state: dict[str, Any]) -> None:
         """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable."""
-        self._fanout.cast(HOST_STATE, state=dict(state))
-
-
-class Agents:
-    """Sends requests to all agents."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._fanout = Fanout(bus, AGENT_TOPIC)
-
-    def publish_now(self) -> None:
-        """Ask each agent that answers calls to cast its host's state at once. Raises SourceUnavailable."""
-        self._fanout.cast(PUBLISH_NOW)
+        self.cast(HOST_STATE, state=state)

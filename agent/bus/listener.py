@@ -12,12 +12,19 @@ import threading
 import time
 from typing import Any
 
-from agent.bus.fanout import Agents
-from agent.bus.library import oslo_messaging
-from agent.bus.names import EXCHANGE, FLEET_TOPIC, VERSION, WATCHER
-from agent.bus.notify import BROKER
+from agent.bus.fanout import Fanout
 from agent.bus.timeouts import ended_within
-from agent.bus.transport import Bus, PlainSerializer
+from agent.bus.transport import (
+    AGENT_TOPIC,
+    BROKER,
+    FLEET_TOPIC,
+    PUBLISH_NOW,
+    VERSION,
+    WATCHER,
+    Bus,
+    end_server,
+    oslo_messaging,
+)
 from agent.errors import SourceUnavailable
 
 #: Seconds without a connection after which the listener sends a message to learn the reason.
@@ -36,17 +43,17 @@ class FleetEndpoint:
 
     target = oslo_messaging.Target(version=VERSION)
 
-    def __init__(self, heard: queue.Queue[Message]) -> None:
-        self._heard = heard
+    def __init__(self, received: queue.Queue[Message]) -> None:
+        self._received = received
 
     def host_state(self, _context: object, /, state: object = None, **_newer: object) -> None:
         """Queue one host's document unchecked; the code that shows the document checks it."""
-        while self._heard.full():
+        while self._received.full():
             with contextlib.suppress(queue.Empty):
-                self._heard.get_nowait()
+                self._received.get_nowait()
         # Another thread of the library may have filled the queue meanwhile; then this message is dropped.
         with contextlib.suppress(queue.Full):
-            self._heard.put_nowait((time.monotonic(), state))
+            self._received.put_nowait((time.monotonic(), state))
 
 
 class FleetListener:
@@ -54,8 +61,8 @@ class FleetListener:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._heard: queue.Queue[Message] = queue.Queue(MOST_WAITING)
-        self._server = self._made()
+        self._received: queue.Queue[Message] = queue.Queue(MOST_WAITING)
+        self._server = bus.server(FLEET_TOPIC, WATCHER, FleetEndpoint(self._received))
         self._up = threading.Event()
         self._refused: Exception | None = None
 
@@ -69,19 +76,19 @@ class FleetListener:
 
     def ask(self) -> None:
         """Ask every agent that answers calls to cast its state now. Raises SourceUnavailable."""
-        Agents(self._bus).publish_now()
+        Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
 
     def take(self, timeout_s: float) -> Message | None:
         """Return the next message and its arrival in monotonic seconds; None if none comes within ``timeout_s``."""
         try:
-            return self._heard.get(timeout=timeout_s)
+            return self._received.get(timeout=timeout_s)
         except queue.Empty:
             return None
 
     def close(self) -> None:
         """Stop listening and close the connection; abandon what a frozen broker does not acknowledge."""
         if self._up.is_set() and self._refused is None:
-            ended_within(STOP_S, self._stop, "bus-listener-stop")
+            ended_within(STOP_S, lambda: end_server(self._server), "bus-listener-stop")
         ended_within(STOP_S, self._bus.close, "bus-close")
 
     def __enter__(self) -> FleetListener:
@@ -99,30 +106,17 @@ class FleetListener:
 
     def _find_out(self) -> None:
         """Raise SourceUnavailable unless the connection comes up after all."""
-        told: list[SourceUnavailable] = []
+        refusals: list[SourceUnavailable] = []
 
         def probe() -> None:
             try:
                 self.ask()
             except SourceUnavailable as error:
-                told.append(error)
+                refusals.append(error)
 
         ended_within(REACH_S, probe, "bus-probe")
-        if told and not self._up.is_set():
-            raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {told[0].message}") from told[0]
+        if refusals and not self._up.is_set():
+            raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {refusals[0].message}") from refusals[0]
         if not self._up.wait(DOUBT_S):
             waited_s = REACH_S + DOUBT_S
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} does not answer within {waited_s:g} s")
-
-    def _stop(self) -> None:
-        self._server.stop()
-        self._server.wait()
-
-    def _made(self) -> Any:  # noqa: ANN401 - the library has no types
-        return oslo_messaging.get_rpc_server(
-            self._bus.rpc,
-            oslo_messaging.Target(exchange=EXCHANGE, topic=FLEET_TOPIC, server=WATCHER),
-            [FleetEndpoint(self._heard)],
-            serializer=PlainSerializer(),
-            access_policy=oslo_messaging.DefaultRPCAccessPolicy,
-        )

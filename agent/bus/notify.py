@@ -1,20 +1,41 @@
 """Send notifications as OpenStack's services do: oslo.messaging's envelope 2.0, one queue per topic and priority.
 
-The library's notifier never raises: it logs a message that it could not send. ``Unsent`` intercepts that log record.
+The library's notifier never raises: it logs an unsent message in full. That log record, which ``Unsent`` intercepts, is
+the library's only report of the error.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 
-from agent.bus.library import oslo_messaging
 from agent.bus.notices import Notice
-from agent.bus.notify_errors import NOTIFIER, Unsent
-from agent.bus.transport import TRIES, Bus
+from agent.bus.transport import BROKER, TRIES, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
 DRIVER = "messagingv2"
-BROKER = "broker"
+NOTIFIER = "oslo_messaging.notify.messaging"
+
+
+class Unsent(logging.Filter):
+    """A log filter that intercepts the notifier's records about unsent messages, separately for each sending thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Store the error of a record and drop the record: its text holds the whole message."""
+        if record.exc_info and record.exc_info[1] is not None:
+            self._found.error = record.exc_info[1]
+            return False
+        return True
+
+    def taken(self) -> BaseException | None:
+        """Return the error of this thread's last message (None: no error), and clear it."""
+        error: BaseException | None = getattr(self._found, "error", None)
+        self._found.error = None
+        return error
 
 
 class Notifications:

@@ -1,8 +1,11 @@
-"""Define the configured values of the message bus, without the library that uses them."""
+"""Define what the daemon passes to the message bus: options, and functions for RPC callers. Loads no library."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from agent.model.report import AuditReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +40,17 @@ class PublishingOptions:
     topics: tuple[str, ...]
     interval_s: float | None
     answers: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonControl:
+    """What RPC callers reach of a daemon, from any thread: they ask for audits and read reports, nothing else.
+
+    ``request_by_peer`` queues a reason to audit. It returns in how many seconds the agent begins the audit at the
+    latest (a running audit ends first); None: no audit follows. ``waiting`` returns the reasons that no audit has taken
+    yet. ``last_report`` returns None before the first audit.
+    """
+
+    request_by_peer: Callable[[str], float | None]
+    waiting: Callable[[], tuple[str, ...]]
+    last_report: Callable[[], AuditReport | None]

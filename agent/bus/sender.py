@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 from oslo_log import log as logging
 
-from agent.bus.connection_backoff import Reach
 from agent.bus.host_state import Sending, host_state, state_of
 from agent.bus.notices import Notice, notices
 from agent.bus.outbox import Outbox
+from agent.bus.timeouts import pause_s
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import events
@@ -71,7 +71,7 @@ class Sender:
         self._outbox = outbox
         self._now = now
         self._thread = threading.Thread(target=self._live, name="bus-sender", daemon=True)
-        self._reach = Reach()
+        self._failures = 0
         self._retry_at = 0.0
         self._sent: dict[str, Any] | None = None
         self._sent_at = -_NEVER
@@ -103,12 +103,12 @@ class Sender:
             self._asked = self._outbox.asked() or self._asked
             if time.monotonic() >= self._retry_at:
                 self._try_all()
-        if not self._reach.is_lost:
+        if not self._failures:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
         """Return the seconds until the next send that needs no new report: a new report wakes the thread by itself."""
-        if self._reach.is_lost:
+        if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.fleet is None:
             return threading.TIMEOUT_MAX
@@ -132,8 +132,9 @@ class Sender:
             if worth_reporting(self._bugs):
                 LOG.exception(events.MESSAGE_NOT_BUILT, extra={"times": self._bugs})
         else:
-            if is_sent and self._reach.is_lost:
-                self._back()
+            if is_sent and self._failures:
+                self._failures = 0
+                LOG.info(events.BROKER_BACK, extra=self._fields())
 
     def _send_state(self, now: float) -> bool:
         report, fleet = self._outbox.report, self._channels.fleet
@@ -166,16 +167,12 @@ class Sender:
         return is_sent
 
     def _lost(self, error: SourceUnavailable) -> None:
-        event = events.BROKER_STILL_LOST if self._reach.is_lost else events.BROKER_LOST
-        self._reach = self._reach.after_failure()
-        self._retry_at = time.monotonic() + self._reach.pause_s
+        event = events.BROKER_STILL_LOST if self._failures else events.BROKER_LOST
+        self._failures += 1
+        self._retry_at = time.monotonic() + pause_s(self._failures)
         # A stop closes the connection under a message that the broker never accepted: not worth a log line.
-        if self._reach.is_worth_logging and not self._outbox.closed:
-            LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._reach.failures})
-
-    def _back(self) -> None:
-        self._reach = Reach()
-        LOG.info(events.BROKER_BACK, extra=self._fields())
+        if worth_reporting(self._failures) and not self._outbox.closed:
+            LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._failures})
 
     def _fields(self) -> dict[str, Any]:
         return {"broker": self._channels.broker, "waiting": self._outbox.waiting, "dropped": self._outbox.dropped}

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.bus.control import DaemonControl
 from agent.bus.endpoint import EndpointServer, RpcFunctions
 from agent.bus.fanout import Fleet
 from agent.bus.notify import Notifications
-from agent.bus.options import BusOptions, PublishingOptions
+from agent.bus.options import BusOptions, DaemonControl, PublishingOptions
 from agent.bus.outbox import Outbox
 from agent.bus.sender import Channels, Sender
 from agent.bus.timeouts import ended_within
@@ -85,12 +84,7 @@ class BusConnection:
 
     def _functions(self, control: DaemonControl) -> RpcFunctions:
         return RpcFunctions(
-            host=self._host,
-            agent_version=self._agent_version,
-            request_by_peer=control.request_by_peer,
-            waiting=control.waiting,
-            last_report=control.last_report,
-            publish_now=self._publish_now,
+            host=self._host, agent_version=self._agent_version, daemon=control, publish_now=self._publish_now
         )
 
     def _publish_now(self) -> bool:

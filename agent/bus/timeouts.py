@@ -1,4 +1,4 @@
-"""Wait a limited time for a call that cannot be cancelled.
+"""Wait a limited time for a call that cannot be cancelled, and between two tries to reach a lost broker.
 
 oslo.messaging's start, stop and cleanup wait for the broker, forever if the broker is frozen.
 """
@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+
+from agent.timing.backoff import grown_s
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
 
 
 def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
@@ -21,3 +26,8 @@ def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return ended.wait(seconds)
+
+
+def pause_s(failures: int) -> float:
+    """Return the seconds until the next try after ``failures`` in a row; the duration of a try is not included."""
+    return grown_s(FIRST_PAUSE_S, LONGEST_PAUSE_S, failures - 1) if failures else 0.0

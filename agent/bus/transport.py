@@ -1,4 +1,7 @@
-"""Open oslo.messaging's transports with a bound on every wait.
+"""Open oslo.messaging's transports with a bound on every wait; define the names used on the broker.
+
+docs/messages.md documents the names. Modules import ``oslo_messaging`` from here, so that no import precedes the choice
+of the backend.
 
 A call's ``timeout`` does not cover its delivery. With the library's own ``retry`` (none given: forever), a call to a
 dead broker blocks until the broker is back (measured). So every client here gets a number of tries.
@@ -20,12 +23,31 @@ from agent.bus.options import BusOptions
 
 choose_threads()
 
-import oslo_messaging  # noqa: E402 - after the choice
+import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choice, for other modules too
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
 from oslo_messaging._tracing import client as _tracing  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+#: Stocktake's own exchange: its durable and auto-delete settings cannot conflict with those of another service.
+EXCHANGE = "stocktake"
+VERSION = "1.0"
+
+#: Each agent answers on this topic; its server name is [DEFAULT] host.
+AGENT_TOPIC = "stocktake"
+AUDIT_NOW = "audit_now"
+PUBLISH_NOW = "publish_now"
+
+#: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
+FLEET_TOPIC = "stocktake_fleet"
+HOST_STATE = "host_state"
+#: All watchers share this server name: with separate names, each watcher that ever ran would leave an empty queue in
+#: the broker.
+WATCHER = "watch"
+
+#: The name of the broker in SourceUnavailable.
+BROKER = "broker"
 
 #: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is 1, growing
 #: to 30).
@@ -58,6 +80,19 @@ class Bus:
             self._notification = oslo_messaging.get_notification_transport(self._conf)
         return self._notification
 
+    def server(self, topic: str, name: str, endpoint: object) -> Any:  # noqa: ANN401 - the library has no types
+        """Return a server, not started yet, that passes the calls and casts to ``name`` on to ``endpoint``."""
+        target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=name)
+        policy = oslo_messaging.DefaultRPCAccessPolicy
+        return oslo_messaging.get_rpc_server(
+            self.rpc, target, [endpoint], serializer=PlainSerializer(), access_policy=policy
+        )
+
+    def fanout_client(self, topic: str) -> oslo_messaging.RPCClient:
+        """Return a client that casts to all listeners of ``topic``."""
+        target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, version=VERSION, fanout=True)
+        return oslo_messaging.get_rpc_client(self.rpc, target, serializer=PlainSerializer(), retry=TRIES)
+
     def close(self) -> None:
         """Close the connections; abandon messages that a dead broker never acknowledged."""
         for transport in (self._rpc, self._notification):
@@ -77,6 +112,12 @@ class PlainSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # t
     def deserialize_context(self, context: dict[str, Any]) -> dict[str, Any]:
         """Return the context unchanged."""
         return context
+
+
+def end_server(server: Any) -> None:  # noqa: ANN401 - the library has no types
+    """Stop a started server and wait for its end, forever if the broker is frozen."""
+    server.stop()
+    server.wait()
 
 
 def _conf(options: BusOptions) -> cfg.ConfigOpts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 
-from agent.bus.control import DaemonControl
+from agent.bus.options import DaemonControl
 from agent.config.load import Loaded
 from agent.config.reading.bus import bus_options_from
 from agent.config.reading.notifications import publishing_options_from

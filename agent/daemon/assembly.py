@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.bus.control import DaemonControl
+from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.notifier import Notifier
 from agent.daemon.publisher import ReportDesk

@@ -84,7 +84,7 @@ def changes(
 
 def worth_reporting(times: int) -> bool:
     """Return whether occurrence number ``times`` of a condition is reported: True for 1, 2, 4, 8 and so on."""
-    return times & (times - 1) == 0
+    return times.bit_count() == 1
 
 
 def begins(condition: str, spells: Counter[str]) -> bool:

@@ -8,13 +8,10 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from agent.bus.control import DaemonControl
-from agent.bus.library import oslo_messaging
 from agent.bus.listener import FleetListener
-from agent.bus.names import AGENT_TOPIC, EXCHANGE, VERSION
-from agent.bus.options import BusOptions, PublishingOptions
+from agent.bus.options import BusOptions, DaemonControl, PublishingOptions
 from agent.bus.service import BusConnection, checked_bus
-from agent.bus.transport import Bus, PlainSerializer
+from agent.bus.transport import AGENT_TOPIC, EXCHANGE, VERSION, Bus, PlainSerializer, oslo_messaging
 from agent.model.report import AuditReport
 from tests.rigs.rabbitmq import RabbitMq
 from tests.rigs.wait import until

@@ -165,7 +165,7 @@ def _memory(state: dict) -> dict:
 
 
 def _pings(opened, host) -> bool:
-    from agent.bus.library import oslo_messaging
+    from agent.bus.transport import oslo_messaging
 
     try:
         return bool(caller(opened, host.name).prepare(timeout=TRY_S).call({}, "ping"))

@@ -9,9 +9,9 @@ import pytest
 
 from agent.bus.fanout import Fleet
 from agent.bus.host_state import Sending, host_state
-from agent.bus.library import oslo_messaging
 from agent.bus.options import BusOptions
 from agent.bus.service import checked_bus
+from agent.bus.transport import oslo_messaging
 from agent.errors import ConfigError
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.bus import connection_backoff
 from agent.bus import sender as module
+from agent.bus import timeouts
 from agent.bus.outbox import Outbox
 from agent.bus.sender import Channels, Sender
 from agent.errors import SourceUnavailable
@@ -63,7 +63,7 @@ def sending(fleet: Channel | None, notices: Channel | None, interval_s: float = 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     monkeypatch.setattr(module, "SMALLEST_GAP_S", 0.05)
-    monkeypatch.setattr(connection_backoff, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(timeouts, "FIRST_PAUSE_S", 0.01)
 
 
 def types(channel: Channel) -> list[str]:
