@@ -60,7 +60,7 @@ PURE_AGENT = {
     "agent.errors": (),
     "agent.model": ("agent.model", "agent.errors"),
     "agent.sources": ("agent.model", "agent.errors", "agent.text", "agent.sources"),
-    "agent.placement": ("agent.model", "agent.errors", "agent.text", "agent.placement"),
+    "agent.placement": ("agent.model", "agent.errors", "agent.text", "agent.timing", "agent.placement"),
     "agent.conductor": ("agent.model", "agent.errors", "agent.text", "agent.sources", "agent.conductor"),
 }
 DECIDING_AGENT = (*PURE_PACKAGES, "agent.errors", "agent.render.documents", "agent.usage_error")
