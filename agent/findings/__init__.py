@@ -1,9 +1,9 @@
 """Findings: reports of differences between the books, one module per finding code.
 
-Each module defines a RULE: the code, its severity, its remedy, and a pure function that yields findings from a World.
+Each module defines a RULE: the code, its severity, its remedy, and a pure function from AuditFacts to findings.
 ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.
 
-Begin with base.py (``Rule`` and ``World``), then read allocation_leaked.py, a short rule. The modules named
+Begin with base.py (``Rule`` and ``AuditFacts``), then read allocation_leaked.py, a short rule. The modules named
 ``base_*.py`` contain what several rules share. To add a finding, add a module here, a line in ``BUILTIN``, and a
 section in docs/findings.md.
 

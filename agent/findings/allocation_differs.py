@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
-from agent.findings.base import AuditFacts, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.placement import ROOT
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     differing = [row for row in audit.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
     others = _by_consumer(audit, {row.key for row in differing})
     for row in differing:

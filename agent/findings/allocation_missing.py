@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, named, promised_text, rows_by_consumer
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
 from agent.findings.base_places import HEAL
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.nova import StateKind
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_MISSING).items():
         yield RULE.finding(
             audit,

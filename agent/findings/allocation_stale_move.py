@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, named, rows_by_consumer
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
 from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_STALE_MOVE).items():
         yield RULE.finding(
             audit,
@@ -37,9 +35,4 @@ def _where(row: Row) -> str:
 
 _BY_HAND = "remove this host's part of the consumer's allocation, never the whole consumer"
 
-RULE = Rule(
-    code="allocation-stale-move",
-    severity=Severity.ERROR,
-    remedy=f"{HEAL}; by hand: {_BY_HAND}",
-    find=_find,
-)
+RULE = Rule(code="allocation-stale-move", severity=Severity.ERROR, remedy=f"{HEAL}; by hand: {_BY_HAND}", find=_find)

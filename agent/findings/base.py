@@ -1,4 +1,4 @@
-"""The parts of a finding's module: its RULE, the World that the rule reads, and helpers that render amounts as text."""
+"""The parts of a finding's module: its RULE, the AuditFacts that the rule reads, and amounts as text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from agent.provider_tree.identity_doubt import Doubt
 from agent.provider_tree.rival import Rival
 from agent.resources.volumes import OwnedVolume
 from agent.text.amounts import with_class
+
+Findings = Iterable[Finding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class Rule:
     code: str
     severity: Severity
     remedy: str
-    find: Callable[[AuditFacts], Iterable[Finding]]
+    find: Callable[[AuditFacts], Findings]
 
     def finding(
         self,

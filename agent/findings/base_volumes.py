@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.finding import Finding
 from agent.model.placement import ROOT
 from agent.model.settings import UnmanagedPolicy
 from agent.model.units import bytes_to_gib_ceil
@@ -18,7 +15,7 @@ _BY_POLICY = "; [lvm] foreign_volumes = reserve"
 _UNTIL_THEN = "; until then its size is reserved"
 
 
-def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Iterable[Finding]:
+def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Findings:
     """Yield the findings of every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is

@@ -6,10 +6,8 @@ and the next audit has the capabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.model.host.capabilities import MissingPart, Part
 
 _OF_EMULATORS = (
@@ -29,21 +27,17 @@ _STAYS = {
 }
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     missing = host.capabilities.missing if host and host.capabilities else ()
     if missing:
-        yield _finding(audit, missing)
-
-
-def _finding(audit: AuditFacts, missing: tuple[MissingPart, ...]) -> Finding:
-    ordered = sorted(missing, key=lambda one: (one.name, one.why))
-    return RULE.finding(
-        audit,
-        expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
-        actual="; ".join(f"{one.name} missing ({one.why}): {stays(one)}" for one in ordered),
-        facts=(("parts", ", ".join(one.name for one in ordered)),),
-    )
+        ordered = sorted(missing, key=lambda one: (one.name, one.why))
+        yield RULE.finding(
+            audit,
+            expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
+            actual="; ".join(f"{one.name} missing ({one.why}): {stays(one)}" for one in ordered),
+            facts=(("parts", ", ".join(one.name for one in ordered)),),
+        )
 
 
 def stays(missing: MissingPart) -> str:

@@ -7,26 +7,23 @@ those of another identity of this host, and those on a host in role observer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, recorded_text
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, recorded_text
 from agent.model.claim import Cause
 from agent.model.finding import Finding, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers
 from agent.model.settings import Role
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     view = audit.view
     if view is None:
         return
-    ours = own_consumers(audit.root_uuid)
-    for consumer in sorted(view.consumer_uuids & ours.keys()):
-        why = _why(audit, ours[consumer])
-        if why:
+    own = own_consumers(audit.root_uuid)
+    for consumer in sorted(view.consumer_uuids & own.keys()):
+        if why := _why(audit, own[consumer]):
             yield _finding(audit, consumer, why)
     for record in view.consumers:
-        if record.consumer_type == OWN_TYPE and record.consumer_uuid not in ours:
+        if record.consumer_type == OWN_TYPE and record.consumer_uuid not in own:
             why = f"it belongs to an old identity of this host, not to provider {audit.root_uuid}"
             yield _finding(audit, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 

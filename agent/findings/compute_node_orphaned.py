@@ -5,14 +5,12 @@ libvirt reports one node per host, so every other live row of the host is an orp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.node_record.orphans import orphan_rows
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for node in orphan_rows(audit.state, audit.node, audit.root_uuid):
         yield RULE.finding(
             audit,

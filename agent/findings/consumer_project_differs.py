@@ -7,16 +7,14 @@ every audit. An allocation made before Placement stored projects has Placement's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_places import HEAL
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.view is None:
         return
     here = {taken.consumer_uuid: taken.instance for taken in audit.books.occupied.occupancies}

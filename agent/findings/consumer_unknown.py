@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, recorded_text, rows_by_consumer
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, recorded_text, rows_by_consumer
+from agent.model.finding import Severity
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.CONSUMER_UNKNOWN).items():
         yield RULE.finding(
             audit,

@@ -5,16 +5,14 @@ nova-compute's whole audit fails in this case; this agent leaves only VCPU and P
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.host.facts import HostFacts
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     if host is not None:
         for missing in missing_cpus(host, audit.settings):

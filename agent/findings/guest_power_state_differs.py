@@ -7,13 +7,10 @@ the agent only reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_guests import resting
-from agent.model.finding import Finding, Severity
-from agent.model.host.facts import Domain, DomainState
-from agent.model.nova import Instance
+from agent.model.finding import Severity
+from agent.model.host.facts import DomainState
 
 # nova's power state for each libvirt state (nova/virt/libvirt/guest.py). blocked is Xen's idle; shutdown means that the
 # guest is shutting down.
@@ -32,7 +29,7 @@ _GONE = _EVERY - {"no state", "shut down"}
 # For each vm_state the power states that contradict it (nova/compute/manager.py:_sync_instance_power_state).
 _WRONG = {
     "active": frozenset({"shut down", "crashed", "suspended", "paused", "no state"}),
-    "stopped": _EVERY - {"no state", "shut down", "crashed"},
+    "stopped": _GONE - {"crashed"},
     "paused": frozenset({"shut down", "crashed"}),
     "soft-delete": _GONE,
     "deleted": _GONE,
@@ -40,26 +37,23 @@ _WRONG = {
 _NOVA_POWER = {0: "no state", 1: "running", 3: "paused", 4: "shut down", 6: "crashed", 7: "suspended"}
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for taken, domain in resting(audit):
-        power = _POWER[domain.state]
-        if power in _WRONG.get(taken.instance.vm_state or "", frozenset()):
-            yield _finding(audit, taken.instance, domain, power)
-
-
-def _finding(audit: AuditFacts, instance: Instance, domain: Domain, power: str) -> Finding:
-    known = instance.power_state
-    return RULE.finding(
-        audit,
-        consumer_uuid=instance.uuid,
-        expected=f"a guest that fits instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
-        actual=f"domain {domain.name} is {power}",
-        facts=(
-            ("vm_state", instance.vm_state),
-            ("domain_state", domain.state.value),
-            ("recorded_power_state", None if known is None else _NOVA_POWER.get(known, str(known))),
-        ),
-    )
+        instance, power = taken.instance, _POWER[domain.state]
+        if power not in _WRONG.get(instance.vm_state or "", frozenset()):
+            continue
+        known = instance.power_state
+        yield RULE.finding(
+            audit,
+            consumer_uuid=instance.uuid,
+            expected=f"a guest that fits instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
+            actual=f"domain {domain.name} is {power}",
+            facts=(
+                ("vm_state", instance.vm_state),
+                ("domain_state", domain.state.value),
+                ("recorded_power_state", None if known is None else _NOVA_POWER.get(known, str(known))),
+            ),
+        )
 
 
 RULE = Rule(

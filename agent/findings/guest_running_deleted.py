@@ -6,9 +6,7 @@ nova-compute reaps such guests by default; where it does not, only this finding 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, held_text, rows_by_consumer
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, held_text, rows_by_consumer
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.report import Verdict
@@ -19,7 +17,7 @@ def is_deleted(rows: tuple[Row, ...]) -> bool:
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     states = {domain.uuid: domain.state.value for domain in (host.domains if host else ())}
     for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_UNKNOWN).items():

@@ -7,9 +7,7 @@ memory of a guest with persistent memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.findings.base_guests import resting
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain
@@ -17,7 +15,7 @@ from agent.model.nova import Flavor
 from agent.model.occupancy import Occupancy
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for taken, domain in resting(audit):
         differences = _differences(taken.flavor, domain)
         if differences:

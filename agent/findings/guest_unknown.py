@@ -5,16 +5,14 @@ nova-compute does not report such guests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of, held_text, rows_by_consumer
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of, held_text, rows_by_consumer
 from agent.findings.guest_running_deleted import is_deleted
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.report import Verdict
 from agent.model.settings import UnmanagedPolicy
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.settings.unknown_guests is UnmanagedPolicy.IGNORE:
         return
     for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_UNKNOWN).items():

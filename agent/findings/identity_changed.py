@@ -5,13 +5,11 @@ agent/provider_tree/identity_doubt.py decides which contradictions stop all writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for doubt in audit.doubts:
         yield RULE.finding(audit, subject=doubt.actual, expected=doubt.expected, actual=doubt.actual)
 

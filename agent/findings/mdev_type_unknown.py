@@ -7,16 +7,14 @@ find the mistake.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.host.devices import Devices
 from agent.model.settings import MdevTypeChoice
 from agent.nested.mdev import bound_to, place_of
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     if host is None or host.devices is None:
         return

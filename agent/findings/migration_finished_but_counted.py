@@ -6,9 +6,7 @@ restarted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, claims_of
+from agent.findings.base import AuditFacts, Findings, Rule, claims_of
 from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
@@ -16,10 +14,11 @@ from agent.model.nova import Migration
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
         return
-    for migration in _newest(audit.state.finished_evacuations):
+    newest = {m.instance_uuid: m for m in sorted(audit.state.finished_evacuations, key=lambda m: m.id)}
+    for _, migration in sorted(newest.items()):
         rows = tuple(
             row
             for row in audit.rows
@@ -27,11 +26,6 @@ def _find(audit: AuditFacts) -> Iterable[Finding]:
         )
         if rows:
             yield _finding(audit, migration, rows)
-
-
-def _newest(evacuations: Iterable[Migration]) -> list[Migration]:
-    by_instance = {m.instance_uuid: m for m in sorted(evacuations, key=lambda m: m.id)}
-    return [by_instance[uuid] for uuid in sorted(by_instance)]
 
 
 def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> Finding:

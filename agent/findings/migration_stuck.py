@@ -5,13 +5,11 @@ nova-compute's audit sets such a row to error; this agent's audit leaves migrati
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for stuck in audit.books.occupied.stuck:
         yield RULE.finding(
             audit,

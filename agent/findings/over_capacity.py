@@ -14,11 +14,11 @@ A CPU that is pinned twice follows from the promised book alone, and both claims
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from agent.books.ledger import provider_key
-from agent.findings.base import AuditFacts, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
@@ -53,12 +53,12 @@ class _Place(NamedTuple):
         return sum(row.recorded or 0 for row in self.rows)
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     yield from _of_providers(audit)
     yield from _of_pinned_cpus(audit)
 
 
-def _of_providers(audit: AuditFacts) -> Iterable[Finding]:
+def _of_providers(audit: AuditFacts) -> Findings:
     if audit.tree is None or audit.view is None:
         return
     rows = _by_place(audit)
@@ -70,7 +70,7 @@ def _of_providers(audit: AuditFacts) -> Iterable[Finding]:
             yield from _of_withdrawn(audit, _place(audit.view, observed, name, rows))
 
 
-def _of_wanted(audit: AuditFacts, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Iterable[Finding]:
+def _of_wanted(audit: AuditFacts, view: PlacementView, wanted: DesiredProvider, rows: _Rows) -> Findings:
     observed = view.provider(wanted.uuid)
     overflows = {terms.resource_class: terms.overflow for terms in wanted.reserves}
     for inventory in _inventories(wanted, observed):
@@ -104,7 +104,7 @@ def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | 
     return frozenset(offered - kept - (to_move(audit).keys() if wanted.key == ROOT else set()))
 
 
-def _of_withdrawn(audit: AuditFacts, place: _Place) -> Iterable[Finding]:
+def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
     name, used = place.resource_class, place.used
     if not used:
         return
@@ -164,7 +164,7 @@ def _found_no_room(row: Row, overflow: int) -> bool:
     return bool(overflow) and row.cause in UNMANAGED_CAUSES
 
 
-def _of_pinned_cpus(audit: AuditFacts) -> Iterable[Finding]:
+def _of_pinned_cpus(audit: AuditFacts) -> Findings:
     """Yield nothing while the host's CPUs are unknown: then the CPUs that guests may be pinned to are unknown too."""
     taken = [one for one in audit.books.occupied.occupancies if one.numa]
     host = audit.snapshot.host.value

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agent.findings.base import AuditFacts, Rule, amount_text, named
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text, named
 from agent.findings.base_pci import view_of
 from agent.model.books import DesiredTree
 from agent.model.claim import Cause, Claim, Consumer, Origin
@@ -40,7 +40,7 @@ class _Home(NamedTuple):
         return ProviderKey("provider", self.provider_uuid)
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host, view = audit.snapshot.host.value, view_of(audit)
     homes = _homes(audit.tree, view) if audit.tree and view else {}
     takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
@@ -95,11 +95,7 @@ def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]
 
 
 def _finding(
-    audit: AuditFacts,
-    row: Row,
-    functions: Mapping[str, _Home],
-    wrong: Mapping[_Home, int],
-    claims: tuple[Claim, ...],
+    audit: AuditFacts, row: Row, functions: Mapping[str, _Home], wrong: Mapping[_Home, int], claims: tuple[Claim, ...]
 ) -> Finding:
     held = _held(claims)
     taken = [_taken(row, address, home) for address, home in functions.items() if home in wrong]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_pci import view_of
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, Inventory, Provider
 from agent.nested.pci_view import PciView
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     view = view_of(audit)
     if view is None or not audit.settings.pci.report_in_placement:
         return

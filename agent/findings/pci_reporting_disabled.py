@@ -7,28 +7,23 @@ everything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_pci import listed
+from agent.model.finding import Severity
 from agent.nested.pci_view import managed
 
-_SHOWN = 8
 
-
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     left = managed(audit.view)
     if audit.settings.pci.report_in_placement or not left:
         return
-    names = sorted(provider.name for provider in left)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     yield RULE.finding(
         audit,
         expected="[pci] report_in_placement = true, as when these providers were made; "
         "or no provider with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
-        actual=f"report_in_placement is false, and {len(names)} such providers are left as they are: "
-        f"{', '.join(names[:_SHOWN])}{more}",
-        facts=(("providers", len(names)),),
+        actual=f"report_in_placement is false, and {len(left)} such providers are left as they are: "
+        f"{listed(sorted(provider.name for provider in left))}",
+        facts=(("providers", len(left)),),
     )
 
 

@@ -7,43 +7,29 @@ provider is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.findings.base_pci import view_of
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_pci import listed, view_of
+from agent.model.finding import Severity
 from agent.nested.pci_offers import Conflict
-from agent.nested.pci_view import PciView
-
-_SHOWN = 8
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     view = view_of(audit)
     if view is None or not audit.settings.pci.report_in_placement:
         return
     for conflict in view.conflicts:
+        provider = view.of(conflict.address) if conflict.address else None
         yield RULE.finding(
             audit,
             subject=f"{conflict.address or ''} {conflict.reason}",
             expected="each device handed out in one way: by [pci] device_spec = " + "; ".join(conflict.specs),
-            actual=f"{conflict.reason}: {_devices(conflict)}; {_consequence(conflict)}",
+            actual=f"{conflict.reason}: {listed(conflict.devices)}; {_consequence(conflict)}",
             facts=(
                 ("address", conflict.address),
                 ("device_specs", len(conflict.specs)),
-                ("device_provider_uuid", _provider_uuid(view, conflict)),
+                ("device_provider_uuid", provider.uuid if provider else None),
             ),
         )
-
-
-def _provider_uuid(view: PciView, conflict: Conflict) -> str | None:
-    provider = view.of(conflict.address) if conflict.address else None
-    return provider.uuid if provider else None
-
-
-def _devices(conflict: Conflict) -> str:
-    more = f" and {len(conflict.devices) - _SHOWN} more" if len(conflict.devices) > _SHOWN else ""
-    return ", ".join(conflict.devices[:_SHOWN]) + more
 
 
 def _consequence(conflict: Conflict) -> str:

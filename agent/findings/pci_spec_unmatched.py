@@ -7,17 +7,13 @@ a device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.findings.base_pci import view_of
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_pci import listed, view_of
+from agent.model.finding import Severity
 from agent.model.host.device_match import IdleSpec, idle
 
-_SHOWN = 8
 
-
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     if host is None or host.devices is None or view_of(audit) is None:
         return
@@ -34,8 +30,7 @@ def _find(audit: AuditFacts) -> Iterable[Finding]:
 def _actual(one: IdleSpec, devices: int) -> str:
     if not one.taken:
         return f"none of the {devices} PCI devices that libvirt lists matches it"
-    more = f" and {len(one.taken) - _SHOWN} more" if len(one.taken) > _SHOWN else ""
-    return f"earlier entries have all devices that match it: {', '.join(one.taken[:_SHOWN])}{more}"
+    return f"earlier entries have all devices that match it: {listed(one.taken)}"
 
 
 RULE = Rule(

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.model.snapshot import PMEM
 from agent.resources.demand import pmem_class
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if not audit.snapshot.fresh(PMEM):
         return
     listed = [namespace.name for namespace in audit.snapshot.pmem_namespaces]
     for label in audit.settings.pmem_labels:
         for name in label.namespaces:
-            if (times := listed.count(name)) != 1:
-                yield _finding(audit, label.label, name, times)
-
-
-def _finding(audit: AuditFacts, label: str, name: str, times: int) -> Finding:
-    seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
-    return RULE.finding(
-        audit,
-        resource_class=pmem_class(label),
-        subject=name,
-        expected=f"one namespace {name} in devdax mode, for label {label} ([libvirt] pmem_namespaces)",
-        actual=f"{seen}; persistent memory stays as Placement has it",
-        facts=(("namespace", name), ("label", label), ("listed", times)),
-    )
+            times = listed.count(name)
+            if times == 1:
+                continue
+            seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
+            yield RULE.finding(
+                audit,
+                resource_class=pmem_class(label.label),
+                subject=name,
+                expected=f"one namespace {name} in devdax mode, for label {label.label} ([libvirt] pmem_namespaces)",
+                actual=f"{seen}; persistent memory stays as Placement has it",
+                facts=(("namespace", name), ("label", label.label), ("listed", times)),
+            )
 
 
 RULE = Rule(

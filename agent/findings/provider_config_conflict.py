@@ -7,13 +7,11 @@ nova-compute's audit fails each time in these cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for problem in audit.tree.entry_problems if audit.tree else ():
         if problem.is_absent:
             continue

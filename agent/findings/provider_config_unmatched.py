@@ -5,13 +5,11 @@ Another service may create a child provider later. Then the agent applies the en
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for problem in audit.tree.entry_problems if audit.tree else ():
         if problem.is_absent:
             yield RULE.finding(

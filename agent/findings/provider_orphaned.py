@@ -6,9 +6,7 @@ node's record still exists, compute-node-orphaned is reported too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, OrphanTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
@@ -16,7 +14,7 @@ from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 _DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
         # Without the state it is unknown whether the node's record is gone or belongs to another host by now.
         return
@@ -34,28 +32,20 @@ def _find(audit: AuditFacts) -> Iterable[Finding]:
 
 
 def _finding(audit: AuditFacts, tree: OrphanTree, name: str, why: str | None) -> Finding:
+    children = len(tree.providers) - 1
+    are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(
         audit,
         provider_uuid=tree.uuid,
         subject=name,
         expected=f"no provider of {name}, which is no compute node of host {audit.settings.host} any more",
-        actual=f"{_size(tree)} in Placement; {why or _DELETED_SOON}",
-        facts=(
-            ("providers", len(tree.providers)),
-            ("allocations", "; ".join(sorted(map(_held, tree.allocations)))),
-        ),
+        actual=f"provider {tree.uuid} {are_still} in Placement; {why or _DELETED_SOON}",
+        facts=(("providers", len(tree.providers)), ("allocations", "; ".join(sorted(map(_held, tree.allocations))))),
     )
 
 
 def _held(allocation: Allocation) -> str:
     return f"{allocation.consumer_uuid}: {amount_text(allocation.resource_class, allocation.amount)}"
-
-
-def _size(tree: OrphanTree) -> str:
-    children = len(tree.providers) - 1
-    if not children:
-        return f"provider {tree.uuid} is still"
-    return f"provider {tree.uuid} and {children} below it are still"
 
 
 RULE = Rule(

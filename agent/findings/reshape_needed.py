@@ -7,9 +7,9 @@ the family, because the same devices would be offered twice. No audit moves an a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from agent.findings.base import AuditFacts, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.nested import BUILTIN as FAMILIES
@@ -17,7 +17,7 @@ from agent.nested.base import NestedFamily, still_on_root
 from agent.provider_tree.desired import is_told
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for name, family in sorted(to_move(audit).items()):
         yield _finding(audit, family, name)
 
@@ -39,7 +39,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
         expected=f"{name} on child providers alone: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
         "the child providers are not published until it is moved",
-        evidence=tuple(claim for row in rows for claim in row.claims),
+        evidence=claims_of(rows),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
         remedy=RULE.remedy.replace("CLASS", name).replace("FAMILY", family.name),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.model.settings import Role
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     # An observer writes nothing, so it has no rival. Role observer is the remedy beside a nova-compute.
     if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(
-        audit,
-        expected="this agent alone writes the root provider",
-        actual=audit.rival.why,
-        remedy=audit.rival.remedy,
+        audit, expected="this agent alone writes the root provider", actual=audit.rival.why, remedy=audit.rival.remedy
     )
 
 

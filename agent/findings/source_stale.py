@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from agent.errors import SourceStale
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_sources import consequence
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
         if isinstance(reading.error, SourceStale):
             yield RULE.finding(

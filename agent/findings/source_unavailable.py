@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.errors import SourceStale
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
-from agent.model.host.facts import OddDomain
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "what lies there is not reported"
@@ -18,22 +17,20 @@ _HOLDERS = (
 )
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
         # A source that answered with old data is reported as source-stale.
         if reading.error is not None and not isinstance(reading.error, SourceStale):
             yield _finding(audit, reading.source, str(reading.error), consequence(reading.source, audit))
     for path, why in _unread_parts(audit):
-        yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*_cache_reserve(audit), _PART)))
+        kept = [] if audit.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), audit)
+        yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*kept, _PART)))
     for provider, why in audit.view.unread if audit.view else ():
         yield _finding(audit, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS)
     host = audit.snapshot.host.value
     for odd in host.odd_domains if host else ():
-        yield _odd(audit, odd)
-
-
-def _cache_reserve(audit: AuditFacts) -> list[str]:
-    return [] if audit.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), audit)
+        problem = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
+        yield _finding(audit, f"domain {odd.uuid}", problem, "what it uses is unknown; reserved is not lowered")
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
@@ -48,18 +45,8 @@ def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
     return parts
 
 
-def _odd(audit: AuditFacts, odd: OddDomain) -> Finding:
-    finding = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
-    return _finding(audit, f"domain {odd.uuid}", finding, "what it uses is unknown; reserved is not lowered")
-
-
 def _finding(audit: AuditFacts, subject: str, error: str, consequence: str) -> Finding:
-    return RULE.finding(
-        audit,
-        subject=subject,
-        expected="an answer that can be read",
-        actual=f"{error}; {consequence}",
-    )
+    return RULE.finding(audit, subject=subject, expected="an answer that can be read", actual=f"{error}; {consequence}")
 
 
 RULE = Rule(

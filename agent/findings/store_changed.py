@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     doubt = store_doubt(audit.snapshot, audit.settings)
     if doubt is not None:
         yield _finding(audit, doubt)

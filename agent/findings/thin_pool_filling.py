@@ -8,9 +8,8 @@ fill level; only the severity changes with it, at 95 %.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
 
@@ -18,7 +17,7 @@ WARNING_PERCENT = 80
 ERROR_PERCENT = 95
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     for pool in audit.snapshot.thin_pools:
         for part, percent in (("data", pool.data_percent), ("metadata", pool.metadata_percent)):
             if percent is not None and percent >= WARNING_PERCENT:

@@ -7,15 +7,14 @@ guest in it, including guests that stayed within their size.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
 from agent.text.amounts import number_text
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     promised: dict[str, int] = defaultdict(int)
     for volume in audit.snapshot.volumes:
         if volume.segment_type == "thin" and volume.pool is not None:

@@ -7,36 +7,28 @@ whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.model.owners import RIVAL
 from agent.model.settings import Role
 
-_CUSTOM = "CUSTOM_"
 
-
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.root is None or audit.tree is None:
         return
     against = audit.root.traits & audit.tree.root.traits_unwanted
-    if audit.settings.role is Role.OWNER:
+    was_cleared = audit.settings.role is Role.OWNER
+    if was_cleared:
         against &= audit.cleared
     for trait in sorted(against - {RIVAL}):
-        if not trait.startswith(_CUSTOM):
-            yield _finding(audit, trait)
-
-
-def _finding(audit: AuditFacts, trait: str) -> Finding:
-    was_cleared = audit.settings.role is Role.OWNER
-    return RULE.finding(
-        audit,
-        subject=trait,
-        expected=f"no {trait}: this host does not have it",
-        actual="it is on the provider again after it was cleared" if was_cleared else "it is on the provider",
-        facts=(("trait", trait),),
-    )
+        if not trait.startswith("CUSTOM_"):
+            yield RULE.finding(
+                audit,
+                subject=trait,
+                expected=f"no {trait}: this host does not have it",
+                actual="it is on the provider again after it was cleared" if was_cleared else "it is on the provider",
+                facts=(("trait", trait),),
+            )
 
 
 RULE = Rule(

@@ -7,33 +7,27 @@ reported as over-capacity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule, amount_text
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text
+from agent.model.finding import Severity
 from agent.model.settings import Role
-from agent.provider_tree.companion import Unplaced, companion
+from agent.provider_tree.companion import companion
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if audit.settings.role is not Role.COMPANION:
         return
-    placing = companion(audit.snapshot, audit.settings, audit.books)
-    yield from (_finding(audit, rest) for rest in placing.unplaced)
-
-
-def _finding(audit: AuditFacts, rest: Unplaced) -> Finding:
-    name = rest.resource_class
-    return RULE.finding(
-        audit,
-        resource_class=name,
-        expected=f"Stocktake's own consumers have all {amount_text(name, rest.wanted)} that the cloud does not know of",
-        actual=f"{amount_text(name, rest.wanted - rest.placed)} could not be allocated, "
-        f"so the scheduler may give it to a guest: {rest.why}",
-        evidence=rest.claims,
-        facts=(("wanted", rest.wanted), ("placed", rest.placed)),
-        rests_on_recorded=True,
-    )
+    for rest in companion(audit.snapshot, audit.settings, audit.books).unplaced:
+        name = rest.resource_class
+        wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
+        yield RULE.finding(
+            audit,
+            resource_class=name,
+            expected=f"Stocktake's own consumers have all {wanted} that the cloud does not know of",
+            actual=f"{missing} could not be allocated, so the scheduler may give it to a guest: {rest.why}",
+            evidence=rest.claims,
+            facts=(("wanted", rest.wanted), ("placed", rest.placed)),
+            rests_on_recorded=True,
+        )
 
 
 RULE = Rule(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from agent.books.ledger import provider_key
-from agent.findings.base import AuditFacts, Rule, amount_text, claims_of
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
+from agent.model.finding import Severity
 from agent.model.report import Verdict
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     view = audit.view
     for usage in view.unlisted if view else ():
         name = usage.resource_class

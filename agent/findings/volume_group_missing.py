@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base import AuditFacts, Findings, Rule
+from agent.model.finding import Severity
 from agent.model.snapshot import LVM
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     if not audit.snapshot.fresh(LVM):
         return
     for name in audit.settings.volume_groups:
         group = audit.snapshot.group(name)
         if group is None:
-            yield _finding(
-                audit,
-                name,
-                f"volume group {name} is not in lvm2's report; what depends on it stays as Placement has it",
-            )
+            problem = "is not in lvm2's report; what depends on it stays as Placement has it"
         elif group.missing_pvs:
-            yield _finding(audit, name, f"volume group {name} lacks {group.missing_pvs} physical volumes")
-
-
-def _finding(audit: AuditFacts, name: str, actual: str) -> Finding:
-    return RULE.finding(
-        audit,
-        resource_class="DISK_GB" if name == audit.settings.disk_group else None,
-        subject=name,
-        expected=f"volume group {name} with all its physical volumes "
-        "([lvm] volume_groups, [libvirt] images_volume_group)",
-        actual=actual,
-        facts=(("volume_group", name),),
-    )
+            problem = f"lacks {group.missing_pvs} physical volumes"
+        else:
+            continue
+        yield RULE.finding(
+            audit,
+            resource_class="DISK_GB" if name == audit.settings.disk_group else None,
+            subject=name,
+            expected=f"volume group {name} with all its physical volumes "
+            "([lvm] volume_groups, [libvirt] images_volume_group)",
+            actual=f"volume group {name} {problem}",
+            facts=(("volume_group", name),),
+        )
 
 
 RULE = Rule(

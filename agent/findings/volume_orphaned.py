@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_volumes import volume_findings
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.resources.volumes import OwnerKind
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     return volume_findings(
         audit,
         RULE,

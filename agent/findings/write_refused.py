@@ -8,10 +8,9 @@ and reports a warning only.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 
 from agent.errors import DuplicateName, PlacementRejected, ProviderElsewhere
-from agent.findings.base import AuditFacts, Rule
+from agent.findings.base import AuditFacts, Findings, Rule
 from agent.model.finding import Finding, Severity
 from agent.model.plan import (
     CreateProvider,
@@ -25,7 +24,7 @@ from agent.model.plan import (
 )
 
 
-def _find(audit: AuditFacts) -> Iterable[Finding]:
+def _find(audit: AuditFacts) -> Findings:
     yield from (_finding(audit, refused) for refused in audit.refused)
     wanted = frozenset().union(*(p.traits_wanted for p in (audit.tree.providers if audit.tree else ())))
     if unknown := sorted(wanted & audit.unknown_traits):
@@ -36,7 +35,7 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
     write, error = refused.write, refused.error
     name = _name_of(audit, write)
     what, failure = _in_words(write, name)
-    said = f" [{error.request_id}]" if error.request_id else ""
+    request_id = f" [{error.request_id}]" if error.request_id else ""
     return RULE.finding(
         audit,
         provider_uuid=write.provider_uuid,
@@ -44,7 +43,7 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
         expected=f"Placement accepts {what}",
         actual=f"it rejects that with HTTP {error.status}: {failure}",
         facts=(("provider_name", name), ("status", error.status)),
-        remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{said}",
+        remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{request_id}",
     )
 
 
@@ -109,9 +108,4 @@ def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:
     return dataclasses.replace(found, severity=Severity.WARNING)
 
 
-RULE = Rule(
-    code="write-refused",
-    severity=Severity.ERROR,
-    remedy="correct what Placement's error names",
-    find=_find,
-)
+RULE = Rule(code="write-refused", severity=Severity.ERROR, remedy="correct what Placement's error names", find=_find)

@@ -83,11 +83,7 @@ class PciDevices:
         )
 
     def belongs(
-        self,
-        consumer_uuid: str,
-        resource_class: str,
-        snapshot: Snapshot,
-        settings: Settings,
+        self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Count the functions that the consumer's guest takes, without those whose provider is frozen."""
         host = snapshot.host.value

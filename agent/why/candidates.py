@@ -108,11 +108,7 @@ def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: i
     inventory = offered.provider.inventory(resource_class)
     for constraint in not_granted(inventory, offered.used_of(resource_class), amount):
         yield Refusal(
-            constraint=constraint,
-            offered=offered,
-            resource_class=resource_class,
-            amount=amount,
-            inventory=inventory,
+            constraint=constraint, offered=offered, resource_class=resource_class, amount=amount, inventory=inventory
         )
 
 
