@@ -62,7 +62,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
             wanted, terms = _reserved(resource, inventory, snapshot, settings, written)
             inventories.append(wanted)
             reserves.append(terms)
-    wished = [family.wish(snapshot, settings) for family in TRAIT_FAMILIES]
+    wished = [wish(snapshot, settings) for wish in TRAIT_FAMILIES]
     return DesiredProvider(
         key=ROOT,
         uuid=root_uuid,

@@ -11,15 +11,10 @@ from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish, capabilities, known
 
 
-class ArchitectureTraits:
-    """The architectures of the host and its emulators."""
-
-    name = "architecture"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Set the traits that os-traits has a name for; clear none."""
-        answer = capabilities(snapshot)
-        if answer is None:
-            return Wish()
-        emulated = {f"COMPUTE_ARCH_{one.arch.upper()}" for one in answer.domain or ()}
-        return Wish(wanted=known({f"HW_ARCH_{answer.host_cpu.arch.upper()}", *emulated}))
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Set the traits that os-traits has a name for; clear none."""
+    answer = capabilities(snapshot)
+    if answer is None:
+        return Wish()
+    emulated = {f"COMPUTE_ARCH_{one.arch.upper()}" for one in answer.domain or ()}
+    return Wish(wanted=known({f"HW_ARCH_{answer.host_cpu.arch.upper()}", *emulated}))

@@ -1,10 +1,9 @@
-"""The interface of a trait family: traits that must be there, traits that must not, and no decision on all others."""
+"""What a trait family returns: traits that must be there, traits that must not, and no decision on all others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import os_traits
 
@@ -23,15 +22,16 @@ class Wish:
     unwanted: frozenset[str] = frozenset()
 
 
-def known(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that the installed os-traits has.
+# A few traits that depend on the same facts. The wish is empty if the facts could not be read.
+TraitFamily = Callable[[Snapshot, Settings], Wish]
 
-    Placement refuses other names, and nova-compute leaves them out too.
-    """
+
+def known(names: Iterable[str]) -> frozenset[str]:
+    """Return the names that the installed os-traits has: Placement refuses others, and nova-compute omits them too."""
     return frozenset(names) & _STANDARD
 
 
-def told(answers: Mapping[str, bool]) -> Wish:
+def wish_of(answers: Mapping[str, bool]) -> Wish:
     """Return a wish that sets the True names and clears the False ones; names that os-traits lacks are left out."""
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
@@ -52,10 +52,7 @@ def capabilities(snapshot: Snapshot) -> Capabilities | None:
 
 
 def emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Return the domain capabilities of every architecture and machine type.
-
-    None: they are unknown. (): no emulator runs here.
-    """
+    """Return the domain capabilities of each architecture and machine type; None: unknown, (): no emulator runs."""
     answer = capabilities(snapshot)
     return answer.domain if answer else None
 
@@ -68,22 +65,9 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
     return answer.of_arch(answer.host_cpu.arch)
 
 
-def told_by_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return a wish as ``told`` does, but clear nothing while the answer of a machine type is missing.
-
-    That machine type may have the trait.
-    """
-    wish = told(answers)
+def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
+    """Return a wish as ``wish_of`` does, but clear nothing while a machine type, which may have it, is missing."""
+    wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)
     return Wish(wanted=wish.wanted) if missing else wish
-
-
-class TraitFamily(Protocol):
-    """A few traits that depend on the same facts."""
-
-    name: str
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Return the traits that the facts set and clear; an empty wish if the facts could not be read."""
-        ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, host_emulators, merged, told, told_by_emulators
+from agent.traits.base import Wish, host_emulators, merged, wish_of, wish_of_emulators
 from agent.traits.versions import at_least, hypervisor_known
 
 _ALWAYS = (
@@ -29,19 +29,14 @@ _ALWAYS = (
 _NEVER = ("COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS", "COMPUTE_SAME_HOST_COLD_MIGRATE")
 
 
-class ComputeCapabilityTraits:
-    """The libvirt driver's table: always, never, by version, by configuration, by the firmware that libvirt offers."""
-
-    name = "compute-capabilities"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Set or clear each trait, except traits whose fact is unknown."""
-        answers = dict.fromkeys(_ALWAYS, True) | dict.fromkeys(_NEVER, False)
-        answers["COMPUTE_MEM_BACKING_FILE"] = settings.file_backed_memory_mib > 0
-        host = snapshot.host.value
-        if host is not None:
-            answers |= _by_version(host)
-        return merged(told(answers), _secure_boot(snapshot))
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Set or clear each trait, except traits whose fact is unknown."""
+    answers = dict.fromkeys(_ALWAYS, True) | dict.fromkeys(_NEVER, False)
+    answers["COMPUTE_MEM_BACKING_FILE"] = settings.file_backed_memory_mib > 0
+    host = snapshot.host.value
+    if host is not None:
+        answers |= _by_version(host)
+    return merged(wish_of(answers), _secure_boot(snapshot))
 
 
 def _secure_boot(snapshot: Snapshot) -> Wish:
@@ -49,7 +44,7 @@ def _secure_boot(snapshot: Snapshot) -> Wish:
     if asked is None:
         return Wish()
     there = any("yes" in one.loader_secure for one in asked)
-    return told_by_emulators({"COMPUTE_SECURITY_UEFI_SECURE_BOOT": there}, snapshot)
+    return wish_of_emulators({"COMPUTE_SECURITY_UEFI_SECURE_BOOT": there}, snapshot)
 
 
 def _by_version(host: HostFacts) -> dict[str, bool]:

@@ -14,7 +14,7 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.guest_cpu import models_of, takes_a_model
 from agent.model.settings import GuestCpu, Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, capabilities, told
+from agent.traits.base import Wish, capabilities, wish_of
 
 _PREFIX = "HW_CPU_X86_"
 
@@ -48,19 +48,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _ALSO_CALLED = {"sse3": "pni"}
 
 
-class CpuFeatureTraits:
-    """The flags that the guests' CPU mode lets through, and the extra flags with their sign."""
-
-    name = "cpu-features"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Set or clear each flag's trait; decide nothing if the features are unknown or the driver reports none."""
-        answer = capabilities(snapshot)
-        features = _guest_features(answer, settings) if answer else None
-        if features is None:
-            return Wish()
-        has = {flag: flag in features or _ALSO_CALLED.get(flag) in features for flag in _NAMES}
-        return told({_PREFIX + name: has[flag] for flag, names in _NAMES.items() for name in names})
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Set or clear each flag's trait; decide nothing if the features are unknown or the driver reports none."""
+    answer = capabilities(snapshot)
+    features = _guest_features(answer, settings) if answer else None
+    if features is None:
+        return Wish()
+    has = {flag: flag in features or _ALSO_CALLED.get(flag) in features for flag in _NAMES}
+    return wish_of({_PREFIX + name: has[flag] for flag, names in _NAMES.items() for name in names})
 
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
@@ -82,8 +77,8 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 
     libvirt's names of models may differ in case, so they are compared in lower case.
     """
-    told_features = {model.lower(): features for model, features in answer.model_features}
-    found = [told_features.get(model.lower()) for model in models]
+    features_of = {model.lower(): features for model, features in answer.model_features}
+    found = [features_of.get(model.lower()) for model in models]
     if None in found:
         return None
     return frozenset().union(*(features for features in found if features is not None))

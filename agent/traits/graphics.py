@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, emulators, told_by_emulators
+from agent.traits.base import Wish, emulators, wish_of_emulators
 
 _MODELS = ("bochs", "cirrus", "gop", "none", "qxl", "vga", "virtio", "vmvga", "xen")
 
 
-class GraphicsTraits:
-    """Nine models; the trait of each is set or cleared."""
-
-    name = "graphics"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Decide nothing while the domain capabilities are unknown."""
-        asked = emulators(snapshot)
-        if asked is None:
-            return Wish()
-        offered = frozenset().union(*(one.video_models for one in asked))
-        answers = {f"COMPUTE_GRAPHICS_MODEL_{model.upper()}": model in offered for model in _MODELS}
-        return told_by_emulators(answers, snapshot)
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Decide nothing while the domain capabilities are unknown."""
+    asked = emulators(snapshot)
+    if asked is None:
+        return Wish()
+    offered = frozenset().union(*(one.video_models for one in asked))
+    answers = {f"COMPUTE_GRAPHICS_MODEL_{model.upper()}": model in offered for model in _MODELS}
+    return wish_of_emulators(answers, snapshot)

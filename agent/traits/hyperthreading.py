@@ -9,23 +9,18 @@ from __future__ import annotations
 from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, told
+from agent.traits.base import Wish, wish_of
 
 
-class HyperthreadingTrait:
-    """One trait, from the siblings in the NUMA cells."""
-
-    name = "hyperthreading"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Set or clear the trait; leave it alone while the cells are unknown or a sleeping CPU may be a sibling."""
-        host = snapshot.host.value
-        if host is None or host.capabilities is None or not host.cells:
-            return Wish()
-        shared = any(len(cpus) > 1 for cell in host.cells for cpus in cell.siblings)
-        if not shared and _some_sleep(host, settings):
-            return Wish()
-        return told({"HW_CPU_HYPERTHREADING": shared})
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Set or clear the trait; leave it alone while the cells are unknown or a sleeping CPU may be a sibling."""
+    host = snapshot.host.value
+    if host is None or host.capabilities is None or not host.cells:
+        return Wish()
+    shared = any(len(cpus) > 1 for cell in host.cells for cpus in cell.siblings)
+    if not shared and _some_sleep(host, settings):
+        return Wish()
+    return wish_of({"HW_CPU_HYPERTHREADING": shared})
 
 
 def _some_sleep(host: HostFacts, settings: Settings) -> bool:

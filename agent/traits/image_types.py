@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, told
+from agent.traits.base import Wish, wish_of
 
 
-class ImageTypeTraits:
-    """Seven formats, decided by the configuration alone."""
-
-    name = "image-types"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Set or clear the trait of each format."""
-        # A logical volume or an RBD image contains raw bytes, so qcow2 works only if nova converts the image on the
-        # way.
-        converted = settings.force_raw_images or settings.images_type not in ("lvm", "rbd")
-        accepted = {kind: True for kind in ("aki", "ami", "ari", "iso", "raw")}
-        accepted |= {"qcow2": converted, "ploop": settings.virt_type == "parallels"}
-        return told(
-            {
-                f"COMPUTE_IMAGE_TYPE_{kind.upper()}": there and kind not in settings.image_types_excluded
-                for kind, there in accepted.items()
-            }
-        )
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Set or clear the trait of each format."""
+    # A logical volume or an RBD image contains raw bytes, so qcow2 works only if nova converts the image on the
+    # way.
+    converted = settings.force_raw_images or settings.images_type not in ("lvm", "rbd")
+    accepted = {kind: True for kind in ("aki", "ami", "ari", "iso", "raw")}
+    accepted |= {"qcow2": converted, "ploop": settings.virt_type == "parallels"}
+    return wish_of(
+        {
+            f"COMPUTE_IMAGE_TYPE_{kind.upper()}": there and kind not in settings.image_types_excluded
+            for kind, there in accepted.items()
+        }
+    )

@@ -142,15 +142,13 @@ def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
     return capabilities.of_arch(_X86_64) if capabilities and capabilities.host_cpu.arch == _X86_64 else ()
 
 
-class MemoryEncryptionTraits:
-    """Clears HW_CPU_X86_AMD_SEV on the root, because the trait belongs on the child (scenario 107)."""
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Clear HW_CPU_X86_AMD_SEV on the root if a child publishes SEV (scenario 107).
 
-    name = "memory-encryption"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Clear the trait if SEV is published on a child; leave it alone while allocations use contexts on the root."""
-        host = snapshot.host.value
-        if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:
-            return Wish()
-        published = any(m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts for m in models(host, settings))
-        return Wish(unwanted=frozenset({os_traits.HW_CPU_X86_AMD_SEV})) if published else Wish()
+    While allocations use contexts on the root the trait is left alone.
+    """
+    host = snapshot.host.value
+    if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:
+        return Wish()
+    published = any(m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts for m in models(host, settings))
+    return Wish(unwanted=frozenset({os_traits.HW_CPU_X86_AMD_SEV})) if published else Wish()

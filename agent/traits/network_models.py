@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, told
+from agent.traits.base import Wish, wish_of
 from agent.traits.versions import at_least, hypervisor_known
 
 _KVM = frozenset({"e1000", "e1000e", "ne2k_pci", "pcnet", "rtl8139", "spapr_vlan", "virtio", "vmxnet3"})
@@ -20,19 +20,14 @@ _ALL = frozenset().union(*_MODELS.values())
 _IGB = "COMPUTE_NET_VIF_MODEL_IGB"
 
 
-class NetworkModelTraits:
-    """Ten cards by virtualisation type, and packed virtqueues, which every supported QEMU has."""
-
-    name = "network-models"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Decide by the virtualisation type; leave igb alone if the type has it and the versions are unknown."""
-        supported = _MODELS.get(settings.virt_type, frozenset())
-        answers = {f"COMPUTE_NET_VIF_MODEL_{model.upper()}": model in supported for model in _ALL}
-        answers["COMPUTE_NET_VIRTIO_PACKED"] = True
-        host = snapshot.host.value
-        if settings.virt_type not in ("kvm", "qemu"):
-            answers[_IGB] = False
-        elif host is not None and hypervisor_known(host):
-            answers[_IGB] = at_least(host, libvirt=(9, 3, 0), qemu=(8, 0, 0))
-        return told(answers)
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Decide by the virtualisation type; leave igb alone if the type has it and the versions are unknown."""
+    supported = _MODELS.get(settings.virt_type, frozenset())
+    answers = {f"COMPUTE_NET_VIF_MODEL_{model.upper()}": model in supported for model in _ALL}
+    answers["COMPUTE_NET_VIRTIO_PACKED"] = True  # every supported QEMU has packed virtqueues
+    host = snapshot.host.value
+    if settings.virt_type not in ("kvm", "qemu"):
+        answers[_IGB] = False
+    elif host is not None and hypervisor_known(host):
+        answers[_IGB] = at_least(host, libvirt=(9, 3, 0), qemu=(8, 0, 0))
+    return wish_of(answers)

@@ -14,11 +14,6 @@ from agent.model.snapshot import Snapshot
 from agent.traits.base import Wish
 
 
-class OwnerTraits:
-    """The two traits that every root provider of an agent has."""
-
-    name = "owner"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Return the same wish in every audit."""
-        return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, AGENT_OWNER}), unwanted=frozenset({RIVAL}))
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Return the same wish in every audit."""
+    return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, AGENT_OWNER}), unwanted=frozenset({RIVAL}))

@@ -10,29 +10,24 @@ from agent.model.host.device_match import matched
 from agent.model.host.device_spec import DeviceSpec
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, told
+from agent.traits.base import Wish, wish_of
 from agent.traits.versions import at_least
 
 _TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
 
 
-class RemoteManagedPortsTrait:
-    """One trait: set, cleared, or left alone while an unknown device could match."""
-
-    name = "remote-managed-ports"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Clear the trait without reading the devices if no spec is tagged."""
-        if not any(_is_remote(spec) for spec in settings.pci.specs):
-            return told({_TRAIT: False})
-        host = snapshot.host.value
-        if host is None or host.devices is None:
-            return Wish()
-        offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
-        if not offered and host.devices.odd:
-            return Wish()
-        # nova finds such a card by its serial number, which libvirt reads since 7.9.0.
-        return told({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Clear the trait without reading the devices if no spec is tagged."""
+    if not any(_is_remote(spec) for spec in settings.pci.specs):
+        return wish_of({_TRAIT: False})
+    host = snapshot.host.value
+    if host is None or host.devices is None:
+        return Wish()
+    offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
+    if not offered and host.devices.odd:
+        return Wish()
+    # nova finds such a card by its serial number, which libvirt reads since 7.9.0.
+    return wish_of({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
 
 
 def _is_remote(spec: DeviceSpec) -> bool:

@@ -1,4 +1,4 @@
-"""COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row.
+"""COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row (scenario 73).
 
 Without a row, or without an answer of the state source, the trait is left alone.
 """
@@ -14,14 +14,9 @@ from agent.traits.base import Wish
 DISABLED: frozenset[str] = frozenset({os_traits.COMPUTE_STATUS_DISABLED})
 
 
-class ServiceStatusTrait:
-    """Whether the scheduler may place guests here (scenario 73)."""
-
-    name = "service-status"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Set the trait while the service is disabled; clear it while the service is enabled."""
-        state = snapshot.nova.value
-        if state is None or state.service is None:
-            return Wish()
-        return Wish(wanted=DISABLED) if state.service.disabled else Wish(unwanted=DISABLED)
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Set the trait while the service is disabled; clear it while the service is enabled."""
+    state = snapshot.nova.value
+    if state is None or state.service is None:
+        return Wish()
+    return Wish(wanted=DISABLED) if state.service.disabled else Wish(unwanted=DISABLED)

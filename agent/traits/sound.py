@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, told
+from agent.traits.base import Wish, wish_of
 from agent.traits.versions import at_least, hypervisor_known
 
 _ALWAYS = ("AC97", "ES1370", "ICH6", "ICH9", "PCSPK", "SB16", "USB")
 
 
-class SoundTraits:
-    """Seven cards that every QEMU has, and virtio."""
-
-    name = "sound"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Always set the seven; leave virtio alone while the hypervisor's version is unknown."""
-        answers = {f"COMPUTE_SOUND_MODEL_{model}": True for model in _ALWAYS}
-        host = snapshot.host.value
-        if host is not None and hypervisor_known(host):
-            answers["COMPUTE_SOUND_MODEL_VIRTIO"] = at_least(host, libvirt=(10, 4, 0), qemu=(8, 2, 0))
-        return told(answers)
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Always set the seven that every QEMU has; leave virtio alone while the hypervisor's version is unknown."""
+    answers = {f"COMPUTE_SOUND_MODEL_{model}": True for model in _ALWAYS}
+    host = snapshot.host.value
+    if host is not None and hypervisor_known(host):
+        answers["COMPUTE_SOUND_MODEL_VIRTIO"] = at_least(host, libvirt=(10, 4, 0), qemu=(8, 2, 0))
+    return wish_of(answers)

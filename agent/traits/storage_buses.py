@@ -8,25 +8,20 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, emulators, told, told_by_emulators
+from agent.traits.base import Wish, emulators, wish_of, wish_of_emulators
 
 _BUSES = ("fdc", "ide", "lxc", "sata", "scsi", "uml", "usb", "virtio", "xen")
 _FIXED: dict[str, frozenset[str]] = {"lxc": frozenset({"lxc"}), "parallels": frozenset({"ide", "scsi"})}
 
 
-class StorageBusTraits:
-    """Nine buses; the trait of each is set or cleared."""
-
-    name = "storage-buses"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Decide nothing while QEMU's domain capabilities are unknown."""
-        if settings.virt_type not in ("kvm", "qemu"):
-            return told(_answers(_FIXED.get(settings.virt_type, frozenset())))
-        asked = emulators(snapshot)
-        if asked is None:
-            return Wish()
-        return told_by_emulators(_answers(frozenset().union(*(one.buses for one in asked))), snapshot)
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Decide nothing while QEMU's domain capabilities are unknown."""
+    if settings.virt_type not in ("kvm", "qemu"):
+        return wish_of(_answers(_FIXED.get(settings.virt_type, frozenset())))
+    asked = emulators(snapshot)
+    if asked is None:
+        return Wish()
+    return wish_of_emulators(_answers(frozenset().union(*(one.buses for one in asked))), snapshot)
 
 
 def _answers(supported: frozenset[str]) -> dict[str, bool]:

@@ -11,25 +11,20 @@ from __future__ import annotations
 from agent.model.host.capabilities import DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, host_emulators, known, merged, told_by_emulators
+from agent.traits.base import Wish, host_emulators, known, merged, wish_of_emulators
 
 _MODELS = {"COMPUTE_SECURITY_TPM_TIS": "tpm-tis", "COMPUTE_SECURITY_TPM_CRB": "tpm-crb"}
 _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0"}
 
 
-class TpmTraits:
-    """Two models, two versions, three ways to keep the secret."""
-
-    name = "tpm"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:
-        """Clear models and versions if TPMs are off; leave them alone while the domain capabilities are unknown."""
-        if not settings.tpm.enabled:
-            return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
-        secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
-        asked = host_emulators(snapshot)
-        emulated = told_by_emulators(_answers(asked), snapshot) if asked is not None else Wish()
-        return merged(emulated, Wish(wanted=secrets))
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:
+    """Clear models and versions if TPMs are off; leave them alone while the domain capabilities are unknown."""
+    if not settings.tpm.enabled:
+        return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
+    secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
+    asked = host_emulators(snapshot)
+    emulated = wish_of_emulators(_answers(asked), snapshot) if asked is not None else Wish()
+    return merged(emulated, Wish(wanted=secrets))
 
 
 def _answers(asked: tuple[DomainCapabilities, ...]) -> dict[str, bool]:

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.traits.base import Wish, emulators, merged, told, told_by_emulators
+from agent.traits.base import Wish, emulators, merged, wish_of, wish_of_emulators
 from agent.traits.versions import at_least
 
 _OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE_VIOMMU_MODEL_INTEL"}
 
 
-class ViommuTraits:
-    """Four models. ``auto`` is any other model that fits the guest, so its trait is always set."""
-
-    name = "viommu"
-
-    def wish(self, snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG002
-        """Set or clear each trait, except traits whose fact is unknown."""
-        answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
-        host = snapshot.host.value
-        if host is not None:
-            answers["COMPUTE_VIOMMU_MODEL_VIRTIO"] = at_least(host, libvirt=(8, 3, 0))
-        asked = emulators(snapshot)
-        if asked is None:
-            return told(answers)
-        run = {one.arch for one in asked}
-        of_architecture = {trait: arch in run for arch, trait in _OF_ARCHITECTURE.items()}
-        return merged(told(answers), told_by_emulators(of_architecture, snapshot))
+def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
+    """Set or clear each trait, except traits whose fact is unknown; ``auto`` is any other model that fits the guest."""
+    answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
+    host = snapshot.host.value
+    if host is not None:
+        answers["COMPUTE_VIOMMU_MODEL_VIRTIO"] = at_least(host, libvirt=(8, 3, 0))
+    asked = emulators(snapshot)
+    if asked is None:
+        return wish_of(answers)
+    run = {one.arch for one in asked}
+    of_architecture = {trait: arch in run for arch, trait in _OF_ARCHITECTURE.items()}
+    return merged(wish_of(answers), wish_of_emulators(of_architecture, snapshot))

@@ -24,6 +24,7 @@ from agent.model.settings import RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE, Reading, Snapshot
 from agent.model.units import GIB, MIB
 from agent.provider_tree.rival import silence
+from agent.resources import BUILTIN as RESOURCES
 from agent.traits import BUILTIN as TRAIT_FAMILIES
 
 HOST, NODE = "cmp1", "cmp1.example.org"
@@ -216,7 +217,13 @@ def inventory(resource_class: str, total: int, **changes: Any) -> Inventory:
 def usual_traits() -> frozenset[str]:
     """Return the root's traits after an audit of the plain world: with them, no audit of that world writes traits."""
     nowhere = Snapshot(placement=failed(PLACEMENT), nova=good(STATE, state()), host=good(LIBVIRT, host()))
-    return frozenset().union(*(family.wish(nowhere, settings()).wanted for family in TRAIT_FAMILIES))
+    return frozenset().union(*(wish(nowhere, settings()).wanted for wish in TRAIT_FAMILIES))
+
+
+def classes_from(source: str, *also: str) -> frozenset[str]:
+    """Return the named classes and all others of the registry whose total needs the source in the plain settings."""
+    needing = (resource for resource in RESOURCES if source in resource.needs(settings()))
+    return frozenset(also).union(*(resource.classes for resource in needing))
 
 
 def root(*inventories: Inventory, **changes: Any) -> Provider:

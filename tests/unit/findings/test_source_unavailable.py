@@ -17,6 +17,7 @@ from agent.resources import BUILTIN as RESOURCES
 from tests.rigs.facts import (
     INSTANCES,
     ROOT_UUID,
+    classes_from,
     decided,
     failed,
     findings,
@@ -39,7 +40,7 @@ CODE = "source-unavailable"
 LVM_IMAGES = lvm_settings()
 PMEM_LABELS = settings(pmem_labels=(PmemLabel(label="4GB", namespaces=("ns_0",)),))
 BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
-LIBVIRTS = "MEMORY_MB, PCPU, VCPU"
+LIBVIRTS = ", ".join(sorted(classes_from(LIBVIRT, "MEMORY_MB", "PCPU", "VCPU")))
 CONSEQUENCE = {
     "placement": (PLACEMENT, settings(), "nothing is written"),
     "state": (STATE, settings(), "nothing is concluded about guests; reserved is not lowered"),

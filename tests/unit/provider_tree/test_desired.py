@@ -18,11 +18,13 @@ from agent.model.placement import ROOT
 from agent.model.plan import PutTraits
 from agent.model.settings import UnmanagedPolicy
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
+from agent.resources import OWNED_CLASSES
 from tests.rigs.facts import (
     HOST,
     NODE,
     ROOT_UUID,
     allocations,
+    classes_from,
     decided,
     domain,
     filesystem,
@@ -73,7 +75,7 @@ def test_a_new_host_gets_a_complete_root_provider():
         inventory("MEMORY_MB", 512, reserved=128),
         inventory("VCPU", 4, allocation_ratio=4.0),
     )
-    assert wanted.owned_classes == {"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"}
+    assert wanted.owned_classes == {"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"} | OWNED_CLASSES
     assert wanted.frozen == ()
 
 
@@ -93,7 +95,7 @@ FROZEN = {
     "libvirt": (
         snapshot(lost=[LIBVIRT]),
         settings(),
-        {name: "libvirt could not be read" for name in ("VCPU", "PCPU", "MEMORY_MB")},
+        {name: "libvirt could not be read" for name in classes_from(LIBVIRT, "VCPU", "PCPU", "MEMORY_MB")},
     ),
     "file system": (snapshot(lost=[FILESYSTEM]), settings(), {"DISK_GB": "filesystem could not be read"}),
     "lvm, and disks are files": (snapshot(lost=[LVM]), settings(), {}),

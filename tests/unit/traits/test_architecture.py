@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
-from agent.traits.architecture import ArchitectureTraits
+from agent.traits import architecture
 from agent.traits.base import Wish
 from tests.rigs.capabilities import capable, emulator, world
 from tests.rigs.facts import settings, snapshot
@@ -41,9 +41,9 @@ HOSTS = {
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
 def test_architecture_traits_are_wanted_and_never_unwanted(capabilities, expected):
-    assert ArchitectureTraits().wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
+    assert architecture.wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), snapshot(lost=[LIBVIRT])])
 def test_architecture_traits_are_undecided_without_capabilities(facts):
-    assert ArchitectureTraits().wish(facts, settings()) == Wish()
+    assert architecture.wish(facts, settings()) == Wish()

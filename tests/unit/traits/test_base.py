@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.traits.base import Wish, known, merged, told
+from agent.traits.base import Wish, known, merged, wish_of
 
 NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
 
 
 def test_a_trait_name_unknown_to_os_traits_is_omitted():
     answers = {"COMPUTE_NODE": True, "HW_CPU_X86_AVX": False, "COMPUTE_NO_SUCH_THING": True, "HW_NOT_THAT": False}
-    assert told(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
+    assert wish_of(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
     assert known(NAMES) == frozenset(NAMES[:3])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
 def test_a_known_trait_is_either_wanted_or_unwanted(answers):
-    wish = told(answers)
+    wish = wish_of(answers)
     assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.model.plan import PutTraits
 from agent.model.snapshot import LIBVIRT
-from agent.traits.compute_capabilities import ComputeCapabilityTraits
+from agent.traits import compute_capabilities
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import decided, host, root, settings, snapshot, usual_traits, view
 
@@ -30,7 +30,7 @@ GATED = {*SPACE, FIRMWARE, VIRTIO_FS, SECURE, BACKING}
 
 
 def told(facts, **choice):
-    wish = ComputeCapabilityTraits().wish(facts, settings(**choice))
+    wish = compute_capabilities.wish(facts, settings(**choice))
     assert wish.wanted >= ALWAYS
     assert wish.unwanted >= NEVER
     assert wish.wanted | wish.unwanted <= ALWAYS | NEVER | GATED
@@ -98,7 +98,7 @@ def test_only_traits_with_unknown_facts_are_undecided(facts, silent):
 
 
 def test_the_plain_encryption_trait_is_undecided():
-    wish = ComputeCapabilityTraits().wish(versions(9000000), settings())
+    wish = compute_capabilities.wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent.model.settings import GuestCpu
 from agent.model.snapshot import LIBVIRT
+from agent.traits import cpu_features
 from agent.traits.base import Wish
-from agent.traits.cpu_features import CpuFeatureTraits
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import settings, snapshot
 
@@ -68,7 +68,7 @@ ALL = frozenset(f"HW_CPU_X86_{name}" for names in TABLE.values() for name in nam
 
 
 def wish(capabilities, cpu=None, **changes):
-    return CpuFeatureTraits().wish(world(capabilities), settings(guest_cpu=cpu or GuestCpu(), **changes))
+    return cpu_features.wish(world(capabilities), settings(guest_cpu=cpu or GuestCpu(), **changes))
 
 
 def named(*suffixes):
@@ -188,7 +188,7 @@ def test_cpu_traits_are_undecided_without_known_features(capabilities, cpu, virt
 
 
 def test_cpu_traits_are_undecided_without_libvirt():
-    assert CpuFeatureTraits().wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
+    assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))

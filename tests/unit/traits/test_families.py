@@ -66,7 +66,7 @@ choices = st.builds(
 
 
 def wishes(facts, chosen):
-    return {family.name: family.wish(facts, chosen) for family in BUILTIN}
+    return {wish.__module__: wish(facts, chosen) for wish in BUILTIN}
 
 
 @given(worlds, choices)
@@ -129,7 +129,7 @@ def test_s115_the_root_always_has_compute_node_and_the_owner_trait(lost):
 
 
 def test_trait_family_names_are_unique():
-    names = [family.name for family in BUILTIN]
+    names = [wish.__module__ for wish in BUILTIN]
     assert len(set(names)) == len(names)
 
 

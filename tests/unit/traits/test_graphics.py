@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
+from agent.traits import graphics
 from agent.traits.base import Wish
-from agent.traits.graphics import GraphicsTraits
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import settings, snapshot
 
@@ -30,15 +30,15 @@ TOLD = {
 
 @pytest.mark.parametrize(("capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
 def test_graphics_traits_match_the_offered_video_models(capabilities, expected):
-    told = GraphicsTraits().wish(world(capabilities), settings())
+    told = graphics.wish(world(capabilities), settings())
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 def test_graphics_traits_are_undecided_without_capabilities(facts):
-    assert GraphicsTraits().wish(facts, settings()) == Wish()
+    assert graphics.wish(facts, settings()) == Wish()
 
 
 def test_an_unreadable_answer_makes_no_graphics_trait_unwanted():
-    told = GraphicsTraits().wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
+    told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

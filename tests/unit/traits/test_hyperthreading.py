@@ -8,8 +8,8 @@ import pytest
 
 from agent.model.host.facts import Cell, Cpu
 from agent.model.snapshot import LIBVIRT
+from agent.traits import hyperthreading
 from agent.traits.base import Wish
-from agent.traits.hyperthreading import HyperthreadingTrait
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import host, settings, snapshot
 
@@ -31,12 +31,12 @@ CELLS = {
 
 @pytest.mark.parametrize(("cells", "expected"), CELLS.values(), ids=CELLS.keys())
 def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected):
-    assert HyperthreadingTrait().wish(world(capable(), cells=cells), settings()) == expected
+    assert hyperthreading.wish(world(capable(), cells=cells), settings()) == expected
 
 
 @pytest.mark.parametrize("facts", [world(None, cells=(cell(0, (0, 1)),)), snapshot(lost=[LIBVIRT])])
 def test_the_hyperthreading_trait_is_undecided_without_capabilities(facts):
-    assert HyperthreadingTrait().wish(facts, settings()) == SILENT
+    assert hyperthreading.wish(facts, settings()) == SILENT
 
 
 SLEEPING = (Cpu(id=0, online=True), Cpu(id=1, online=False))
@@ -53,4 +53,4 @@ ASLEEP = {
 def test_a_powered_down_dedicated_cpu_does_not_clear_the_trait(power, dedicated, siblings, expected):
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
-    assert HyperthreadingTrait().wish(snapshot(libvirt=asleep), chosen) == expected
+    assert hyperthreading.wish(snapshot(libvirt=asleep), chosen) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from agent.model.plan import PutTraits
 from agent.model.snapshot import LIBVIRT
-from agent.traits.image_types import ImageTypeTraits
+from agent.traits import image_types
 from tests.rigs.facts import decided, root, settings, snapshot, usual_traits, view
 
 ALWAYS = {"AKI", "AMI", "ARI", "ISO", "RAW"}
@@ -31,7 +31,7 @@ CHOICES = {
 @pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
 def test_image_type_traits_depend_on_options_alone(choice, expected, facts):
-    wish = ImageTypeTraits().wish(facts, settings(**choice))
+    wish = image_types.wish(facts, settings(**choice))
     assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
     assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
-from agent.traits.memory_encryption import MemoryEncryptionTraits
+from agent.traits import memory_encryption
 from tests.rigs.facts import ROOT_UUID, host, inventory, settings, snapshot
 from tests.rigs.nested import encrypting, kernel, on, standing
 
@@ -23,5 +23,5 @@ CASES = {
 
 @pytest.mark.parametrize(("world", "unwanted"), CASES.values(), ids=CASES.keys())
 def test_the_root_sev_trait_is_unwanted_only_with_a_sev_child(world, unwanted):
-    wish = MemoryEncryptionTraits().wish(world, settings())
+    wish = memory_encryption.wish(world, settings())
     assert (wish.wanted, wish.unwanted) == (frozenset(), unwanted)

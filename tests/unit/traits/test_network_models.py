@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
-from agent.traits.network_models import NetworkModelTraits
+from agent.traits import network_models
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import settings, snapshot
 
@@ -17,7 +17,7 @@ ALL = KVM | {"LAN9118", "IGB"}
 
 def models(virt_type, *, capabilities=None, libvirt=9003000, qemu=8000000):
     facts = world(capabilities, libvirt_version=libvirt, hypervisor_version=qemu)
-    told = NetworkModelTraits().wish(facts, settings(virt_type=virt_type))
+    told = network_models.wish(facts, settings(virt_type=virt_type))
     assert PACKED in told.wanted
     return (
         {name.removeprefix(PREFIX) for name in told.wanted if name != PACKED},
@@ -54,6 +54,6 @@ def test_only_the_igb_trait_is_undecided_if_versions_are_unknown():
 
 
 def test_other_network_model_traits_are_decided_without_libvirt():
-    told = NetworkModelTraits().wish(snapshot(lost=[LIBVIRT]), settings())
+    told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

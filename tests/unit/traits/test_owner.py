@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agent.model.plan import PutTraits
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, STATE
+from agent.traits import owner
 from agent.traits.base import Wish
-from agent.traits.owner import OwnerTraits
 from tests.rigs.facts import ROOT_UUID, decided, root, service, settings, snapshot, state, usual_traits, view
 
 OTHERS = usual_traits() - {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}
@@ -18,14 +18,14 @@ def traits_put(world, chosen=None):
 
 
 def test_s115_the_root_wants_the_agents_owner_trait_not_owner_nova():
-    assert OwnerTraits().wish(snapshot(), settings()) == Wish(
+    assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )
 
 
 def test_owner_traits_are_wanted_without_any_source():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
-    assert OwnerTraits().wish(lost, settings()) == OwnerTraits().wish(snapshot(), settings())
+    assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 
 
 def test_a_new_root_is_created_with_compute_node_and_owner_traits():

@@ -6,8 +6,8 @@ import pytest
 
 from agent.model.host.devices import OddDevice, PciKind
 from agent.model.snapshot import LIBVIRT
+from agent.traits import remote_managed_ports
 from agent.traits.base import Wish
-from agent.traits.remote_managed_ports import RemoteManagedPortsTrait
 from tests.rigs.facts import settings, snapshot
 from tests.rigs.pci import device, pci_settings, world
 
@@ -43,9 +43,9 @@ WORLDS = {
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
 def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_serial(facts, entries, expected):
-    assert RemoteManagedPortsTrait().wish(facts, pci_settings(*entries)) == expected
+    assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 
 def test_the_trait_is_independent_of_pci_reporting_in_placement():
-    assert RemoteManagedPortsTrait().wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
-    assert RemoteManagedPortsTrait().wish(world(FUNCTION), settings()) == CLEARED
+    assert remote_managed_ports.wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
+    assert remote_managed_ports.wish(world(FUNCTION), settings()) == CLEARED

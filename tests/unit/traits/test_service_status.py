@@ -7,8 +7,8 @@ import pytest
 from agent.model.nova import StateKind
 from agent.model.plan import PutTraits
 from agent.model.snapshot import STATE
+from agent.traits import service_status
 from agent.traits.base import Wish
-from agent.traits.service_status import ServiceStatusTrait
 from tests.rigs.facts import decided, root, service, settings, snapshot, state, usual_traits, view
 
 DISABLED = frozenset({"COMPUTE_STATUS_DISABLED"})
@@ -26,7 +26,7 @@ WISHES = {
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
 def test_the_disabled_trait_follows_the_service_row(world, expected):
-    assert ServiceStatusTrait().wish(world, settings()) == expected
+    assert service_status.wish(world, settings()) == expected
 
 
 PUTS = {

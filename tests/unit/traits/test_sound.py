@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
+from agent.traits import sound
 from agent.traits.base import Wish
-from agent.traits.sound import SoundTraits
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import settings, snapshot
 
@@ -30,4 +30,4 @@ WORLDS = {
 
 @pytest.mark.parametrize(("facts", "expected"), WORLDS.values(), ids=WORLDS.keys())
 def test_only_the_virtio_sound_trait_depends_on_versions(facts, expected):
-    assert SoundTraits().wish(facts, settings()) == expected
+    assert sound.wish(facts, settings()) == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
+from agent.traits import storage_buses
 from agent.traits.base import Wish
-from agent.traits.storage_buses import StorageBusTraits
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import settings, snapshot
 
@@ -39,16 +39,16 @@ TOLD = {
 
 @pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
 def test_storage_bus_traits_match_the_offered_buses(virt_type, capabilities, expected):
-    told = StorageBusTraits().wish(world(capabilities), settings(virt_type=virt_type))
+    told = storage_buses.wish(world(capabilities), settings(virt_type=virt_type))
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
 def test_storage_bus_traits_are_undecided_without_capabilities(facts, virt_type):
-    assert StorageBusTraits().wish(facts, settings(virt_type=virt_type)) == Wish()
+    assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
 def test_an_unreadable_answer_makes_no_storage_bus_trait_unwanted():
-    told = StorageBusTraits().wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
+    told = storage_buses.wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

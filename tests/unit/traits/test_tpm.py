@@ -6,7 +6,7 @@ import pytest
 
 from agent.model.settings import Tpm
 from agent.model.snapshot import LIBVIRT
-from agent.traits.tpm import TpmTraits
+from agent.traits.tpm import wish as wish_of
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import settings, snapshot
 
@@ -24,7 +24,7 @@ def tpm(models=("tpm-tis", "tpm-crb"), versions=("1.2", "2.0"), backends=("emula
 
 
 def told(facts, **choice):
-    wish = TpmTraits().wish(facts, settings(tpm=Tpm(**{"enabled": True, **choice})))
+    wish = wish_of(facts, settings(tpm=Tpm(**{"enabled": True, **choice})))
     return tuple(
         {name.removeprefix("COMPUTE_SECURITY_TPM_") for name in names} for names in (wish.wanted, wish.unwanted)
     )

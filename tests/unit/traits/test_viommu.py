@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.model.snapshot import LIBVIRT
-from agent.traits.viommu import ViommuTraits
+from agent.traits import viommu
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import settings, snapshot
 
@@ -30,6 +30,6 @@ WORLDS = {
 
 @pytest.mark.parametrize(("facts", "wanted", "unwanted"), WORLDS.values(), ids=WORLDS.keys())
 def test_viommu_traits_depend_on_architecture_and_libvirt(facts, wanted, unwanted):
-    told = ViommuTraits().wish(facts, settings())
+    told = viommu.wish(facts, settings())
     assert told.wanted == {f"COMPUTE_VIOMMU_MODEL_{name}" for name in wanted}
     assert told.unwanted == {f"COMPUTE_VIOMMU_MODEL_{name}" for name in unwanted}
