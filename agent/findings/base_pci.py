@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 
 from agent.findings.base import AuditFacts
 from agent.model.snapshot import LIBVIRT
 from agent.nested.pci_view import PciView, pci_view, unknown_because
+from agent.text.wording import some_of
 
-_SHOWN = 8
+listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
@@ -17,9 +18,3 @@ def view_of(audit: AuditFacts) -> PciView | None:
     if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None
     return pci_view(audit.snapshot, audit.settings)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first eight names, with the number of the others: ``a, b and 3 more``."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

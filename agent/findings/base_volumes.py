@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.placement import ROOT
 from agent.model.settings import UnmanagedPolicy
-from agent.model.units import bytes_to_gib_ceil
-from agent.resources.volumes import OwnedVolume, OwnerKind
-
-_CAUSES = {OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME, OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED}
-
-_BY_POLICY = "; [lvm] foreign_volumes = reserve"
-_UNTIL_THEN = "; until then its size is reserved"
+from agent.resources.disk import unmanaged_claim
+from agent.resources.volumes import OwnerKind
 
 
 def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Findings:
@@ -36,20 +29,9 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
             subject=owned.volume.path,
             expected=expected,
             actual=f"volume {owned.volume.path} takes {owned.bytes_taken} bytes "
-            f"({'counted' if counted else 'not counted'} in DISK_GB{_BY_POLICY if reserved else ''})",
-            evidence=(_claim(owned, _CAUSES[kind]),),
+            f"({'counted' if counted else 'not counted'} in DISK_GB"
+            f"{'; [lvm] foreign_volumes = reserve' if reserved else ''})",
+            evidence=(unmanaged_claim(owned),),
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
-            remedy=rule.remedy + _UNTIL_THEN if reserved else None,
+            remedy=f"{rule.remedy}; until then its size is reserved" if reserved else None,
         )
-
-
-def _claim(owned: OwnedVolume, cause: Cause) -> Claim:
-    return Claim(
-        consumer=Consumer(key=owned.volume.path, kind="volume", name=owned.volume.path),
-        cause=cause,
-        resource_class="DISK_GB",
-        amount=bytes_to_gib_ceil(owned.bytes_taken),
-        provider_key=ROOT,
-        source=Origin("lvm", owned.volume.path),
-        size_bytes=owned.bytes_taken,
-    )

@@ -26,7 +26,7 @@ class Nested:
     traits: Wish = field(default_factory=Wish)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class UnknownChildren:
     """The reason why it is unknown which children a consumer's amount belongs on."""
 
@@ -34,7 +34,7 @@ class UnknownChildren:
 
 
 class NestedFamily(Protocol):
-    """A family: child providers that depend on the same facts.
+    """A family: child providers that depend on the same facts. Each family inherits from it.
 
     ``root_classes`` are classes of the children that an older nova-compute published on the root. Without allocations
     they are removed from the root. With allocations nothing of the family is published until heal has moved the
@@ -46,7 +46,7 @@ class NestedFamily(Protocol):
 
     def is_asked_for(self, settings: Settings) -> bool:
         """Whether an option enables the family. If so, unknown children are reported even before there are any."""
-        ...
+        return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
         """Whether the family decides anything; if not, the agent leaves existing children alone."""

@@ -17,7 +17,7 @@ from agent.model.host.devices import Devices, Mdev, MdevParent
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import MdevTypeChoice, Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, UnknownChildren
+from agent.nested.base import Nested, NestedFamily, UnknownChildren
 
 KIND = "mdev"
 VGPU = "VGPU"
@@ -30,7 +30,7 @@ _MDEV_PREFIX = "mdev_"
 _MDEV_NAME = re.compile(r"mdev_([0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12})(?:_.*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The configuration of one device: the type that it makes, that type's resource class, and the type's cap."""
 
@@ -39,15 +39,11 @@ class Bound:
     max_instances: int | None
 
 
-class MediatedDevices:
+class MediatedDevices(NestedFamily):
     """Providers named ``<node>_<libvirt's name of the device>``."""
 
     name = KIND
     root_classes = frozenset({VGPU})
-
-    def is_asked_for(self, settings: Settings) -> bool:
-        """Whether ``[devices] enabled_mdev_types`` is set."""
-        return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
         """Whether a type is enabled; if not, the providers of an earlier configuration stay as they are."""
@@ -78,7 +74,10 @@ class MediatedDevices:
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """Return one child for each device with something to offer; ``max_unit`` is the child's total."""
         return tuple(
-            _nested(parent, bound.resource_class, total)
+            Nested(
+                key=ProviderKey(KIND, parent),
+                inventories=(Inventory(resource_class=bound.resource_class, total=total, max_unit=total),),
+            )
             for parent, total in sorted(_totals(snapshot, settings).items())
             if total > 0 and (bound := bound_to(parent, settings))
         )
@@ -95,15 +94,13 @@ class MediatedDevices:
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
-            return UnknownChildren(
-                why=f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs"
-            )
+            return UnknownChildren(f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs")
         devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
         parents: Counter[ProviderKey] = Counter()
         for uuid in guest.mdev_uuids:
             place = _place(devices.get(uuid), resource_class, settings)
             if isinstance(place, str):
-                return UnknownChildren(why=f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
+                return UnknownChildren(f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
             if place is not None:
                 parents[place] += 1
         return parents
@@ -137,13 +134,11 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
     place = place_of(parent)
     for choice in settings.mdev_types:
         if place in {address.lower() for address in choice.addresses}:
-            return Bound(
-                type_id=choice.type_id, resource_class=choice.resource_class, max_instances=choice.max_instances
-            )
+            return Bound(choice.type_id, choice.resource_class, choice.max_instances)
     default = default_type(settings)
     if default is None or _PCI_NAME.fullmatch(parent) is None:
         return None
-    return Bound(type_id=default.type_id, resource_class=VGPU, max_instances=default.max_instances)
+    return Bound(default.type_id, VGPU, default.max_instances)
 
 
 def default_type(settings: Settings) -> MdevTypeChoice | None:
@@ -165,7 +160,8 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
-    totals = _existing(devices, settings)
+    # The cloud does not use a mediated device whose type differs from its parent's.
+    totals = Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
@@ -177,16 +173,11 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
             continue
         if bound.max_instances and used[bound.type_id] + available > bound.max_instances:
             totals[device.name] = 0
-            continue
-        used[bound.type_id] += available
-        totals[device.name] += available
+        else:
+            used[bound.type_id] += available
+            totals[device.name] += available
     unsure = _unsure(devices, settings)
     return {parent: total for parent, total in totals.items() if parent not in unsure}
-
-
-def _existing(devices: Devices, settings: Settings) -> Counter[str]:
-    """Count the mediated devices by parent. The cloud does not use one whose type differs from its parent's."""
-    return Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
 
 
 def _type_of(parent: str, settings: Settings) -> str:
@@ -208,8 +199,3 @@ def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
     capped = {b.type_id for name in odd if (b := bound_to(name, settings)) and b.max_instances}
     known = {p.name for p in devices.mdev_parents} | {m.parent for m in devices.mdevs}
     return frozenset(odd | {name for name in known if _type_of(name, settings) in capped})
-
-
-def _nested(parent: str, resource_class: str, total: int) -> Nested:
-    inventory = Inventory(resource_class=resource_class, total=total, max_unit=total)
-    return Nested(key=ProviderKey(KIND, parent), inventories=(inventory,))

@@ -13,7 +13,7 @@ import os_traits
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, UnknownChildren
+from agent.nested.base import Nested, NestedFamily, UnknownChildren
 from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
@@ -22,7 +22,7 @@ KIND = "memory-encryption"
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
-class MemoryEncryption:
+class MemoryEncryption(NestedFamily):
     """Providers named ``<node>_amd_sev``, ``_amd_sev_es``, ``_amd_sev_snp`` and ``_intel_tdx``."""
 
     name = KIND
@@ -57,7 +57,15 @@ class MemoryEncryption:
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
         """Return one child for each kind that takes guests."""
-        return tuple(_nested(model) for model in _models(snapshot, settings) if model.contexts > 0)
+        return tuple(
+            Nested(
+                key=_key(model),
+                inventories=(Inventory(resource_class=CONTEXT, total=model.contexts, max_unit=1),),
+                traits=Wish(wanted=frozenset({model.trait})),
+            )
+            for model in _models(snapshot, settings)
+            if model.contexts > 0
+        )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
         """Return the children of the kinds that take no guests."""
@@ -71,12 +79,10 @@ class MemoryEncryption:
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
         """Return one context of AMD SEV: a nova-compute that had the class on the root knew no other kind."""
-        sev = [m for m in _models(snapshot, settings) if m.trait == os_traits.HW_CPU_X86_AMD_SEV and m.contexts > 0]
-        if not sev:
-            return UnknownChildren(
-                why="a context on the root is an AMD SEV context, and this host offers guests no AMD SEV"
-            )
-        return {_key(sev[0]): 1}
+        for model in _models(snapshot, settings):
+            if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
+                return {_key(model): 1}
+        return UnknownChildren("a context on the root is an AMD SEV context, and this host offers guests no AMD SEV")
 
 
 def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ...]:
@@ -85,11 +91,3 @@ def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ..
 
 def _key(model: EncryptionModel) -> ProviderKey:
     return ProviderKey(KIND, model.name)
-
-
-def _nested(model: EncryptionModel) -> Nested:
-    return Nested(
-        key=_key(model),
-        inventories=(Inventory(resource_class=CONTEXT, total=model.contexts, max_unit=1),),
-        traits=Wish(wanted=frozenset({model.trait})),
-    )

@@ -17,7 +17,7 @@ from agent.model.owners import AGENT_OWNER
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.nested.base import Nested, UnknownChildren
+from agent.nested.base import Nested, NestedFamily, UnknownChildren
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
 from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unknown_because
@@ -29,15 +29,11 @@ _ADDRESS_LENGTH = len("0000:00:00.0")
 _ADDRESS = re.compile(r"[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]")
 
 
-class PciDevices:
+class PciDevices(NestedFamily):
     """Providers named ``<node>_0000:81:0A.0``."""
 
     name = KIND
     root_classes: frozenset[str] = frozenset()
-
-    def is_asked_for(self, settings: Settings) -> bool:
-        """Whether ``[pci] report_in_placement`` is on."""
-        return settings.pci.report_in_placement
 
     def is_configured(self, settings: Settings) -> bool:
         """Whether ``[pci] report_in_placement`` is on.
@@ -89,7 +85,7 @@ class PciDevices:
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
-            return UnknownChildren(why=f"no guest here is {consumer_uuid}, so no devices show where it belongs")
+            return UnknownChildren(f"no guest here is {consumer_uuid}, so no devices show where it belongs")
         taken = taken_by(guest, pci_view(snapshot, settings))
         return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 
@@ -116,20 +112,16 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     """Return as many as there are devices, and never less than is allocated; ``reserved`` is what the operator set."""
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
-    total = max(len(offer.matches), held)
-    if offer.is_one_time_use and (held or _was_used(view, observed)):
-        # The device was given out: only the operator makes it available again, by lowering ``reserved``.
-        return _whole(resource_class, total, total)
+    # All of the provider is reserved, under any class: a new class name does not make a used device new.
+    was_used = any(inventory.reserved >= inventory.total for inventory in view.inventories(observed))
+    # Only the operator makes a device that was given out available again, by lowering ``reserved``.
+    is_used_up = offer.is_one_time_use and (bool(held) or was_used)
+    return _whole(observed, resource_class, max(len(offer.matches), held), is_used_up=is_used_up)
+
+
+def _whole(observed: Provider | None, resource_class: str, total: int, *, is_used_up: bool) -> Inventory:
     before = observed.inventory(resource_class) if observed else None
-    return _whole(resource_class, total, before.reserved if before else 0)
-
-
-def _was_used(view: PciView, observed: Provider | None) -> bool:
-    """Whether all of the provider is reserved, under any class: a new class name does not make a used device new."""
-    return any(inventory.reserved >= inventory.total for inventory in view.inventories(observed))
-
-
-def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
+    reserved = total if is_used_up else before.reserved if before else 0
     # Placement answers 400 if ``reserved`` is greater than ``total``.
     return Inventory(resource_class=resource_class, total=total, max_unit=total, reserved=min(reserved, total))
 
@@ -152,13 +144,6 @@ def _kept(view: PciView) -> Iterable[Nested]:
     for name, provider in view.gone.items():
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
-            inventories = tuple(_remainder(provider, *one) for one in sorted(held.items()))
-            yield Nested(key=ProviderKey(KIND, name), inventories=inventories)
-
-
-def _remainder(provider: Provider, resource_class: str, held: int) -> Inventory:
-    """Return the inventory for what is allocated of a gone device; a one-time-use device is thereby used up."""
-    if os_traits.HW_PCI_ONE_TIME_USE in provider.traits:
-        return _whole(resource_class, held, held)
-    before = provider.inventory(resource_class)
-    return _whole(resource_class, held, before.reserved if before else 0)
+            is_used_up = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
+            inventories = (_whole(provider, *one, is_used_up=is_used_up) for one in sorted(held.items()))
+            yield Nested(key=ProviderKey(KIND, name), inventories=tuple(inventories))

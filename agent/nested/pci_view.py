@@ -74,12 +74,14 @@ def key_of(address: str) -> ProviderKey:
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
     """Return how many functions the guest takes, by provider and class, without functions whose provider is frozen."""
-    taken: Counter[tuple[ProviderKey, str]] = Counter()
-    for address, offer in view.offers.items():
-        if address not in view.frozen:
-            mine = sum(1 for match in offer.matches if match.device.address in guest.pci_addresses)
-            taken[key_of(address), offer.classes[0]] += mine
-    return {place: amount for place, amount in sorted(taken.items()) if amount}
+    taken = Counter(
+        (key_of(address), offer.classes[0])
+        for address, offer in view.offers.items()
+        if address not in view.frozen
+        for match in offer.matches
+        if match.device.address in guest.pci_addresses
+    )
+    return dict(sorted(taken.items()))
 
 
 def unknown_because(host: HostFacts) -> str | None:

@@ -15,7 +15,7 @@ from agent.resources.demand import demand
 
 
 class Resource(Protocol):
-    """One resource class of the root (or a family of them), completely.
+    """One resource class of the root (or a family of them), completely. Each resource inherits from it.
 
     ``classes`` are the classes that it always decides; ``owns`` answers for any class, for families whose classes the
     operator names.
@@ -26,7 +26,7 @@ class Resource(Protocol):
 
     def owns(self, resource_class: str) -> bool:
         """Return whether this resource, and no other, decides that class on the root."""
-        ...
+        return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
         """Return the sources that the total depends on: a source that is not fresh freezes the classes."""
@@ -43,19 +43,19 @@ class Resource(Protocol):
         """
         ...
 
-    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
-        """Return the operator's reserve for the host: (option, amount) of each term, as configured.
+    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        """Return the operator's reserve for the host: (option, amount) of each term, as configured; none by default.
 
         The sum may be above the total.
         """
-        ...
+        return ()
 
-    def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that ``reserved`` depends on, besides the cloud's state and libvirt.
+    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Return the sources that ``reserved`` depends on, besides the cloud's state and libvirt; none by default.
 
         While one of them is unread, ``reserved`` is not lowered.
         """
-        ...
+        return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """Return what the host's guests hold."""

@@ -11,6 +11,20 @@ from dataclasses import dataclass
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.host.facts import Domain, HostFacts
 from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.resources.base import Resource
+
+
+class CpuResource(Resource):
+    """What VCPU and PCPU have in common."""
+
+    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
+        """Return libvirt: its CPU map is VCPU's total, and shows whether the CPUs of the configured sets exist."""
+        return frozenset({LIBVIRT})
+
+    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
+        """Return which CPU set names CPUs that are not online or do not exist, or None."""
+        return obstacle(snapshot.host.value, settings) if snapshot.host.value else None
 
 
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:

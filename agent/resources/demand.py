@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 import os_resource_classes
 
+from agent.model.host.cpuset import parse_cpu_list
 from agent.model.nova import Flavor
 from agent.model.units import mib_to_gib_ceil
 
@@ -39,9 +40,8 @@ def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
     if "VCPU" not in wanted and "PCPU" not in wanted:
         wanted["VCPU"] = flavor.vcpus
     disk = (0 if boots_from_volume else flavor.root_gib) + flavor.ephemeral_gib + mib_to_gib_ceil(flavor.swap_mib)
-    for resource_class, amount in (("MEMORY_MB", flavor.memory_mib), ("DISK_GB", disk)):
-        if resource_class not in wanted:
-            wanted[resource_class] = amount
+    wanted.setdefault("MEMORY_MB", flavor.memory_mib)
+    wanted.setdefault("DISK_GB", disk)
     wanted.update(_pmem(specs))
     if specs.get("hw:mem_encryption", "").strip().lower() in _TRUE:
         wanted[CONTEXT] += 1
@@ -52,8 +52,7 @@ def _asked(specs: Mapping[str, str]) -> Counter[str]:
     """Return the amounts that the extra specs name by class, summed over all groups."""
     found: Counter[str] = Counter()
     for key, value in specs.items():
-        match = ASKED.fullmatch(key)
-        if match and value.isdecimal():
+        if (match := ASKED.fullmatch(key)) and value.isdecimal():
             found[match[2]] += int(value)
     return found
 
@@ -88,8 +87,6 @@ def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def _mask_size(mask: str, vcpus: int) -> int:
-    from agent.model.host.cpuset import parse_cpu_list
-
     try:
         if mask.startswith("^"):
             mask = f"0-{vcpus - 1},{mask}"

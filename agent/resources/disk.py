@@ -15,7 +15,7 @@ from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, LVM, Snapshot
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor, mib_to_gib_ceil
-from agent.resources.base import on_root, promised_of, ratio, whole
+from agent.resources.base import Resource, on_root, promised_of, ratio, whole
 from agent.resources.counted_store import counted_source, counted_store
 from agent.resources.guests import guests_of
 from agent.resources.store_doubt import store_doubt
@@ -31,15 +31,11 @@ _UNMANAGED = {
 }
 
 
-class Disk:
+class Disk(Resource):
     """Local disk of the root provider."""
 
     name = "disk"
     classes = frozenset({"DISK_GB"})
-
-    def owns(self, resource_class: str) -> bool:
-        """Return whether the class is in ``classes``."""
-        return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
         """Return lvm2, statvfs or Ceph, whichever DISK_GB counts."""
@@ -86,7 +82,8 @@ class Disk:
         if settings.disk_group is None:
             return ()
         owned = [v for v in owners(snapshot, guests_of(snapshot)) if v.volume.group == settings.disk_group]
-        return _guest_claims(owned, snapshot) + _unmanaged_claims(owned)
+        unmanaged = (v for v in owned if v.kind in _UNMANAGED and v.bytes_taken > v.free_bytes)
+        return _guest_claims(owned, snapshot) + tuple(map(unmanaged_claim, unmanaged))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Return the disk of the flavors, with 0 for a root disk on a volume service."""
@@ -121,17 +118,15 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
     )
 
 
-def _unmanaged_claims(owned: Iterable[OwnedVolume]) -> tuple[Claim, ...]:
-    return tuple(
-        Claim(
-            consumer=Consumer(key=volume.volume.path, kind="volume", name=volume.volume.path),
-            cause=_UNMANAGED[volume.kind],
-            resource_class="DISK_GB",
-            amount=bytes_to_gib_ceil(size_bytes),
-            provider_key=ROOT,
-            source=Origin("lvm", volume.volume.path),
-            size_bytes=size_bytes,
-        )
-        for volume in owned
-        if volume.kind in _UNMANAGED and (size_bytes := volume.bytes_taken - volume.free_bytes)
+def unmanaged_claim(owned: OwnedVolume) -> Claim:
+    """Return the claim of a volume of a kind in ``_UNMANAGED``: what it takes and cannot give out to guests."""
+    path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
+    return Claim(
+        consumer=Consumer(key=path, kind="volume", name=path),
+        cause=_UNMANAGED[owned.kind],
+        resource_class="DISK_GB",
+        amount=bytes_to_gib_ceil(size_bytes),
+        provider_key=ROOT,
+        source=Origin("lvm", path),
+        size_bytes=size_bytes,
     )

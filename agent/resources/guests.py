@@ -15,9 +15,8 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
     if state is None:
         return VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=domains)
     if state.kind is StateKind.NONE:
-        return VolumeOwners(
-            instance_uuids=frozenset(d.uuid for d in domains), state_known=host is not None, domains=domains
-        )
+        uuids = frozenset(domain.uuid for domain in domains)
+        return VolumeOwners(instance_uuids=uuids, state_known=host is not None, domains=domains)
     return VolumeOwners(instance_uuids=expected_here(state), state_known=True, domains=domains)
 
 

@@ -9,18 +9,14 @@ from agent.model.occupancy import Occupancy
 from agent.model.placement import Inventory, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.resources.base import held_of_guests, on_root, promised_of, ratio, whole
+from agent.resources.base import Resource, held_of_guests, on_root, promised_of, ratio, whole
 
 
-class Memory:
+class Memory(Resource):
     """Memory of the root provider."""
 
     name = "memory"
     classes = frozenset({"MEMORY_MB"})
-
-    def owns(self, resource_class: str) -> bool:
-        """Return whether the class is in ``classes``."""
-        return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return libvirt, for its node information."""
@@ -40,10 +36,6 @@ class Memory:
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
         """Return ``reserved_host_memory_mb``."""
         return (("reserved_host_memory_mb", settings.reserved_host_memory_mib),)
-
-    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return no source: libvirt lists the guests that the cloud does not know."""
-        return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Return the maximum memory of each defined guest."""

@@ -14,11 +14,11 @@ from agent.model.occupancy import Occupancy
 from agent.model.placement import Inventory, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import PMEM, Snapshot
-from agent.resources.base import on_root, promised_of, whole
+from agent.resources.base import Resource, on_root, promised_of, whole
 from agent.resources.demand import PMEM_PREFIX, demand, pmem_class
 
 
-class Pmem:
+class Pmem(Resource):
     """Persistent memory of the root provider."""
 
     name = "pmem"
@@ -48,14 +48,6 @@ class Pmem:
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)
         return tuple(entry for name, total in sorted(totals.items()) for entry in on_root(whole(name, total, (), 1.0)))
-
-    def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Return nothing: there is no option for a host's share."""
-        return ()
-
-    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return no source: nothing is reserved."""
-        return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
         """Return nothing: the agent does not read a guest's namespaces from its XML."""

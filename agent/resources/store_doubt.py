@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.model.host.facts import Domain
-from agent.model.host.storage import FileSystemIdentity, VolumeGroup
+from agent.model.host.storage import FileSystemIdentity
 from agent.model.host.store import StoreMark
 from agent.model.naming import is_block_storage_file
 from agent.model.owners import AGENT_OWNER
@@ -87,7 +87,9 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
     if settings.images_type == "rbd":
         return None
     if settings.disk_group is not None:
-        return next((_of_group(group) for group in snapshot.groups if group.name == settings.disk_group), None)
+        if group := snapshot.group(settings.disk_group):
+            return StoreMark(source=LVM, name=group.name, size_bytes=group.size_bytes, uuid=group.uuid or None)
+        return None
     found = next((fs for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
     if found is None:
         return None
@@ -98,10 +100,6 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
         uuid=found.identity.uuid if found.identity else None,
         filesystem=found.identity,
     )
-
-
-def _of_group(group: VolumeGroup) -> StoreMark:
-    return StoreMark(source=LVM, name=group.name, size_bytes=group.size_bytes, uuid=group.uuid or None)
 
 
 def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
@@ -203,12 +201,8 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
 def _not_there(disks: GuestDisks) -> str:
     if disks.unknown_because:
         return f"whether guests' disks are there is unknown: {disks.unknown_because}"
-    return f"disks of libvirt's guests are missing there: {_few(disks.missing)}"
-
-
-def _few(paths: tuple[str, ...]) -> str:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return f"{', '.join(paths[:_NAMED])}{more}"
+    more = f" and {len(disks.missing) - _NAMED} more" if len(disks.missing) > _NAMED else ""
+    return f"disks of libvirt's guests are missing there: {', '.join(disks.missing[:_NAMED])}{more}"
 
 
 def name_of(mark: StoreMark) -> str:
@@ -219,10 +213,10 @@ def name_of(mark: StoreMark) -> str:
 def where(mark: StoreMark) -> str:
     """Return text that names the file system or volume group."""
     identity = mark.filesystem
-    said = f" with UUID {mark.uuid}" if mark.uuid else ""
+    with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
-        return f"a volume group{said}" if mark.source == LVM else "a file system that is in no list of mounts"
-    return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{said})"
+        return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that is in no list of mounts"
+    return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
 
 
 # Guests' disks --------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ to the pool's room; the parts of a split always do. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 
 def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -14,9 +15,7 @@ def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
     The result does not change as guests write, so nothing that depends on it does either.
     """
-    if sum(sizes) <= room_bytes:
-        return tuple(sizes)
-    return in_proportion(room_bytes, sizes)
+    return tuple(sizes) if sum(sizes) <= room_bytes else in_proportion(room_bytes, sizes)
 
 
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
@@ -27,11 +26,5 @@ def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
     whole = sum(weights)
     if not whole:
         return tuple(0 for _ in weights)
-    parts: list[int] = []
-    before = running = 0
-    for weight in weights:
-        running += weight
-        reached = total * running // whole
-        parts.append(reached - before)
-        before = reached
-    return tuple(parts)
+    reached = (total * running // whole for running in accumulate(weights, initial=0))
+    return tuple(after - before for before, after in pairwise(reached))

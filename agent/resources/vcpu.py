@@ -11,29 +11,16 @@ from agent.model.claim import Claim
 from agent.model.occupancy import Occupancy
 from agent.model.placement import Inventory, ProviderKey
 from agent.model.settings import Settings
-from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.model.snapshot import Snapshot
 from agent.resources import cpus
 from agent.resources.base import held_of_guests, on_root, promised_of, ratio, whole
 
 
-class Vcpu:
+class Vcpu(cpus.CpuResource):
     """Shared CPUs of the root provider."""
 
     name = "vcpu"
     classes = frozenset({"VCPU"})
-
-    def owns(self, resource_class: str) -> bool:
-        """Return whether the class is in ``classes``."""
-        return resource_class in self.classes
-
-    def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, for its CPU map."""
-        return frozenset({LIBVIRT})
-
-    def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return which CPU set names CPUs that are not online or do not exist, or None."""
-        host = snapshot.host.value
-        return cpus.obstacle(host, settings) if host else None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """Total: CPUs of the shared set; reserved: ``reserved_host_cpus``."""
@@ -45,10 +32,6 @@ class Vcpu:
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
         """Return ``reserved_host_cpus``."""
         return (("reserved_host_cpus", settings.reserved_host_cpus),)
-
-    def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return no source: libvirt lists the guests that the cloud does not know."""
-        return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
         """Return the VCPUs of each defined guest that is not pinned to dedicated CPUs."""

@@ -115,13 +115,8 @@ def _owners(
 def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], free: Mapping[str, int]) -> OwnedVolume:
     if served != volume.path:
         return OwnedVolume(volume=volume, kind=OwnerKind.PART, owner_uuid=None, bytes_taken=0, serves=served)
-    return OwnedVolume(
-        volume=volume,
-        kind=owner.kind,
-        owner_uuid=owner.uuid,
-        bytes_taken=taken[volume.path],
-        free_bytes=free.get(volume.path, 0),
-    )
+    size, room = taken[volume.path], free.get(volume.path, 0)
+    return OwnedVolume(volume=volume, kind=owner.kind, owner_uuid=owner.uuid, bytes_taken=size, free_bytes=room)
 
 
 def _share_out(
@@ -131,7 +126,7 @@ def _share_out(
 
     Return the room that each of these pools can still give out.
     """
-    inside: dict[str, list[Volume]] = defaultdict(list)
+    volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
@@ -139,9 +134,9 @@ def _share_out(
             # taken here.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
-            inside[pool].append(volume)
+            volumes_in[pool].append(volume)
     free: dict[str, int] = {}
-    for pool, members in inside.items():
+    for pool, members in volumes_in.items():
         shares = owed(room[pool], [volume.size_bytes for volume in members])
         for volume, share in zip(members, shares, strict=True):
             taken[pool] -= share
@@ -250,20 +245,15 @@ def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], res
     for volume in volumes:
         if (pool := _pool(volume)) is not None and pool not in claimed:
             users[pool].add(claimed.get(_follow(volume.path, step, claimed), rest))
-    return {
-        path: _SPLIT if path in thin and _is_clouds(found) else _pool_owner(found, rest)
-        for path, found in users.items()
-    }
+    return {path: _pool_owner(found, rest, is_thin=path in thin) for path, found in users.items()}
 
 
-def _is_clouds(users: set[_Owner]) -> bool:
-    return any(user.kind is OwnerKind.INSTANCE for user in users)
-
-
-def _pool_owner(users: set[_Owner], rest: _Owner) -> _Owner:
+def _pool_owner(users: set[_Owner], rest: _Owner, *, is_thin: bool) -> _Owner:
+    kinds = {user.kind for user in users}
+    if is_thin and OwnerKind.INSTANCE in kinds:
+        return _SPLIT
     if len(users) == 1:
         return next(iter(users))
-    kinds = {user.kind for user in users}
     if OwnerKind.UNKNOWN in kinds:
         return _UNKNOWN
     return _Owner(OwnerKind.INSTANCE) if kinds == {OwnerKind.INSTANCE} else rest

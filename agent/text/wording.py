@@ -71,10 +71,10 @@ def cell(resource_class: str, value: float | None) -> str:
     return "unknown" if value is None else beside_its_class(resource_class, value)
 
 
-def some_of(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str], most: int = NAMED) -> str:
     """Return a shortened list: ``a, b, c and 39 more``."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
@@ -88,8 +88,8 @@ def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[
         grouped[key].append(item)
     together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
     # pop() returns a group at its first member, and an empty tuple at its other members.
-    told = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
-    return tuple(members for members in told if members)
+    grouped_once = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
+    return tuple(members for members in grouped_once if members)
 
 
 def wrapped(text: str, width: int, indent: str = "    ") -> list[str]:

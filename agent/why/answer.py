@@ -12,24 +12,23 @@ from collections.abc import Iterator
 from agent.model.resource_request import OfferedProviders, ResourceRequest
 from agent.why.candidates import slots_of
 from agent.why.caveats import in_single_precision, is_kept_for_one_tree
-from agent.why.forest import Forest, OfferedTree, forest_of
+from agent.why.forest import OfferedTree, trees_of
 from agent.why.joint_rules import joint_obstacles
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
-from agent.why.obstacles import group_obstacles, root_obstacles, traits_of_nobody
+from agent.why.obstacles import group_obstacles, root_obstacles, unprovided_traits
 
 # A tree that lacks a class altogether ranks behind a tree that is full.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
 
-def why(request: ResourceRequest, world: OfferedProviders) -> Answer:
-    """Return for each tree of the world whether the request fits, and the obstacles; report the first obstacle.
+def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
+    """Return for each offered tree whether the request fits, and the obstacles; report the first obstacle.
 
-    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If the world is
-    one host's, the answer also has the trees of the providers that share with the host, as far as they are known.
+    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If only one host
+    was read, the answer also has the trees of the providers that share with the host, as far as they are known.
     """
-    forest = forest_of(world)
-    answers = [_answer(request, tree, forest) for tree in forest.trees]
+    answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))
 
 
@@ -38,38 +37,38 @@ def _distance(answer: TreeAnswer) -> tuple[int, int, str]:
     return far, len(answer.obstacles), answer.root_name
 
 
-def _answer(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> TreeAnswer:
+def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
     root = tree.root.provider
-    obstacles = sorted(_obstacles(request, tree, forest), key=lambda o: _ORDER[o.constraint])
+    obstacles = sorted(_obstacles(request, tree), key=lambda o: _ORDER[o.constraint])
     return TreeAnswer(
         root_uuid=root.uuid,
         root_name=root.name,
         obstacles=tuple(obstacles),
-        caveats=() if obstacles else tuple(_caveats(request, tree, forest)),
+        caveats=() if obstacles else tuple(_caveats(request, tree)),
     )
 
 
-def _obstacles(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
+def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return the obstacles of the root and of each part alone; only if there are none, those of all parts together.
 
     If there are some, the result also reports required traits that no provider has: they would still be missing after
     all other changes.
     """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
-    by_group = [slots_of(group, tree, forest) for group in request.groups]
+    by_group = [slots_of(group, tree) for group in request.groups]
     for group, slots in zip(request.groups, by_group, strict=True):
         if not all(slot.domain for slot in slots):
-            found += group_obstacles(group, tree, forest)
+            found += group_obstacles(group, tree)
     if not found:
-        return joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree, forest)
-    return found + tuple(o for group in request.groups for o in traits_of_nobody(group, tree, forest))
+        return joint_obstacles(request, tuple(slot for slots in by_group for slot in slots), tree)
+    return found + tuple(o for group in request.groups for o in unprovided_traits(group, tree))
 
 
-def _caveats(request: ResourceRequest, tree: OfferedTree, forest: Forest) -> Iterator[str]:
+def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
     """Yield the caveats of a tree that fits."""
     coarse = in_single_precision(tree)
-    refused = _obstacles(request, coarse, forest) if coarse else ()
+    refused = _obstacles(request, coarse) if coarse else ()
     if refused:
         yield f"on MySQL and MariaDB, which round the ratio, this is one unit too many: {refused[0].words}"
-    if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree, forest)), tree):
+    if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree)), tree):
         yield "the unnumbered group takes from sharing providers only: Placement 16.0.0 may offer just one of its trees"

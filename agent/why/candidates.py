@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 from agent.model.placement import Inventory
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.why.forest import Forest, OfferedTree
+from agent.why.forest import OfferedTree
 from agent.why.model import Constraint
+
+# (class, amount) of each class of a part.
+Amounts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Slot:
     """
 
     group: RequestGroup
-    amounts: tuple[tuple[str, int], ...]
+    amounts: Amounts
     domain: tuple[OfferedProvider, ...]
 
     @property
@@ -54,30 +57,20 @@ class Slot:
         return dict(self.amounts)
 
 
-def slots_of(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Slot, ...]:
+def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
     """Return the parts of the group, each with the providers that can satisfy it."""
     return tuple(
-        Slot(
-            group=group,
-            amounts=amounts,
-            domain=tuple(o for o in tree.reach if is_served(group, amounts, o, tree, forest)),
-        )
+        Slot(group=group, amounts=amounts, domain=tuple(o for o in tree.reach if is_served(group, amounts, o, tree)))
         for amounts in parts_of(group)
     )
 
 
-def parts_of(group: RequestGroup) -> tuple[tuple[tuple[str, int], ...], ...]:
+def parts_of(group: RequestGroup) -> tuple[Amounts, ...]:
     """Return the amounts of each part: one part for a granular group, one part per class for the unnumbered group."""
     return (group.resources,) if group.suffix else tuple((asked,) for asked in group.resources)
 
 
-def is_served(
-    group: RequestGroup,
-    amounts: tuple[tuple[str, int], ...],
-    offered: OfferedProvider,
-    tree: OfferedTree,
-    forest: Forest,
-) -> bool:
+def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> bool:
     """Whether no constraint refuses the provider."""
     # The class is checked first, because most providers do not have it.
     for resource_class, amount in amounts:
@@ -86,30 +79,19 @@ def is_served(
             return False
         if next(not_granted(inventory, offered.used_of(resource_class), amount), None) is not None:
             return False
-    return next(_group_refusals(group, offered, tree, forest), None) is None
+    return next(_group_refusals(group, offered, tree), None) is None
 
 
-def refusals(
-    group: RequestGroup,
-    amounts: tuple[tuple[str, int], ...],
-    offered: OfferedProvider,
-    tree: OfferedTree,
-    forest: Forest,
-) -> Iterator[Refusal]:
+def refusals(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Refusal]:
     """Yield all constraints that refuse the provider. Required traits count only for a granular group."""
-    for resource_class, amount in amounts:
-        yield from _inventory_refusals(offered, resource_class, amount)
-    for constraint in _group_refusals(group, offered, tree, forest):
+    for name, amount in amounts:
+        inventory = offered.provider.inventory(name)
+        for constraint in not_granted(inventory, offered.used_of(name), amount):
+            yield Refusal(
+                constraint=constraint, offered=offered, resource_class=name, amount=amount, inventory=inventory
+            )
+    for constraint in _group_refusals(group, offered, tree):
         yield Refusal(constraint=constraint, offered=offered)
-
-
-def _inventory_refusals(offered: OfferedProvider, resource_class: str, amount: int) -> Iterator[Refusal]:
-    """Yield the constraints of the provider's inventory of the class that refuse the amount."""
-    inventory = offered.provider.inventory(resource_class)
-    for constraint in not_granted(inventory, offered.used_of(resource_class), amount):
-        yield Refusal(
-            constraint=constraint, offered=offered, resource_class=resource_class, amount=amount, inventory=inventory
-        )
 
 
 def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator[Constraint]:
@@ -128,11 +110,9 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.CAPACITY
 
 
-def _group_refusals(
-    group: RequestGroup, offered: OfferedProvider, tree: OfferedTree, forest: Forest
-) -> Iterator[Constraint]:
+def _group_refusals(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Constraint]:
     traits = offered.provider.traits
-    if not _is_in_tree(group, offered, tree, forest):
+    if not _is_in_tree(group, offered, tree):
         yield Constraint.IN_TREE
     if group.suffix and any(not traits & choice for choice in group.required):
         yield Constraint.REQUIRED_TRAIT
@@ -148,10 +128,10 @@ def _group_refusals(
         yield Constraint.ONE_PROVIDER
 
 
-def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree, forest: Forest) -> bool:
+def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> bool:
     if group.in_tree is None:
         return True
-    root = forest.root_of.get(group.in_tree)
+    root = tree.root_of.get(group.in_tree)
     if root is None:
         return False
     if not group.resources:

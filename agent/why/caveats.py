@@ -25,12 +25,8 @@ def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
     """Return the tree with the ratios that MySQL uses, None if no capacity loses a unit with these ratios."""
     if not any(_loses(offered) for offered in tree.reach):
         return None
-    return replace(
-        tree,
-        root=_with_single_ratios(tree.root),
-        own=tuple(map(_with_single_ratios, tree.own)),
-        shared=tuple(map(_with_single_ratios, tree.shared)),
-    )
+    own, shared = (tuple(map(_with_single_ratios, some)) for some in (tree.own, tree.shared))
+    return replace(tree, root=_with_single_ratios(tree.root), own=own, shared=shared)
 
 
 def _loses(offered: OfferedProvider) -> bool:
@@ -40,10 +36,7 @@ def _loses(offered: OfferedProvider) -> bool:
 
 
 def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
-    inventories = tuple(
-        replace(inventory, allocation_ratio=single(inventory.allocation_ratio))
-        for inventory in offered.provider.inventories
-    )
+    inventories = tuple(replace(i, allocation_ratio=single(i.allocation_ratio)) for i in offered.provider.inventories)
     return replace(offered, provider=replace(offered.provider, inventories=inventories))
 
 

@@ -70,7 +70,7 @@ def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}
     lines = (f"extra spec {key}={text} is not understood and is ignored here" for key, text in unread.items())
-    return (*lines, *_in_groups(read), *_of_nova(read))
+    return (*lines, *_unchecked(read))
 
 
 def _is_unread(key: str, text: str) -> bool:
@@ -83,7 +83,7 @@ def _is_unread(key: str, text: str) -> bool:
     return key == _CELLS and not _COUNT.fullmatch(text)
 
 
-def _in_groups(specs: Mapping[str, str]) -> Iterator[str]:
+def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
     if resources := _with_suffix(ASKED, specs):
         yield (
             f"{_listed(resources)}: summed up over the whole tree, though nova-scheduler asks one provider for each "
@@ -91,16 +91,12 @@ def _in_groups(specs: Mapping[str, str]) -> Iterator[str]:
         )
     if traits := _with_suffix(_TRAIT, specs):
         yield f"{_listed(traits)}: not checked, part of a separate group{_ASK}"
-
-
-def _of_nova(specs: Mapping[str, str]) -> Iterator[str]:
     if keys := [key for key in _OF_NOVA if key in specs]:
         yield f"{_listed(keys)}: not checked; nova derives further demands from it{_ASK}"
 
 
 def _with_suffix(pattern: re.Pattern[str], specs: Mapping[str, str]) -> list[str]:
-    found = ((key, pattern.fullmatch(key)) for key in specs)
-    return [key for key, match in found if match and match[1]]
+    return [key for key in specs if (match := pattern.fullmatch(key)) and match[1]]
 
 
 def _listed(keys: Sequence[str]) -> str:

@@ -7,22 +7,27 @@ That provider need not be the root. Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from agent.model.resource_request import OfferedProvider, OfferedProviders
+from agent.model.resource_request import OfferedProvider
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTree:
-    """One tree: its ``own`` providers, parents first, and the ``shared`` ones, which belong to other trees."""
+    """One tree: its ``own`` providers, parents first, and the ``shared`` ones, which belong to other trees.
+
+    ``root_of`` and ``parent_of`` have the root and the parent of each offered provider of any tree, by uuid.
+    """
 
     root: OfferedProvider
     own: tuple[OfferedProvider, ...]
-    shared: tuple[OfferedProvider, ...] = ()
+    shared: tuple[OfferedProvider, ...]
+    root_of: Mapping[str, str]
+    parent_of: Mapping[str, str | None]
 
     @property
     def reach(self) -> tuple[OfferedProvider, ...]:
@@ -34,35 +39,29 @@ class OfferedTree:
         return offered.root_uuid == self.root.provider.uuid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forest:
-    """All trees of a world, in the world's order of roots, and the root and parent of each provider by uuid."""
-
-    trees: tuple[OfferedTree, ...]
-    root_of: Mapping[str, str]
-    parent_of: Mapping[str, str | None]
-
-
-def forest_of(world: OfferedProviders) -> Forest:
-    """Return the world's trees. A provider whose root is not in the world is in no tree."""
+def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
+    """Return the trees, in the order of their roots. A provider whose root is not offered is in no tree."""
     own = defaultdict(list)
-    for offered in world.providers:
+    for offered in providers:
         own[offered.root_uuid].append(offered)
-    shared = _shared_by_root(world.providers)
-    roots = [offered for offered in world.providers if offered.provider.uuid == offered.root_uuid]
-    trees = (
-        OfferedTree(root=root, own=tuple(own[root.root_uuid]), shared=tuple(shared.get(root.root_uuid, ())))
-        for root in roots
-    )
-    return Forest(
-        trees=tuple(trees),
-        root_of=MappingProxyType({o.provider.uuid: o.root_uuid for o in world.providers}),
-        parent_of=MappingProxyType({o.provider.uuid: o.provider.parent_uuid for o in world.providers}),
+    shared = _shared_by_root(providers)
+    root_of = MappingProxyType({o.provider.uuid: o.root_uuid for o in providers})
+    parent_of = MappingProxyType({o.provider.uuid: o.provider.parent_uuid for o in providers})
+    return tuple(
+        OfferedTree(
+            root=root,
+            own=tuple(own[root.root_uuid]),
+            shared=tuple(shared.get(root.root_uuid, ())),
+            root_of=root_of,
+            parent_of=parent_of,
+        )
+        for root in providers
+        if root.provider.uuid == root.root_uuid
     )
 
 
-def _shared_by_root(providers: Iterable[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Return, by the uuid of the root, the providers of other trees that share with its tree, in the world's order."""
+def _shared_by_root(providers: Sequence[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
+    """Return, by the uuid of the root, the providers of other trees that share with its tree, in the given order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

@@ -29,8 +29,8 @@ def holding(report: AuditReport, own: TreeAnswer | None) -> tuple[HoldingFinding
     there = [row for row in report.ledger if _is_there(row, first)]
     kept = _kept_back(there, report.inventory)
     found: dict[str, list[tuple[LedgerRow, SeenFinding]]] = defaultdict(list)
-    for row in (row for row in there if _unpromised(row, kept) > 0):
-        for seen in _about(row, report.findings):
+    for row in there:
+        for seen in _about(row, report.findings) if _unpromised(row, kept) > 0 else ():
             found[seen.finding.code].append((row, seen))
     return tuple(_of_code(code, found[code], kept) for code in sorted(found))
 
@@ -59,8 +59,7 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
     """Return (class, cause) of the use that the cloud does not know and that the agent keeps from the scheduler."""
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
-    ours = {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND}
-    return frozenset(terms | ours)
+    return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:

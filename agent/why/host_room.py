@@ -130,11 +130,12 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)
-    largest = max(rooms, key=lambda room: (_room_for_cpus(shape, room), _memory_room(one, room)))
+    largest = max(rooms, key=lambda room: (room.pinnable if shape.pinned else room.cpus, _memory_room(one, room)))
+    cpus = _counted(largest.pinnable, "CPUs to pin to") if shape.pinned else _counted(largest.cpus, "CPUs")
     fits = any(_takes(one, room, 1) for room in rooms)
     memory_mib = _memory_room(one, largest)
     head = (
-        f"the largest free NUMA cell is {largest.id}, with {_cpus_text(shape, largest)} and {memory_mib} MiB: "
+        f"the largest free NUMA cell is {largest.id}, with {cpus} and {memory_mib} MiB: "
         f"a flavor with hw:numa_nodes=1 of this size would{'' if fits else ' not'} fit"
     )
     return (head, *(_cell_line(room) for room in rooms))
@@ -161,7 +162,9 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
     most = _memory_room(shape, room)
     has_memory = most is None or shape.memory_mib // count <= most
-    return has_memory and _takes_cpus(shape, room, count) and _takes_pages(shape, room, count)
+    # A cell with more usage than capacity has negative free CPUs, which must not refuse a guest without floating CPUs.
+    has_cpus = shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
+    return has_memory and has_cpus and _takes_pages(shape, room, count)
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
@@ -174,23 +177,12 @@ def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
     return min(limits, default=None)
 
 
-def _takes_cpus(shape: GuestShape, room: CellRoom, count: int) -> bool:
-    # A cell with more usage than capacity has negative free CPUs, which must not refuse a guest without floating CPUs.
-    return shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
-
-
 def _takes_pages(shape: GuestShape, room: CellRoom, count: int) -> bool:
-    return shape.page is None or any(
-        _fills(shape.memory_mib // count, size, free) for size, free in _pages_of(shape.page, room)
-    )
-
-
-def _fills(memory_mib: int, size_kib: int, free: int) -> bool:
-    """Whether the free pages suffice.
-
-    nova rejects memory that is no multiple of the page size (MemoryPageSizeNotSupported).
-    """
-    return memory_mib * 1024 % size_kib == 0 and memory_mib * 1024 // size_kib <= free
+    if shape.page is None:
+        return True
+    # nova rejects memory that is no multiple of the page size (MemoryPageSizeNotSupported).
+    kib = shape.memory_mib // count * 1024
+    return any(kib % size == 0 and kib // size <= free for size, free in _pages_of(shape.page, room))
 
 
 def _pages_of(page: int | str, room: CellRoom) -> tuple[tuple[int, int], ...]:
@@ -220,13 +212,9 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         who = f"each of {count} NUMA cells" if count > 1 else "the one NUMA cell"
         words = f"{who} needs {asked}, and the {_nth(count)}best has {available} left"
         change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
+    numa = Constraint.NUMA_CELL
     return Obstacle(
-        constraint=Constraint.NUMA_CELL,
-        words=words,
-        change=change,
-        resource_class=resource_class,
-        wanted=wanted,
-        available=available,
+        constraint=numa, words=words, change=change, resource_class=resource_class, wanted=wanted, available=available
     )
 
 
@@ -238,11 +226,8 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     if not sizes:
         there = sorted({size for room in rooms for size, _ in room.pages})
         known = f"pages of {', '.join(map(str, there))} KiB" if there else "no page sizes at all"
-        words, change = (
-            f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}",
-            "set up such pages at boot",
-        )
-        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=change)
+        words = f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}"
+        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change="set up such pages at boot")
         return
     size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
     if size is None:
@@ -314,14 +299,6 @@ def _counted(number: int, units: str) -> str:
 
 def _nth(count: int) -> str:
     return _NTH.get(count, f"{count}th ")
-
-
-def _room_for_cpus(shape: GuestShape, room: CellRoom) -> int:
-    return room.pinnable if shape.pinned else room.cpus
-
-
-def _cpus_text(shape: GuestShape, room: CellRoom) -> str:
-    return _counted(room.pinnable, "CPUs to pin to") if shape.pinned else _counted(room.cpus, "CPUs")
 
 
 def _cell_line(room: CellRoom) -> str:

@@ -117,16 +117,14 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
     provider_uuid, resource_class = refusal.offered.provider.uuid, refusal.resource_class
     needed = used + refusal.amount
     short = needed - int(inventory.capacity)
-    if short <= used:
-        yield Remedy(kind=RemedyKind.FREE, provider_uuid=provider_uuid, resource_class=resource_class, number=short)
-    ratio = _least_ratio(inventory, needed)
-    if ratio is not None and resource_class in _RATIO_OPTIONS:
-        yield Remedy(kind=RemedyKind.RATIO, provider_uuid=provider_uuid, resource_class=resource_class, number=ratio)
-    reserved = _most_reserved(inventory, needed)
-    if reserved is not None:
-        yield Remedy(
-            kind=RemedyKind.RESERVED, provider_uuid=provider_uuid, resource_class=resource_class, number=reserved
-        )
+    numbers: dict[RemedyKind, float | None] = {
+        RemedyKind.FREE: short if short <= used else None,
+        RemedyKind.RATIO: _least_ratio(inventory, needed) if resource_class in _RATIO_OPTIONS else None,
+        RemedyKind.RESERVED: _most_reserved(inventory, needed),
+    }
+    for kind, number in numbers.items():
+        if number is not None:
+            yield Remedy(kind=kind, provider_uuid=provider_uuid, resource_class=resource_class, number=number)
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:

@@ -6,33 +6,31 @@ rule, it reports the rules that refuse the request even as the only rule; if the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from agent.model.resource_request import OfferedProvider, ResourceRequest
 from agent.text.amounts import with_class
 from agent.why.candidates import Slot
-from agent.why.forest import Forest, OfferedTree
+from agent.why.forest import OfferedTree
 from agent.why.inventory import left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 from agent.why.obstacles import trait_of_none
 from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_classes, room, search
 
 
-def joint_obstacles(
-    request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree, forest: Forest
-) -> tuple[Obstacle, ...]:
+def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return the obstacles to satisfying all slots together, () if there are none. No slot's domain may be empty."""
-    problem = _problem(request, slots, forest)
-    verdict = search(problem)
-    if verdict is SearchResult.FITS:
+    problem = _problem(request, slots, tree)
+    result = search(problem)
+    if result is SearchResult.FITS:
         return ()
-    if verdict is SearchResult.UNDECIDED:
+    if result is SearchResult.UNDECIDED:
         return (_undecided(slots),)
     return tuple(o for rule in _to_blame(problem) for o in _OBSTACLES_OF[rule](problem, tree))
 
 
-def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) -> Problem:
+def _problem(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> Problem:
     """Return the search problem, with the rules that apply to the request."""
     required = next((group.required for group in request.groups if not group.suffix), ())
     subtrees = tuple(suffixes for suffixes in request.same_subtree if len(suffixes) > 1)
@@ -47,7 +45,7 @@ def _problem(request: ResourceRequest, slots: tuple[Slot, ...], forest: Forest) 
         rules=frozenset(rule for rule, is_asked in applies.items() if is_asked),
         required=required,
         same_subtree=subtrees,
-        parent_of=forest.parent_of,
+        parent_of=tree.parent_of,
     )
 
 
@@ -90,11 +88,10 @@ def _of_class(problem: Problem, resource_class: str) -> Problem:
 
 
 def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
-    asked, total, givers = (
-        _asked(problem, resource_class),
-        _room(problem, resource_class),
-        _givers(problem, resource_class),
-    )
+    asking = [slot for slot in problem.slots if resource_class in slot.asked]
+    givers = _givers(asking)
+    asked = sum(slot.asked[resource_class] for slot in asking)
+    total = sum(room(offered, resource_class) for offered in givers)
     alone = givers[0].provider if len(givers) == 1 else None
     is_of_unit = total < asked <= sum(_left(offered, resource_class) for offered in givers)
     remedies = tuple(_free(givers, resource_class, asked)) if alone and not is_of_unit else ()
@@ -128,17 +125,8 @@ def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Ite
         yield Remedy(kind=RemedyKind.FREE, provider_uuid=uuid, resource_class=resource_class, number=short)
 
 
-def _asked(problem: Problem, resource_class: str) -> int:
-    return sum(slot.asked.get(resource_class, 0) for slot in problem.slots)
-
-
-def _givers(problem: Problem, resource_class: str) -> list[OfferedProvider]:
-    asking = (slot for slot in problem.slots if resource_class in slot.asked)
-    return list({offered.provider.uuid: offered for slot in asking for offered in slot.domain}.values())
-
-
-def _room(problem: Problem, resource_class: str) -> int:
-    return sum(room(offered, resource_class) for offered in _givers(problem, resource_class))
+def _givers(slots: Iterable[Slot]) -> list[OfferedProvider]:
+    return list({offered.provider.uuid: offered for slot in slots for offered in slot.domain}.values())
 
 
 def _left(offered: OfferedProvider, resource_class: str) -> int:
@@ -153,7 +141,7 @@ def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     required traits between them.
     """
     slots = [slot for slot in problem.slots if not slot.is_granular]
-    givers = list({offered.provider.uuid: offered for slot in slots for offered in slot.domain}.values())
+    givers = _givers(slots)
     forbidden = slots[0].group.forbidden
     nowhere = [choice for choice in problem.required if not any(choice & o.provider.traits for o in givers)]
     for choice in nowhere:
@@ -168,7 +156,7 @@ def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
 
 def _isolate(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     granular = [slot for slot in problem.slots if slot.is_granular]
-    able = {offered.provider.uuid for slot in granular for offered in slot.domain}
+    able = _givers(granular)
     yield Obstacle(
         constraint=Constraint.GROUP_POLICY,
         words=f"{len(granular)} groups want a provider each (group_policy=isolate), {len(able)} can serve any of them",

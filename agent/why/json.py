@@ -9,7 +9,7 @@ from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.text.amounts import unit_of
 from agent.why.model import Obstacle, TreeAnswer
-from agent.why.report import CellRoom, HoldingFinding, WhyReport, is_undecided
+from agent.why.report import CellRoom, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
@@ -31,7 +31,7 @@ def document(report: WhyReport) -> Document:
             "obstacles": [_obstacle(obstacle) for obstacle in report.answer.host_obstacles],
             "cells": None if report.cells is None else [_cell(cell) for cell in report.cells],
             "notes": list(report.notes),
-            "findings": [_holding(held) for held in report.holding],
+            "findings": [{**dataclasses.asdict(h), "unit": unit_of(h.resource_class)} for h in report.holding],
         },
         "cloud": _cloud(report) if report.is_whole else None,
         "unknown": list(report.unknown),
@@ -80,12 +80,7 @@ def _obstacle(obstacle: Obstacle) -> Document:
 
 
 def _cell(cell: CellRoom) -> Document:
-    pages = [{"size_kib": size, "free": free} for size, free in cell.pages]
-    return {**dataclasses.asdict(cell), "pages": pages}
-
-
-def _holding(held: HoldingFinding) -> Document:
-    return {**dataclasses.asdict(held), "unit": unit_of(held.resource_class)}
+    return {**dataclasses.asdict(cell), "pages": [{"size_kib": size, "free": free} for size, free in cell.pages]}
 
 
 def _cloud(report: WhyReport) -> Document:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.text.amounts import is_wanted
 from agent.why.candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
-from agent.why.forest import Forest, OfferedTree
+from agent.why.forest import OfferedTree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
@@ -21,7 +21,7 @@ _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (ope
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
-def group_obstacles(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
+def group_obstacles(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return the obstacles for the group, () if each of its parts has a provider that can satisfy it.
 
     ONE_PROVIDER is among them for a granular group if different providers can each satisfy some of its demands but no
@@ -29,16 +29,16 @@ def group_obstacles(group: RequestGroup, tree: OfferedTree, forest: Forest) -> t
     """
     found: list[Obstacle] = []
     for amounts in parts_of(group):
-        refused = [list(refusals(group, amounts, offered, tree, forest)) for offered in tree.reach]
+        refused = [list(refusals(group, amounts, offered, tree)) for offered in tree.reach]
         if not all(refused):
             continue
         nearest = min(refused, key=_distance)
-        found += [obstacle for refusal in nearest for obstacle in _told(refusal, group, tree)]
+        found += [obstacle for refusal in nearest for obstacle in _obstacles_of(refusal, group, tree)]
         found += _one_provider(group, refused, nearest)
     return tuple(dict.fromkeys(found))
 
 
-def traits_of_nobody(group: RequestGroup, tree: OfferedTree, forest: Forest) -> tuple[Obstacle, ...]:
+def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
     Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
@@ -50,20 +50,20 @@ def traits_of_nobody(group: RequestGroup, tree: OfferedTree, forest: Forest) -> 
     nowhere = [choice for choice in choices if not any(choice & o.provider.traits for o in givers)]
     if group.suffix or not nowhere:
         return ()
-    nearest = _giver_to_be(group, tree, forest)
+    nearest = _giver_to_be(group, tree)
     if nearest is None:
         return ()
     givers.sort(key=lambda offered: offered is not nearest)
     return tuple(trait_of_none(choice, givers, "have a requested class", tree) for choice in nowhere)
 
 
-def _giver_to_be(group: RequestGroup, tree: OfferedTree, forest: Forest) -> OfferedProvider | None:
+def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
     """Return the provider that satisfies, or comes nearest to, the first part that can be satisfied at all, or None.
 
     A part whose nearest provider lacks the class, or is outside ``in_tree``, is skipped.
     """
     for amounts in parts_of(group):
-        refused = {o.provider.uuid: list(refusals(group, amounts, o, tree, forest)) for o in tree.reach}
+        refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
         nearest = min(tree.reach, key=lambda offered: _distance(refused[offered.provider.uuid]))
         if not any(refusal.constraint in _FAR for refusal in refused[nearest.provider.uuid]):
             return nearest
@@ -78,15 +78,13 @@ def _distance(refused: list[Refusal]) -> tuple[int, float]:
 def _gap(refusal: Refusal) -> float:
     """Return the missing part of the requested amount, as a fraction of that amount."""
     inventory = refusal.inventory
-    if inventory is None:
-        return 0.0
-    if refusal.constraint is Constraint.CAPACITY:
-        lacking = refusal.amount - left(inventory, refusal.offered.used_of(refusal.resource_class))
-    elif refusal.constraint is Constraint.MAX_UNIT:
-        lacking = refusal.amount - inventory.max_unit
+    if inventory is not None and refusal.constraint is Constraint.CAPACITY:
+        room = left(inventory, refusal.offered.used_of(refusal.resource_class))
+    elif inventory is not None and refusal.constraint is Constraint.MAX_UNIT:
+        room = inventory.max_unit
     else:
-        lacking = 0
-    return lacking / refusal.amount
+        return 0.0
+    return (refusal.amount - room) / refusal.amount
 
 
 def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: list[Refusal]) -> list[Obstacle]:
@@ -97,16 +95,15 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
     refused_classes = [{refusal.resource_class for refusal in of_one} for of_one in refused]
     if "" in lacking or not all(any(name not in classes for classes in refused_classes) for name in lacking):
         return []
-    provider = nearest[0].offered.provider
+    offered = nearest[0].offered
     return [
-        Obstacle(
-            constraint=Constraint.ONE_PROVIDER,
+        _about(
+            Constraint.ONE_PROVIDER,
+            group.suffix,
+            offered,
             words=f"each demand of group {group.suffix} is met by some provider, but no single provider meets all; "
-            f"{provider.name} is nearest",
-            change=f"ask in a separate group for what {provider.name} lacks",
-            suffix=group.suffix,
-            provider_uuid=provider.uuid,
-            provider_name=provider.name,
+            f"{offered.provider.name} is nearest",
+            change=f"ask in a separate group for what {offered.provider.name} lacks",
         )
     ]
 
@@ -119,7 +116,7 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
     return (*missing, *present)
 
 
-def _told(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
+def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield one obstacle for a refusal; for traits and aggregates, one for each missing set or forbidden item."""
     offered = refusal.offered
     if refusal.inventory is not None:
@@ -230,7 +227,7 @@ def _about(
     *,
     words: str,
     change: str,
-    remedies: Sequence[tuple[RemedyKind, str]],
+    remedies: Sequence[tuple[RemedyKind, str]] = (),
 ) -> Obstacle:
     uuid = offered.provider.uuid
     return Obstacle(
@@ -246,11 +243,11 @@ def _about(
 
 def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
     wanted = is_wanted(refusal.resource_class, refusal.amount)
-    lacking = refusal.offered.provider.name
-    nobody = f"no provider that the tree of {tree.root.provider.name} may take from"
+    lacking = f"{refusal.offered.provider.name} has none"
+    none_has = f"no provider that the tree of {tree.root.provider.name} may take from has any"
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
-        words=f"{wanted}, {lacking} has none" if group.suffix else f"{wanted}, {nobody} has any",
+        words=f"{wanted}, {lacking if group.suffix else none_has}",
         change=f"leave {refusal.resource_class} out of the request, or ask a tree that has it",
         suffix=group.suffix,
         resource_class=refusal.resource_class,
@@ -270,14 +267,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
         shares = f"{provider.name} shares with {tree.root.provider.name}"
         words = f"{shares}, and serves no group without a suffix that has in_tree"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
-    return Obstacle(
-        constraint=Constraint.IN_TREE,
-        words=words,
-        change=change,
-        suffix=group.suffix,
-        provider_uuid=provider.uuid,
-        provider_name=provider.name,
-    )
+    return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 
 
 def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: OfferedTree) -> Obstacle:

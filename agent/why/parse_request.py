@@ -14,7 +14,8 @@ from __future__ import annotations
 import difflib
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -58,7 +59,7 @@ def request_of(words: Words, instance: Instance | None = None) -> ResourceReques
     Amounts that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
     """
     if words.query is not None:
-        if instance is not None or _options_given(words):
+        if instance or any((words.resources, words.required, words.forbidden, words.member_of, words.in_tree)):
             raise UsageError("--query is the whole request: leave out the other options of the request")
         return request_of_pairs(_of_query(words.query))
     return request_of_pairs(_of_options(words, instance))
@@ -74,7 +75,7 @@ def request_of_pairs(pairs: Pairs) -> ResourceRequest:
         group_policy=_policy(pairs),
         root_required=root_required,
         root_forbidden=root_forbidden,
-        same_subtree=tuple(_subtree(text) for key, text in pairs if key == "same_subtree"),
+        same_subtree=tuple(frozenset(_listed(key, text)) for key, text in pairs if key == "same_subtree"),
     )
     _refuse_odd(request)
     return request
@@ -86,10 +87,6 @@ def canonical_uuid(text: str) -> str | None:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         return None
-
-
-def _options_given(words: Words) -> bool:
-    return bool(words.resources or words.required or words.forbidden or words.member_of or words.in_tree)
 
 
 def _of_query(query: str) -> Pairs:
@@ -167,11 +164,10 @@ def _of_flavor(instance: Instance) -> dict[str, str]:
 
 
 def _by_suffix(pairs: Pairs) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key, text in pairs:
-        match = _KEY.fullmatch(key)
-        if match:
-            found.setdefault(match[2] or "", []).append((match[1], text))
+        if match := _KEY.fullmatch(key):
+            found[match[2] or ""].append((match[1], text))
     return found
 
 
@@ -296,18 +292,13 @@ def _once(pairs: Pairs, key: str) -> str | None:
     return texts[0] if texts else None
 
 
-def _subtree(text: str) -> frozenset[str]:
-    return frozenset(_listed("same_subtree", text))
-
-
 def _refuse_odd(request: ResourceRequest) -> None:
     """Raise UsageError for requests that Placement answers with 400 as a whole (lib.py of Placement 16.0.0)."""
-    by_suffix: Mapping[str, RequestGroup] = {group.suffix: group for group in request.groups}
+    by_suffix = {group.suffix: group for group in request.groups}
     if not any(group.resources for group in request.groups):
         raise UsageError("nothing is asked for: no group has resources")
     joined = frozenset().union(*request.same_subtree)
-    unknown = sorted(joined - by_suffix.keys())
-    if unknown:
+    if unknown := sorted(joined - by_suffix.keys()):
         raise UsageError(f"same_subtree names {', '.join(unknown)}, and there is no such group")
     for suffix, group in by_suffix.items():
         if not group.resources and suffix not in joined:

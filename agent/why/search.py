@@ -43,7 +43,7 @@ class Problem:
     """The parts of a request in one tree, and the joint rules that apply.
 
     ``required`` are the sets of required traits of the unnumbered group. ``same_subtree`` are sets of suffixes.
-    ``parent_of`` has the parent of every provider of the world.
+    ``parent_of`` has the parent of every offered provider.
     """
 
     slots: tuple[Slot, ...]
@@ -77,12 +77,12 @@ def search(problem: Problem) -> SearchResult:
         return SearchResult.REFUSED
     if not problem.rules:
         return SearchResult.FITS
-    if Rule.ISOLATE in problem.rules and not _can_be_told_apart([s for s in problem.slots if s.is_granular]):
+    if Rule.ISOLATE in problem.rules and not _have_separate_providers([s for s in problem.slots if s.is_granular]):
         return SearchResult.REFUSED
     if Rule.SUMS in problem.rules and not _is_enough_in_all(problem.slots):
         return SearchResult.REFUSED
     contested = tuple(sorted(contested_classes(problem.slots))) if Rule.SUMS in problem.rules else ()
-    return _Walk(problem, contested).verdict()
+    return _Walk(problem, contested).result()
 
 
 def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
@@ -96,7 +96,7 @@ def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
     return True
 
 
-def _can_be_told_apart(slots: Sequence[Slot]) -> bool:
+def _have_separate_providers(slots: Sequence[Slot]) -> bool:
     """Whether each slot can have a provider of its own (Kuhn's matching algorithm, polynomial)."""
     holder: dict[str, int] = {}
 
@@ -130,7 +130,7 @@ class _Walk:
         self._holding: list[str] = []
         self._steps = 0
 
-    def verdict(self) -> SearchResult:
+    def result(self) -> SearchResult:
         """Run the search and return its result."""
         if self._place():
             return SearchResult.FITS
@@ -149,7 +149,7 @@ class _Walk:
             self._take(slot, number)
             if self._may_still_fit() and self._place():
                 return True
-            self._give_back(slot)
+            self._release(slot)
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
@@ -181,7 +181,7 @@ class _Walk:
             self._holding.append(offered.provider.uuid)
         self._change_rooms(slot, offered, -1)
 
-    def _give_back(self, slot: Slot) -> None:
+    def _release(self, slot: Slot) -> None:
         offered = self._chosen.pop()
         self._numbers.pop()
         if slot.is_granular:

@@ -20,7 +20,8 @@ MOST_NEAREST = 5
 
 def lines(report: WhyReport, width: int) -> tuple[str, ...]:
     """Return the lines of the whole text, without line ends."""
-    return tuple(line for text in _texts(report) for line in wrapped(text, width, _indent(text)) or [""])
+    indented = ((text, " " * (len(text) - len(text.lstrip()) + 4)) for text in _texts(report))
+    return tuple(line for text, indent in indented for line in wrapped(text, width, indent) or [""])
 
 
 def request_text(request: ResourceRequest) -> str:
@@ -65,25 +66,20 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
         yield f"  first: {_obstacle_text(own.obstacles[0])}"
         yield from _change("  smallest change: ", own.obstacles[0])
-        yield from _holding(report.holding)
+        if report.holding:
+            name = report.holding[0].resource_class  # the class of all these findings
+            held = ", ".join(map(_held_text, report.holding))
+            yield f"  findings that use up {name} here: {held}: stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also: {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)
 
 
-def _holding(holding: tuple[HoldingFinding, ...]) -> Iterator[str]:
-    """Yield at most one line: all these findings are about the same class."""
-    if holding:
-        name = holding[0].resource_class
-        yield f"  findings that use up {name} here: {', '.join(map(_held_text, holding))}: stocktake explain {name}"
-
-
 def _held_text(held: HoldingFinding) -> str:
     notes = ["stocktake heal"] if held.healable else []
     notes += [] if held.confirmed else ["not confirmed yet"]
-    return f"{held.code} {beside_its_class(held.resource_class, held.amount)}" + (
-        f" ({', '.join(notes)})" if notes else ""
-    )
+    in_brackets = f" ({', '.join(notes)})" if notes else ""
+    return f"{held.code} {beside_its_class(held.resource_class, held.amount)}{in_brackets}"
 
 
 def _why_not_known(report: WhyReport) -> str:
@@ -154,7 +150,3 @@ def _traits_text(required: list[str], forbidden: list[str]) -> str:
     parts = [f"with {' and '.join(required)}"] if required else []
     parts += [f"without {', '.join(forbidden)}"] if forbidden else []
     return " ".join(parts)
-
-
-def _indent(text: str) -> str:
-    return " " * (len(text) - len(text.lstrip()) + 4)
