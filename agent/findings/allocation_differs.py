@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 
-from agent.findings.base import AuditFacts, Findings, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text, by_consumer
 from agent.model.compared import Row
 from agent.model.finding import Severity
 from agent.model.placement import ROOT
@@ -13,13 +13,15 @@ from agent.model.report import Verdict
 
 def _find(audit: AuditFacts) -> Findings:
     differing = [row for row in audit.rows if row.verdict is Verdict.ALLOCATION_DIFFERS]
-    others = _by_consumer(audit, {row.key for row in differing})
+    consumers = {row.key for row in differing}
+    others = by_consumer(row for row in audit.rows if row.key in consumers)
     for row in differing:
+        promised = f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
         yield RULE.finding(
             audit,
             consumer_uuid=row.key,
             resource_class=row.resource_class,
-            expected=f"{_promised(row)} for {row.consumer_kind} {row.key}{_in_place_of(row, others[row.key])}",
+            expected=f"{promised} for {row.consumer_kind} {row.key}{_in_place_of(row, others[row.key])}",
             actual=f"Placement records {amount_text(row.resource_class, row.recorded)}{_instead(row, others[row.key])}",
             subject="" if row.provider_key == ROOT else row.provider_key.name,
             evidence=row.claims,
@@ -27,27 +29,15 @@ def _find(audit: AuditFacts) -> Findings:
         )
 
 
-def _promised(row: Row) -> str:
-    return f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
-
-
-def _by_consumer(audit: AuditFacts, consumers: set[str]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in audit.rows:
-        if row.key in consumers:
-            found[row.key].append(row)
-    return found
-
-
-def _instead(row: Row, others: list[Row]) -> str:
+def _instead(row: Row, others: Sequence[Row]) -> str:
     """Return the recorded but not promised classes: ", but 2 PCPU instead". Empty if this row's class is recorded."""
     if row.recorded is not None:
         return ""
-    surplus = [_held(other) for other in others if other.promised is None and other.recorded is not None]
+    surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]
     return f", but {', '.join(surplus)} instead" if surplus else ""
 
 
-def _in_place_of(row: Row, others: list[Row]) -> str:
+def _in_place_of(row: Row, others: Sequence[Row]) -> str:
     """Return the promised classes that are not recorded. Empty if this row's class is promised."""
     if row.promised is not None:
         return ""
@@ -55,7 +45,7 @@ def _in_place_of(row: Row, others: list[Row]) -> str:
     return f", which is promised {', '.join(lacking)}" if lacking else ""
 
 
-def _held(row: Row) -> str:
+def _recorded(row: Row) -> str:
     where = "" if row.provider_key == ROOT else f" on provider {row.provider_key.name}"
     return f"{amount_text(row.resource_class, row.recorded)}{where}"
 

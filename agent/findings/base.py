@@ -96,7 +96,9 @@ class Rule:
         found = Finding(
             code=self.code,
             severity=self.severity,
-            remedy=_filled(remedy or self.remedy, consumer_uuid, provider),
+            remedy=(remedy or self.remedy)
+            .replace("CONSUMER", consumer_uuid or "CONSUMER")
+            .replace("PROVIDER", provider or "PROVIDER"),
             expected=expected,
             actual=actual,
             provider_uuid=provider,
@@ -112,17 +114,17 @@ class Rule:
         return dataclasses.replace(found, remedy=found.remedy.replace("FINDING", found.id))
 
 
-def _filled(remedy: str, consumer: str | None, provider: str | None) -> str:
-    return remedy.replace("CONSUMER", consumer or "CONSUMER").replace("PROVIDER", provider or "PROVIDER")
-
-
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
     """Return the rows with that verdict, grouped by consumer."""
+    return by_consumer(row for row in audit.rows if row.verdict is verdict)
+
+
+def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
+    """Return the rows, grouped by consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
-    for row in audit.rows:
-        if row.verdict is verdict:
-            grouped[row.key].append(row)
-    return {key: tuple(rows) for key, rows in grouped.items()}
+    for row in rows:
+        grouped[row.key].append(row)
+    return {key: tuple(some) for key, some in grouped.items()}
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:

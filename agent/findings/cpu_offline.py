@@ -6,29 +6,25 @@ nova-compute's whole audit fails in this case; this agent leaves only VCPU and P
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.host.cpuset import render_cpu_list
-from agent.model.host.facts import HostFacts
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
 def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
-    if host is not None:
-        for missing in missing_cpus(host, audit.settings):
-            yield _finding(audit, missing, host)
-
-
-def _finding(audit: AuditFacts, missing: MissingCpus, host: HostFacts) -> Finding:
-    offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
-    return RULE.finding(
-        audit,
-        subject=missing.option,
-        expected=f"all CPUs of {missing.option} are online",
-        actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay as Placement has them",
-        facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
-        remedy=_remedy(missing, offline, absent),
-    )
+    if host is None:
+        return
+    for missing in missing_cpus(host, audit.settings):
+        offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
+        yield RULE.finding(
+            audit,
+            subject=missing.option,
+            expected=f"all CPUs of {missing.option} are online",
+            actual=f"it names {what_is_missing(missing, host)}; VCPU and PCPU stay as Placement has them",
+            facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
+            remedy=_remedy(missing, offline, absent),
+        )
 
 
 def _remedy(missing: MissingCpus, offline: str, absent: str) -> str:

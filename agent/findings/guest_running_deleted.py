@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, held_text, rows_by_consumer
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.report import Verdict
 
 
@@ -21,22 +21,19 @@ def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     states = {domain.uuid: domain.state.value for domain in (host.domains if host else ())}
     for consumer, rows in rows_by_consumer(audit, Verdict.GUEST_UNKNOWN).items():
-        if is_deleted(rows):
-            yield _finding(audit, consumer, rows, states.get(consumer, "in an unknown state"))
-
-
-def _finding(audit: AuditFacts, consumer: str, rows: tuple[Row, ...], power: str) -> Finding:
-    instance = rows[0].instance
-    deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
-    return RULE.finding(
-        audit,
-        consumer_uuid=consumer,
-        expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
-        actual=f"its domain is still defined and {power}; it holds {held_text(rows)}; "
-        f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
-        evidence=claims_of(rows),
-        facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
-    )
+        if not is_deleted(rows):
+            continue
+        instance, power = rows[0].instance, states.get(consumer, "in an unknown state")
+        deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
+        yield RULE.finding(
+            audit,
+            consumer_uuid=consumer,
+            expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
+            actual=f"its domain is still defined and {power}; it holds {held_text(rows)}; "
+            f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
+            evidence=claims_of(rows),
+            facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
+        )
 
 
 RULE = Rule(

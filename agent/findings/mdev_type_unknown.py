@@ -20,12 +20,8 @@ def _find(audit: AuditFacts) -> Findings:
         return
     for choice in audit.settings.mdev_types:
         # A device that cannot be read may offer the type.
-        if not _is_offered(host.devices, choice) and not _may_be_odd(audit, host.devices, choice):
+        if choice.type_id not in _types(host.devices, choice) and not _may_be_odd(audit, host.devices, choice):
             yield _finding(audit, host.devices, choice)
-
-
-def _is_offered(devices: Devices, choice: MdevTypeChoice) -> bool:
-    return choice.type_id in _types(devices, choice)
 
 
 def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from agent.books.ledger import provider_key
-from agent.findings.base import AuditFacts, Findings, Rule, amount_text
+from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.claim import UNMANAGED_CAUSES
@@ -115,7 +115,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         expected=f"no {name}{place.where}: this host offers none any more",
         actual=f"{amount_text(name, used)} used, so Placement keeps offering it "
         "(it refuses to remove a class that is in use)",
-        evidence=tuple(claim for row in place.rows if row.recorded for claim in row.claims),
+        evidence=claims_of(row for row in place.rows if row.recorded),
         facts=(("capacity", 0), ("used", used), ("free", -used)),
         rests_on_recorded=True,
     )
@@ -133,6 +133,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
+    # Without the cloud's state or without the guests the books cannot name leaked consumers.
+    is_judged = audit.books.state_known and audit.books.host_known
+    unplaced = f"; {amount_text(name, overflow)} of unmanaged use found no room in reserved" if overflow else ""
     return RULE.finding(
         audit,
         provider_uuid=place.provider_uuid,
@@ -140,28 +143,19 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
         actual=f"{amount_text(name, used)} used, free {number_text(free)}"
-        f"{_leak_text(name, leaked, unlisted) if _is_judged(audit) else UNJUDGED}{_overflow_text(name, overflow)}",
-        evidence=tuple(claim for row in rows if row.recorded or _found_no_room(row, overflow) for claim in row.claims),
+        f"{_leak_text(name, leaked, unlisted) if is_judged else UNJUDGED}{unplaced}",
+        evidence=claims_of(row for row in rows if row.recorded or (overflow and row.cause in UNMANAGED_CAUSES)),
         facts=(
             ("capacity", inventory.capacity),
             ("used", used),
             ("free", free),
             *((("unlisted", unlisted),) if unlisted else ()),
-            ("leaked_consumers", len(leaked) if _is_judged(audit) else None),
-            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if _is_judged(audit) else None),
+            ("leaked_consumers", len(leaked) if is_judged else None),
+            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if is_judged else None),
         ),
         rests_on_recorded=True,
-        remedy=None if _is_judged(audit) else UNJUDGED_REMEDY,
+        remedy=None if is_judged else UNJUDGED_REMEDY,
     )
-
-
-def _is_judged(audit: AuditFacts) -> bool:
-    """Whether the books can name leaked consumers: they cannot without the cloud's state or without the guests."""
-    return audit.books.state_known and audit.books.host_known
-
-
-def _found_no_room(row: Row, overflow: int) -> bool:
-    return bool(overflow) and row.cause in UNMANAGED_CAUSES
 
 
 def _of_pinned_cpus(audit: AuditFacts) -> Findings:
@@ -219,10 +213,6 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
     return f"; {total} of it by {len(leaked)} consumers that should have no allocation here: {who}"
-
-
-def _overflow_text(name: str, overflow: int) -> str:
-    return f"; {amount_text(name, overflow)} of unmanaged use found no room in reserved" if overflow else ""
 
 
 RULE = Rule(

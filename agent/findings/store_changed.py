@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Severity
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
 
 
 def _find(audit: AuditFacts) -> Findings:
     doubt = store_doubt(audit.snapshot, audit.settings)
-    if doubt is not None:
-        yield _finding(audit, doubt)
-
-
-def _finding(audit: AuditFacts, doubt: StoreDoubt) -> Finding:
+    if doubt is None:
+        return
     before, now, disks = doubt.before, doubt.now, doubt.disks
-    return RULE.finding(
+    yield RULE.finding(
         audit,
         resource_class="DISK_GB",
         subject=now.name,

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.model.host.devices import Devices, Mdev, MdevParent
+from agent.model.host.devices import Devices, Mdev
 from agent.model.placement import Inventory, Provider, ProviderKey
-from agent.model.settings import MdevTypeChoice, Settings
+from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
 from agent.nested.base import Nested, NestedFamily, UnknownChildren
 
@@ -113,10 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts the mediated device, or why it is unknown.
-
-    None: the child of its parent counts another class.
-    """
+    """Return the child that counts the device, or why it is unknown; None if that child counts another class."""
     if mdev is None:
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)
@@ -129,21 +126,17 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
 def bound_to(parent: str, settings: Settings) -> Bound | None:
     """Return the type of the device with that libvirt name: by its address or, for a PCI device, the default type.
 
-    The default type is the first type without addresses. Its devices are VGPU, whatever class is configured for it.
+    The default type is the first type without addresses; further ones are not used at all. Its devices are VGPU,
+    whatever class is configured for it.
     """
     place = place_of(parent)
     for choice in settings.mdev_types:
         if place in {address.lower() for address in choice.addresses}:
             return Bound(choice.type_id, choice.resource_class, choice.max_instances)
-    default = default_type(settings)
+    default = next((choice for choice in settings.mdev_types if not choice.addresses), None)
     if default is None or _PCI_NAME.fullmatch(parent) is None:
         return None
     return Bound(default.type_id, VGPU, default.max_instances)
-
-
-def default_type(settings: Settings) -> MdevTypeChoice | None:
-    """Return the first type that is bound to no address. Further types without addresses are not used at all."""
-    return next((choice for choice in settings.mdev_types if not choice.addresses), None)
 
 
 def place_of(parent: str) -> str:
@@ -153,10 +146,7 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return what each device offers of its type, by libvirt name.
-
-    A device that reports nothing of its type is left out.
-    """
+    """Return what each device offers of its type, by libvirt name; a device that reports nothing of it is left out."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
@@ -168,9 +158,10 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     # The order by name makes sure that the same devices always fit below a cap; libvirt's own order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
-        available = _available(device, bound)
-        if bound is None or available is None:
+        offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
+        if bound is None or not offered:
             continue
+        available = sum(offered)
         if bound.max_instances and used[bound.type_id] + available > bound.max_instances:
             totals[device.name] = 0
         else:
@@ -183,12 +174,6 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
 def _type_of(parent: str, settings: Settings) -> str:
     bound = bound_to(parent, settings)
     return bound.type_id if bound else ""
-
-
-def _available(device: MdevParent, bound: Bound | None) -> int | None:
-    """Return how many more the device can make of that type; None if the device does not offer the type at all."""
-    found = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
-    return sum(found) if found else None
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:

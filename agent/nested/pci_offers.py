@@ -117,7 +117,10 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    return _conflicts(host.devices.pci if host.devices else (), tuple(specs), _is_too_old_to_move(host))
+    # 0 means that libvirt has not asked QEMU for its version yet (``undecided``).
+    qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
+    is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
+    return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)
 
 
 @for_equal_arguments
@@ -154,15 +157,7 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
 
 def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
     """Return the addresses whose offer is unknown: live_migratable devices while QEMU's version is unknown."""
-    if host.hypervisor_version:
-        return frozenset()
-    return frozenset(address for address, offer in offered.items() if offer.movable)
-
-
-def _is_too_old_to_move(host: HostFacts) -> bool:
-    # 0 means that libvirt has not asked QEMU for its version yet (``undecided``).
-    qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
-    return qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
+    return frozenset(address for address, offer in offered.items() if offer.movable and not host.hypervisor_version)
 
 
 def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:

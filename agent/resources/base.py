@@ -93,9 +93,7 @@ def whole(
             resource_class=resource_class,
             total=total,
             reserved=min(sum(amount for _, amount in own_reserve), total),
-            min_unit=1,
             max_unit=total,
-            step_size=1,
             allocation_ratio=allocation_ratio,
         ),
     )

@@ -138,10 +138,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether the mark says more than the remembered one.
-
-    Small changes of the size do not count, so that several of them add up to a fall.
-    """
+    """Return whether the mark says more; small changes of the size do not count, so that they add up to a fall."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 

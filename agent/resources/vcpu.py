@@ -40,9 +40,6 @@ class Vcpu(cpus.CpuResource):
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the VCPUs of the flavors.
-
-        On a host without a dedicated set, dedicated CPUs count too: nova falls back to VCPU there.
-        """
+        """Return the flavors' VCPUs; without a dedicated set also dedicated CPUs: nova falls back to VCPU there."""
         also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
         return promised_of("VCPU", occupancies, also)

@@ -148,10 +148,7 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return the owners that volumes have by their own name or use, by path.
-
-    A hidden volume has none: it only serves.
-    """
+    """Return by path the owners that volumes have by their name or use; a hidden volume has none: it only serves."""
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 

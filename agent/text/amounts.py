@@ -25,8 +25,7 @@ def number_text(number: float) -> str:
 
 def beside_its_class(resource_class: str, number: float) -> str:
     """Return the amount for a text or table that names the class elsewhere: ``8``, ``4096 MiB``."""
-    unit = _UNITS.get(resource_class)
-    return number_text(number) if unit is None else f"{number_text(number)} {unit}"
+    return with_unit(resource_class, number) if resource_class in _UNITS else number_text(number)
 
 
 def with_unit(resource_class: str, number: float) -> str:

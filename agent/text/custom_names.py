@@ -13,8 +13,5 @@ _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 
 def is_custom_name(name: str) -> bool:
-    r"""Whether ``name`` matches ``^CUSTOM_[A-Z0-9_]+\Z`` and has at most 255 characters.
-
-    Source: placement/schemas, resource_class and trait.
-    """
+    """Whether the name has the pattern and at most 255 characters (placement/schemas, resource_class and trait)."""
     return len(name) <= NAME_LIMIT and _CUSTOM.fullmatch(name) is not None

@@ -59,6 +59,6 @@ def unbounded(document: object) -> str | None:
 
 
 def _is_unbounded(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return whole(value) is None if isinstance(value, int) else finite(value) is None
+    if isinstance(value, int):
+        return not isinstance(value, bool) and whole(value) is None
+    return isinstance(value, float) and not math.isfinite(value)

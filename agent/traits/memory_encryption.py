@@ -56,10 +56,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, or None.
-
-    libvirt's answer matters only if the kernel has SEV or the options allow TDX.
-    """
+    """Return why the kinds are unknown, or None; libvirt matters only with SEV in the kernel or TDX in the options."""
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 

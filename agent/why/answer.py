@@ -65,7 +65,6 @@ def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, .
 
 
 def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
-    """Yield the caveats of a tree that fits."""
     coarse = in_single_precision(tree)
     refused = _obstacles(request, coarse) if coarse else ()
     if refused:

@@ -116,8 +116,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
     count = shape.cells or 1
     if not rooms:
         return (_no_topology(shape),)
-    uneven = [f"{n} {what}" for n, what in _amounts(shape) if n % count]
-    if uneven:
+    if uneven := [f"{n} {what}" for n, what in _amounts(shape) if n % count]:
         return (_uneven(count, uneven),)
     found = [*_short_of_room(shape, rooms, count), *_short_of_pages(shape, rooms, count)]
     if not found and sum(_takes(shape, room, count) for room in rooms) < count:
@@ -251,7 +250,6 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
 
 
 def _no_topology(shape: GuestShape) -> Obstacle:
-    """Return the obstacle for a host that reports no NUMA topology."""
     # A page size alone requests no number of cells, so the obstacle is about the pages.
     if shape.cells is None and shape.page is not None:
         return Obstacle(

@@ -31,7 +31,6 @@ def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: Off
 
 
 def _problem(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> Problem:
-    """Return the search problem, with the rules that apply to the request."""
     required = next((group.required for group in request.groups if not group.suffix), ())
     subtrees = tuple(suffixes for suffixes in request.same_subtree if len(suffixes) > 1)
     applies = {

@@ -70,9 +70,12 @@ def request_of_pairs(pairs: Pairs) -> ResourceRequest:
     by_suffix = _by_suffix(pairs)
     groups = tuple(_group(suffix, by_suffix[suffix]) for suffix in sorted(by_suffix))
     root_required, root_forbidden = _root_traits(pairs)
+    policy = _once(pairs, "group_policy")
+    if policy is not None and policy not in POLICIES:
+        raise UsageError(f"group_policy must be {' or '.join(POLICIES)}, not {policy or 'empty'}")
     request = ResourceRequest(
         groups=groups,
-        group_policy=_policy(pairs),
+        group_policy=policy,
         root_required=root_required,
         root_forbidden=root_forbidden,
         same_subtree=tuple(frozenset(_listed(key, text)) for key, text in pairs if key == "same_subtree"),
@@ -259,8 +262,7 @@ def _listed(key: str, text: str) -> list[str]:
 
 
 def _uuid(key: str, text: str) -> str:
-    found = canonical_uuid(text)
-    if found is None:
+    if (found := canonical_uuid(text)) is None:
         raise UsageError(f"{key}: {text or 'an empty text'} is not a uuid")
     return found
 
@@ -276,13 +278,6 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
     if names & forbidden:
         raise UsageError(f"root_required both asks for and forbids {', '.join(sorted(names & forbidden))}")
     return names, forbidden
-
-
-def _policy(pairs: Pairs) -> str | None:
-    policy = _once(pairs, "group_policy")
-    if policy is not None and policy not in POLICIES:
-        raise UsageError(f"group_policy must be {' or '.join(POLICIES)}, not {policy or 'empty'}")
-    return policy
 
 
 def _once(pairs: Pairs, key: str) -> str | None:

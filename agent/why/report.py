@@ -97,8 +97,8 @@ class WhyReport:
     @property
     def is_open(self) -> bool:
         """Whether the request does not fit so far, but may fit in a tree that was not read or not decided."""
-        asked = self.answer.trees if self.is_whole else tuple(tree for tree in (self.own,) if tree is not None)
-        return not self.fits and (bool(self.unread) or any(is_undecided(tree) for tree in asked))
+        asked = self.answer.trees if self.is_whole else (self.own,)
+        return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))
 
 
 def is_undecided(tree: TreeAnswer) -> bool:

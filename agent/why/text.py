@@ -6,12 +6,13 @@ table of a thousand hosts, the operator would miss the one host that lacks a sin
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.text.amounts import beside_its_class, with_class
 from agent.text.wording import some_of, wrapped
-from agent.why.model import Constraint, Obstacle, TreeAnswer
+from agent.why.model import Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
 # The number of hosts that do not fit and that the text names with their numbers.
@@ -119,10 +120,10 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
     """Return (constraint, names of trees in their order), the most frequent constraint first."""
-    found: dict[Constraint, list[str]] = {}
+    found: dict[str, list[str]] = defaultdict(list)
     for tree in refused:
-        found.setdefault(tree.obstacles[0].constraint, []).append(tree.root_name)
-    return [(key.value, names) for key, names in sorted(found.items(), key=lambda item: -len(item[1]))]
+        found[tree.obstacles[0].constraint.value].append(tree.root_name)
+    return sorted(found.items(), key=lambda item: -len(item[1]))
 
 
 def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
