@@ -112,16 +112,20 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     """Return as many as there are devices, and never less than is allocated; ``reserved`` is what the operator set."""
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
+    total = max(len(offer.matches), held)
     # All of the provider is reserved, under any class: a new class name does not make a used device new.
-    was_used = any(inventory.reserved >= inventory.total for inventory in view.inventories(observed))
-    # Only the operator makes a device that was given out available again, by lowering ``reserved``.
-    is_used_up = offer.is_one_time_use and (bool(held) or was_used)
-    return _whole(observed, resource_class, max(len(offer.matches), held), is_used_up=is_used_up)
+    if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
+        # The device was given out: only the operator makes it available again, by lowering ``reserved``.
+        return _whole(resource_class, total, total)
+    return _whole(resource_class, total, _reserved(observed, resource_class))
 
 
-def _whole(observed: Provider | None, resource_class: str, total: int, *, is_used_up: bool) -> Inventory:
+def _reserved(observed: Provider | None, resource_class: str) -> int:
     before = observed.inventory(resource_class) if observed else None
-    reserved = total if is_used_up else before.reserved if before else 0
+    return before.reserved if before else 0
+
+
+def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
     # Placement answers 400 if ``reserved`` is greater than ``total``.
     return Inventory(resource_class=resource_class, total=total, max_unit=total, reserved=min(reserved, total))
 
@@ -144,6 +148,7 @@ def _kept(view: PciView) -> Iterable[Nested]:
     for name, provider in view.gone.items():
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
-            is_used_up = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
-            inventories = (_whole(provider, *one, is_used_up=is_used_up) for one in sorted(held.items()))
+            # A one-time-use device that is gone is used up.
+            once = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
+            inventories = (_whole(c, n, n if once else _reserved(provider, c)) for c, n in sorted(held.items()))
             yield Nested(key=ProviderKey(KIND, name), inventories=tuple(inventories))

@@ -242,15 +242,16 @@ def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], res
     for volume in volumes:
         if (pool := _pool(volume)) is not None and pool not in claimed:
             users[pool].add(claimed.get(_follow(volume.path, step, claimed), rest))
-    return {path: _pool_owner(found, rest, is_thin=path in thin) for path, found in users.items()}
+    return {
+        path: _SPLIT if path in thin and any(u.kind is OwnerKind.INSTANCE for u in found) else _pool_owner(found, rest)
+        for path, found in users.items()
+    }
 
 
-def _pool_owner(users: set[_Owner], rest: _Owner, *, is_thin: bool) -> _Owner:
-    kinds = {user.kind for user in users}
-    if is_thin and OwnerKind.INSTANCE in kinds:
-        return _SPLIT
+def _pool_owner(users: set[_Owner], rest: _Owner) -> _Owner:
     if len(users) == 1:
         return next(iter(users))
+    kinds = {user.kind for user in users}
     if OwnerKind.UNKNOWN in kinds:
         return _UNKNOWN
     return _Owner(OwnerKind.INSTANCE) if kinds == {OwnerKind.INSTANCE} else rest
