@@ -149,6 +149,9 @@ def _kept(view: PciView) -> Iterable[Nested]:
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
             # A one-time-use device that is gone is used up.
-            once = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
-            inventories = (_whole(c, n, n if once else _reserved(provider, c)) for c, n in sorted(held.items()))
-            yield Nested(key=ProviderKey(KIND, name), inventories=tuple(inventories))
+            is_used_up = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
+            inventories = tuple(
+                _whole(resource_class, amount, amount if is_used_up else _reserved(provider, resource_class))
+                for resource_class, amount in sorted(held.items())
+            )
+            yield Nested(key=ProviderKey(KIND, name), inventories=inventories)

@@ -115,8 +115,13 @@ def _owners(
 def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], free: Mapping[str, int]) -> OwnedVolume:
     if served != volume.path:
         return OwnedVolume(volume=volume, kind=OwnerKind.PART, owner_uuid=None, bytes_taken=0, serves=served)
-    size, room = taken[volume.path], free.get(volume.path, 0)
-    return OwnedVolume(volume=volume, kind=owner.kind, owner_uuid=owner.uuid, bytes_taken=size, free_bytes=room)
+    return OwnedVolume(
+        volume=volume,
+        kind=owner.kind,
+        owner_uuid=owner.uuid,
+        bytes_taken=taken[volume.path],
+        free_bytes=free.get(volume.path, 0),
+    )
 
 
 def _share_out(

@@ -211,9 +211,13 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         who = f"each of {count} NUMA cells" if count > 1 else "the one NUMA cell"
         words = f"{who} needs {asked}, and the {_nth(count)}best has {available} left"
         change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
-    numa = Constraint.NUMA_CELL
     return Obstacle(
-        constraint=numa, words=words, change=change, resource_class=resource_class, wanted=wanted, available=available
+        constraint=Constraint.NUMA_CELL,
+        words=words,
+        change=change,
+        resource_class=resource_class,
+        wanted=wanted,
+        available=available,
     )
 
 
