@@ -66,7 +66,7 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return a wish as ``wish_of`` does, but clear nothing while a machine type, which may have the trait, is unknown."""
+    """Return a wish as ``wish_of`` does, but clear nothing while a machine type is unknown that may have the trait."""
     wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)
