@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 
 from agent.model.audit import Standing
-from agent.model.nova import NovaState, Pulse, StateKind
+from agent.model.nova import NovaState, Pulse
 from agent.model.settings import Settings
 
 #: nova's default ``service_down_time``: if no service has reported for so long, the cell is down or the rows are old.
@@ -43,14 +43,14 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
     The text does not change from audit to audit, because only findings with equal texts are confirmed. ``behind_s``
     returns how far behind the rows are.
     """
-    if state.kind is StateKind.NONE:
+    if not state.kind.has_cloud:
         return None
     limit = oldest_s(settings)
     if state.heartbeat is None:
         return "no service of this cell has reported, or all heartbeats are a minute or more ahead of the clock"
     age = behind_s(state.pulse)
     if age is None or abs(age) >= limit:
-        return _old(state.kind, age, limit)
+        return _old(state.kind.clock, age, limit)
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
         return f"the newest heartbeat of this cell's services has not moved for {limit:.0f} s: its rows are old"
@@ -64,8 +64,7 @@ def behind_s(pulse: Pulse) -> float | None:
     return (pulse.now - pulse.heartbeat).total_seconds()
 
 
-def _old(kind: StateKind, age: float | None, limit: float) -> str:
-    clock = "the database's clock" if kind is StateKind.SQL else "this host's clock"
+def _old(clock: str, age: float | None, limit: float) -> str:
     if age is not None and age < 0:
         return f"the newest heartbeat of this cell's services is {limit:.0f} s or more ahead of {clock}"
     return f"the newest heartbeat of this cell's services is {limit:.0f} s old or older by {clock}: its rows are old"

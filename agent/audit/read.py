@@ -19,7 +19,7 @@ from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
@@ -67,7 +67,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     state = _state(task, memory, frozenset()).value
     if state is None:
         return None
-    known = None if state.kind is StateKind.NONE else identity_from_state(state, node)
+    known = identity_from_state(state, node)
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host):
@@ -190,7 +190,7 @@ def _with_removable(
 def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], uuid: str) -> Reading[NovaState]:
     """Add the compute node row with this uuid, whichever host the row names."""
     state = nova.value
-    if state is None or state.kind is StateKind.NONE or uuid in {node.uuid for node in state.nodes}:
+    if state is None or uuid in {node.uuid for node in state.nodes}:
         return nova
     asked = _state(task, memory, frozenset(), uuid)
     if asked.value is None:

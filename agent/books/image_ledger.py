@@ -16,7 +16,7 @@ from agent.model.host.facts import Domain
 from agent.model.host.storage import CephPool, FileSystem, ImageStore, StoredFile
 from agent.model.memo import for_equal_arguments, for_the_same_arguments
 from agent.model.naming import KEPT_FOR_RESIZE, instance_folder
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.report import StorageRow
 from agent.model.snapshot import Snapshot
 from agent.resources.guests import expected_here
@@ -144,7 +144,7 @@ def _user_kind(user: str, guests: _Guests) -> StoreOwner:
 
 def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
     state, host = snapshot.nova.value, snapshot.host.value
-    told = state if state is not None and state.kind is not StateKind.NONE else None
+    told = state if state is not None and state.kind.has_cloud else None
     domains = host.guest_uuids if host else frozenset()
     return _Guests(
         instances=expected_here(told) if told else domains if state else frozenset(),

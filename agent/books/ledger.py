@@ -14,7 +14,7 @@ from agent.books.compare import CHILD
 from agent.books.occupancy import instances_of_domains, occupied
 from agent.model.books import Books
 from agent.model.claim import UNMANAGED_CAUSES, Cause, Claim, Consumer, Ledger, Origin
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.occupancy import Occupied
 from agent.model.own_consumers import OWN_KIND, own_consumers
 from agent.model.placement import ROOT, PlacementView, ProviderKey
@@ -82,7 +82,7 @@ def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
 def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
     """Return the cloud's state, None if unknown; with state source ``none`` libvirt's domains serve as the promise."""
     state = snapshot.nova.value
-    if state is None or state.kind is not StateKind.NONE:
+    if state is None or state.kind.has_cloud:
         return state
     if snapshot.host.value is None or node is None:
         return None

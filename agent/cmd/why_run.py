@@ -23,7 +23,7 @@ from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavaila
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
 from agent.host_files.identity import FILE_NAME
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
-from agent.model.nova import Instance, StateKind
+from agent.model.nova import Instance
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
@@ -148,7 +148,7 @@ def _instance(result: AuditResult, text: str) -> Instance:
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
         raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")
-    if state.kind is StateKind.NONE:
+    if not state.kind.has_cloud:
         raise UsageError("--flavor-of: [state] source = none has no flavors; use --resource for the amounts")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:

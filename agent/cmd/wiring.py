@@ -298,7 +298,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     options = state_options_from(loaded)
     if options.kind is StateKind.CONDUCTOR:
         return _conductor(loaded, resources)
-    if options.kind is StateKind.NONE or options.connection is None:
+    if options.connection is None:
         return Cloud(NoState())
     # Import late: SQLAlchemy takes 20 MiB, which a host without a database does not need.
     from agent.sources.nova.sql import NovaSql

@@ -5,7 +5,6 @@ from __future__ import annotations
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
 from agent.findings.base_places import HEAL
 from agent.model.finding import Severity
-from agent.model.nova import StateKind
 from agent.model.report import Verdict
 
 
@@ -18,7 +17,7 @@ def _find(audit: AuditFacts) -> Findings:
             actual="Placement records nothing for this consumer here",
             evidence=claims_of(rows),
             rests_on_recorded=True,
-            remedy=_WITHOUT_NOVA if audit.state and audit.state.kind is StateKind.NONE else None,
+            remedy=_WITHOUT_NOVA if audit.state and not audit.state.kind.has_cloud else None,
         )
 
 

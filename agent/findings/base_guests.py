@@ -13,14 +13,14 @@ from agent.books.recency import instance_just_changed
 from agent.findings.base import AuditFacts
 from agent.model.claim import Cause
 from agent.model.host.facts import Domain
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.occupancy import Occupancy
 
 
 def resting(audit: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
     """Yield the instances at rest on this host, sorted by uuid, each with its domain."""
     state, host = audit.state, audit.snapshot.host.value
-    if state is None or host is None or state.kind is StateKind.NONE:
+    if state is None or host is None or not state.kind.has_cloud:
         return
     moving = frozenset(m.instance_uuid for m in state.migrations if m.in_progress)
     domains = {domain.uuid: domain for domain in host.domains}

@@ -6,7 +6,6 @@ A cloned disk, a renamed host or a restored database makes another host's consum
 from __future__ import annotations
 
 from agent.guards.base import Guard, GuardedFinding
-from agent.model.nova import StateKind
 from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene
 
@@ -40,7 +39,7 @@ def _record(scene: Scene, uuid: str, node: str) -> str | None:
     state = scene.snapshot.nova.value
     if state is None:
         return "the compute node record could not be read"
-    if state.kind is StateKind.NONE:
+    if not state.kind.has_cloud:
         return None
     rows = [row for row in state.nodes if row.uuid == uuid and not row.deleted]
     if any((row.host, row.hypervisor_hostname) == (scene.settings.host, node) for row in rows):

@@ -29,7 +29,7 @@ from agent.model.adoption import (
 )
 from agent.model.audit import Identity
 from agent.model.host.store import StoreRecord
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.placement import OrphanTree, PlacementView
 from agent.ports import ProviderNames
 from agent.telemetry import events
@@ -79,7 +79,7 @@ def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple
     """Return this host's state with the rows of both uuids; None and the reason if the source cannot be read."""
     try:
         state = current_state(task, NO_CONSUMERS, found.uuid if found else None)
-        if holder is None or state.kind is StateKind.NONE or holder in {node.uuid for node in state.nodes}:
+        if holder is None or holder in {node.uuid for node in state.nodes}:
             return state, ""
         asked = current_state(task, NO_CONSUMERS, holder)
     except SourceError as error:

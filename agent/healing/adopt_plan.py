@@ -24,7 +24,7 @@ from agent.model.adoption import (
     RecordStep,
 )
 from agent.model.node_record import NodeRecord
-from agent.model.nova import ComputeNode, NovaState, StateKind
+from agent.model.nova import ComputeNode, NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import OrphanTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
@@ -119,7 +119,7 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "the record was not read" if state.kind is StateKind.CONDUCTOR else "it only reads"
+    why = "the record was not read" if state.kind.writes_records else "it only reads"
     return (
         f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the row "
         f"([state] source = {state.kind.value}: {why}); identity-changed stays until an operator corrects it",
@@ -145,7 +145,7 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
 
 def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[AdoptRefusal]:
     for state in (*((facts.state,) if facts.state else ()), *facts.others):
-        if state.kind is not StateKind.NONE and is_alive(state, settings):
+        if is_alive(state, settings):
             yield AdoptRefusal(guard="alive", why=f"nova-compute of host {state.host} is alive")
     asked = {facts.host, *(state.host for state in facts.others)}
     for row in _live(facts.state):

@@ -19,7 +19,7 @@ from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.errors import SourceError
 from agent.healing.preconditions import NotNow
-from agent.model.nova import Instance, Migration, NovaState, Pulse, StateKind
+from agent.model.nova import Instance, Migration, NovaState, Pulse
 
 # Services report every 10 s (nova's report_interval); heal waits for the second newest heartbeat of the cell.
 WAIT_S = 30.0
@@ -39,7 +39,7 @@ def proven(task: AuditTask, state: NovaState) -> Proven | NotNow:
 
     Raises AuditCancelled if a stop is requested meanwhile.
     """
-    if state.kind is StateKind.NONE:
+    if not state.kind.has_cloud:
         return Proven(None)
     try:
         first = _pulse(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 from dataclasses import dataclass
+from typing import Any, Self
 
 from agent.model.node_record import NodeRecord
 
@@ -13,11 +14,34 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 
 
 class StateKind(enum.Enum):
-    """The kind of the state source. NONE: no cloud is configured, and libvirt's domains take the place of its state."""
+    """The kind of the state source, with every answer that depends on the kind alone.
 
-    SQL = "sql"
-    CONDUCTOR = "conductor"
-    NONE = "none"
+    ``has_cloud``: False if libvirt's domains take the place of a cloud's state. No row, service or heartbeat exists.
+    ``writes_records``: whether the source can write compute node records; ``record_note`` is the sentence about that.
+    ``clock``: the clock against which the source measures the age of heartbeats.
+    """
+
+    SQL = (
+        *("sql", True, False, "the database's clock"),
+        "the compute node record is never written: [state] source = sql only reads, conductor writes it",
+    )
+    CONDUCTOR = (
+        *("conductor", True, True, "this host's clock"),
+        "the compute node record is written through nova-conductor",
+    )
+    NONE = "none", False, False, "this host's clock", "there is no compute node record: [state] source = none"
+
+    has_cloud: bool
+    writes_records: bool
+    clock: str
+    record_note: str
+
+    def __new__(cls, source: str, *answers: Any) -> Self:
+        """Return the member whose value is its name in the configuration file."""
+        kind = object.__new__(cls)
+        kind._value_ = source
+        kind.has_cloud, kind.writes_records, kind.clock, kind.record_note = answers
+        return kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

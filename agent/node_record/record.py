@@ -17,7 +17,7 @@ from agent.model.compared import Subject
 from agent.model.host.resource_view import ResourceView
 from agent.model.memo import for_equal_arguments
 from agent.model.node_record import NodeRecord
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.occupancy import Occupied
 from agent.model.plan import CreateComputeNode, HeldBack, RecordWrite, SaveComputeNode
 from agent.model.settings import RatioPolicy, Role, Settings
@@ -47,7 +47,7 @@ class RecordPlan:
 
 def writes_records(settings: Settings, state: NovaState | None) -> bool:
     """Return whether the agent may write this host's record and can do so."""
-    return settings.role is Role.OWNER and state is not None and state.kind is StateKind.CONDUCTOR
+    return settings.role is Role.OWNER and state is not None and state.kind.writes_records
 
 
 def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None) -> RecordPlan:
@@ -222,10 +222,4 @@ def record_note(settings: Settings, state: NovaState | None) -> str:
         return f"the compute node record is not written in role {settings.role.value}"
     if state is None:
         return "the compute node record is not written while the state source is unread"
-    match state.kind:
-        case StateKind.CONDUCTOR:
-            return "the compute node record is written through nova-conductor"
-        case StateKind.SQL:
-            return "the compute node record is never written: [state] source = sql only reads, conductor writes it"
-        case StateKind.NONE:
-            return "there is no compute node record: [state] source = none"
+    return state.kind.record_note

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterable, Mapping
 
 from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
-from agent.model.nova import StateKind
 from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
@@ -195,6 +194,6 @@ def is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings)
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:
         return False
     state = snapshot.nova.value
-    if state is not None and state.kind is not StateKind.NONE and state.unreadable:
+    if state is not None and state.unreadable:
         return False
     return all(snapshot.fresh(source) for source in resource.reserve_needs(settings))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agent.model.compared import Subject
 from agent.model.host.facts import HostFacts
-from agent.model.nova import ComputeNode, NovaState, StateKind
+from agent.model.nova import ComputeNode, NovaState
 from agent.model.placement import Provider
 
 
@@ -46,7 +46,7 @@ def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
     empty.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
-    if state.kind is StateKind.NONE or is_known:
+    if not state.kind.has_cloud or is_known:
         return 0
     return sum(domain.managed_by_nova for domain in host.domains)
 

@@ -12,7 +12,7 @@ import re
 from agent.model.compared import Row
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
-from agent.model.nova import Instance, StateKind
+from agent.model.nova import Instance
 from agent.model.placement import ROOT, Allocation, ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
@@ -47,7 +47,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
     state = scene.snapshot.nova.value
-    if state is None or state.kind is StateKind.NONE:
+    if state is None or not state.kind.has_cloud:
         return "there is no cloud whose state promises anything"
     if record.allocations:
         return f"it has {amounts_text(record.allocations)} allocated now, elsewhere or here"

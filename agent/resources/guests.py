@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.model.memo import for_the_same_arguments
-from agent.model.nova import NovaState, StateKind
+from agent.model.nova import NovaState
 from agent.model.snapshot import Snapshot
 from agent.resources.volumes import VolumeOwners
 
@@ -14,7 +14,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
     domains = host.domains if host else ()
     if state is None:
         return VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=domains)
-    if state.kind is StateKind.NONE:
+    if not state.kind.has_cloud:
         uuids = frozenset(domain.uuid for domain in domains)
         return VolumeOwners(instance_uuids=uuids, state_known=host is not None, domains=domains)
     return VolumeOwners(instance_uuids=expected_here(state), state_known=True, domains=domains)
