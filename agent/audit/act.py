@@ -132,11 +132,11 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         added=history.added,
         history=history,
         unknown_traits=memory.unknown_traits,
-        look=look_of(task, snapshot),
+        reads=_reads_of(task, snapshot),
     )
 
 
-def look_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
+def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
     """Return when and how this audit read its sources; confirming a finding compares this with earlier audits."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(

@@ -25,8 +25,9 @@ from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
+from agent.model.usage import Usage
 from agent.node_record.orphans import orphan_plan
-from agent.node_record.record import record_plan
+from agent.node_record.record import record_plan, used_by_the_books
 from agent.node_record.resource_view import resource_view
 from agent.provider_tree.companion import companion, released
 from agent.provider_tree.desired import desired
@@ -41,8 +42,9 @@ from agent.resources.volumes import owners
 class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``facts`` is the input of the findings' rules. ``host_view`` is the host as its compute
-    node record describes it. ``silence`` is since when nova-compute shows no sign of life.
+    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
+    ``host_view`` is the host as its compute node record describes it, ``used`` its use by the books. ``silence`` is
+    since when nova-compute shows no sign of life.
     """
 
     compared: Compared
@@ -53,7 +55,9 @@ class Decision:
     rival: Rival | None
     written: WrittenProvider | None
     facts: AuditFacts
+    reads: AuditReads
     host_view: ResourceView | None
+    used: Usage | None
     silence: Silence | None = None
 
     @property
@@ -82,20 +86,20 @@ def decide(
     added: tuple[Addition, ...] = (),
     unknown_traits: frozenset[str] = frozenset(),
     history: History | None = None,
-    look: AuditReads | None = None,
+    reads: AuditReads | None = None,
 ) -> Decision:
     """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison; if its facts are equal, it saves work and changes nothing in the result.
     ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` the standard traits that this
-    Placement does not know. ``history`` is what earlier audits saw, ``look`` when and how this audit read its sources.
+    Placement does not know. ``history`` is what earlier audits saw, ``reads`` when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
-    used = look or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
-    quiet = _silence(snapshot, settings, past, used)
+    reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
+    quiet = _silence(snapshot, settings, past, reads)
     tree = _tree(_with_our_ratios(snapshot, written), settings, subject, found.books, added)
     seen = _world(snapshot, settings, subject, found, tree)
-    silent_for_s = max(0, used.at - quiet.since) if quiet else 0
+    silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
     # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement.
     # That is one overwrite: it must not count as another strike in each audit.
@@ -107,7 +111,7 @@ def decide(
         left=past.left,
         cleared=judgement.cleared if judgement else frozenset(),
     )
-    return dataclasses.replace(_concluded(facts, found, judgement, past, used), silence=quiet)
+    return dataclasses.replace(_concluded(facts, found, judgement, past, reads), silence=quiet)
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
@@ -157,33 +161,36 @@ def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: i
     return rival_of(facts.root, facts.state, facts.settings, judgement, silent_for_s)
 
 
-def _silence(snapshot: Snapshot, settings: Settings, past: History, look: AuditReads) -> Silence | None:
+def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
     """Return since when nova-compute on this host shows no sign of life; None unless the agent's role is owner.
 
     Values from another boot of the host are dropped: they were measured by another monotonic clock.
     """
     if settings.role is not Role.OWNER:
         return None
-    before = past.silence if past.boot == look.boot else None
-    return silence(before, snapshot.observed_root, snapshot.nova.value, look.seen_at)
+    before = past.silence if past.boot == reads.boot else None
+    return silence(before, snapshot.observed_root, snapshot.nova.value, reads.seen_at)
 
 
 def _concluded(
-    facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, look: AuditReads
+    facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, reads: AuditReads
 ) -> Decision:
     """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
     findings = _findings(facts)
     host_view = resource_view(facts.snapshot, facts.settings, facts.node, facts.tree)
+    used = used_by_the_books(facts.snapshot, facts.settings, facts.root_uuid, host_view, found.books.occupied)
     return Decision(
         compared=found,
         state=facts.state,
         tree=facts.tree,
-        plan=_plan(facts, host_view, confirmed_now(findings, past, look)),
+        plan=_plan(facts, host_view, used, confirmed_now(findings, past, reads)),
         findings=findings,
         rival=facts.rival,
         written=judgement,
         facts=facts,
+        reads=reads,
         host_view=host_view,
+        used=used,
     )
 
 
@@ -201,8 +208,16 @@ def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Sna
     return dataclasses.replace(snapshot, placement=read)
 
 
-def _plan(facts: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]) -> Plan:
-    """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published."""
+def _plan(
+    facts: AuditFacts,
+    host_view: ResourceView | None,
+    used: Usage | None,
+    confirmed: frozenset[tuple[str, str | None]],
+) -> Plan:
+    """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published.
+
+    The writes of nova's compute node records begin with this node's record, then come those of orphaned nodes.
+    """
     tree, view = facts.tree, facts.view
     if tree is None or view is None:
         return EMPTY_PLAN
@@ -215,24 +230,16 @@ def _plan(facts: AuditFacts, host_view: ResourceView | None, confirmed: frozense
         return Plan(allocations=placing.writes, held_back=placing.held_back)
     if facts.rival is not None:
         return _nothing(tree, facts.rival.why)
-    plan = diff(tree, view, facts.unknown_traits)
-    # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
-    plan = dataclasses.replace(plan, allocations=released(facts.snapshot, facts.settings, tree))
-    return _with_records(plan, facts, host_view, confirmed)
-
-
-def _with_records(
-    plan: Plan, facts: AuditFacts, host_view: ResourceView | None, confirmed: frozenset[tuple[str, str | None]]
-) -> Plan:
-    """Return the plan with writes of nova's compute node records: this node's first, then those of orphaned nodes."""
-    subject = Subject(root_uuid=facts.root_uuid, node=facts.node)
-    ours = record_plan(facts.snapshot, facts.settings, subject, host_view)
+    plan, subject = diff(tree, view, facts.unknown_traits), Subject(root_uuid=facts.root_uuid, node=facts.node)
+    own = record_plan(facts.snapshot, facts.settings, subject, host_view, used)
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        records=(*ours.writes, *gone.records),
+        # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
+        allocations=released(facts.snapshot, facts.settings, tree),
+        records=(*own.writes, *gone.records),
         removals=gone.removals,
-        held_back=(*plan.held_back, *ours.held_back, *gone.held_back),
+        held_back=(*plan.held_back, *own.held_back, *gone.held_back),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.audit.act import Acted, look_of
+from agent.audit.act import Acted
 from agent.audit.parts import AuditTask, Parts
 from agent.audit.read import turn_of
 from agent.books.compare import SHARED
@@ -37,11 +37,10 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
     parts = task.parts
     before = memory.history or History()
     view = acted.snapshot.placement.value
-    look = look_of(task, acted.snapshot)
-    fresh = look.recorded_is_fresh
-    told = confirm(before, acted.decision.findings, look)
+    reads = acted.decision.reads
+    told = confirm(before, acted.decision.findings, reads)
     book_digest = acted.decision.compared.digest or memory.book_digest
-    moved = memory.book_digest is not None and book_digest != memory.book_digest and not fresh
+    moved = memory.book_digest is not None and book_digest != memory.book_digest and not reads.recorded_is_fresh
     suspects = _suspects(acted, told)
     unread = _newly_unread(memory, acted, suspects)
     look_again = view is not None and (told.recheck_recorded or moved or unread)

@@ -13,16 +13,12 @@ from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
-from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
-from agent.model.usage import CellUsage
-from agent.node_record.numa_usage import cell_usages
 from agent.node_record.record import record_note
 from agent.node_record.summary import summary
-from agent.node_record.usage import usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +37,6 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: C
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
     seen = decision.host_view
-    used = usage(decision.books.occupied, seen, settings) if seen and snapshot.nova.ok else None
     return AuditReport(
         audit_id=run.audit_id,
         host=settings.host,
@@ -67,20 +62,14 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: C
         traits=trait_rows(view, decision.tree),
         storage=storage_ledger(snapshot),
         evacuations=evacuation_notes(decision.state),
-        summary=summary(seen, used) if seen else None,
+        summary=summary(seen, decision.used) if seen else None,
         simulated=host.simulated if host else (),
         resource_view=seen,
-        cell_usages=_cell_usages(seen, acted),
+        cell_usages=decision.used.cells if decision.used else None,
         record_note=record_note(settings, snapshot.nova.value),
         microversion=view.microversion if view else None,
         notes=task.parts.notes(),
     )
-
-
-def _cell_usages(seen: ResourceView | None, acted: Acted) -> tuple[CellUsage, ...] | None:
-    if seen is None or seen.cells is None or not acted.snapshot.nova.ok:
-        return None
-    return cell_usages(seen.cells, acted.decision.books.occupied.occupancies)
 
 
 def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:

@@ -90,7 +90,7 @@ def add_heartbeat(connection: Connection) -> None:
     )
 
 
-def add_compute_node(connection: Connection, node: ComputeNode) -> None:
+def add_compute_node(connection: Connection, node: ComputeNode, service_id: int | None = None) -> None:
     """Add a compute node record."""
     _insert(
         connection,
@@ -99,21 +99,20 @@ def add_compute_node(connection: Connection, node: ComputeNode) -> None:
         uuid=node.uuid,
         host=node.host,
         hypervisor_hostname=node.hypervisor_hostname,
-        service_id=node.service_id,
+        service_id=service_id,
         vcpus=node.vcpus,
-        vcpus_used=node.vcpus_used,
+        vcpus_used=0,
         memory_mb=node.memory_mib,
-        memory_mb_used=node.memory_mib_used,
+        memory_mb_used=0,
         local_gb=node.local_gib,
-        local_gb_used=node.local_gib_used,
-        free_ram_mb=node.memory_mib - node.memory_mib_used,
-        free_disk_gb=node.local_gib - node.local_gib_used,
+        local_gb_used=0,
+        free_ram_mb=node.memory_mib,
+        free_disk_gb=node.local_gib,
         hypervisor_type="QEMU",
         hypervisor_version=9000000,
         cpu_info="{}",
         stats="{}",
         mapped=1,
-        updated_at=node.updated_at,
         deleted=node.id if node.deleted else 0,
     )
 

@@ -1,48 +1,95 @@
-"""Decorators that cache the last result of a pure function and return it while the arguments stay the same.
+"""Decorators that cache the last result of a pure function, and the list of every cache of the process.
 
 Several parts of one audit call a function with equal arguments, and so do consecutive audits of a quiet host.
 Each cache has one entry and compares the arguments instead of hashing thousands of values. The comparison is fast
 because unchanged parts of the facts are the same objects from read to read.
+
+``CACHES`` is complete: tests/architecture/test_caches.py fails if a module has a cache, or state at module level, that
+is not in this list. State that belongs to an object (a client, a source, a worker) is not listed.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: What each cache or state of a module saves, by ``module.name``.
+CACHES = MappingProxyType(
+    {
+        # One entry, compared with the next arguments: saves an audit of a quiet host the same work again.
+        "agent.books.image_ledger._owned_files": "the owners of the files below instances_path",
+        "agent.books.image_ledger._resizing": "the instances that keep a folder from before a resize",
+        "agent.books.image_ledger._store_rows": "the ledger's rows of the instances file system",
+        "agent.books.image_ledger._users": "which guest has which file as a disk",
+        "agent.books.storage_ledger._rows": "the ledger's rows of the volume groups",
+        "agent.bus.host_state._guests": "the number of guests in messages",
+        "agent.bus.host_state._resources": "the resources in messages",
+        "agent.bus.host_state._traits_digest": "the digest of the traits in messages",
+        "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside this tree",
+        "agent.model.host.device_match._matched": "which device_spec applies to which PCI device",
+        "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
+        "agent.model.snapshot._used_on_root": "the classes with allocations on the root",
+        "agent.nested.pci_offers._conflicts": "the PCI devices whose specs contradict each other",
+        "agent.nested.pci_offers._survey": "the PCI devices by the provider that offers them",
+        "agent.nested.pci_view.pci_view": "everything that decisions about PCI rest on",
+        "agent.node_record.overcommit._guest_files": "the guests' files to measure",
+        "agent.node_record.overcommit._over_commit": "the bytes that guests may still write",
+        "agent.node_record.pci_pools._pools": "the pools of free PCI devices",
+        "agent.provider_tree.diff._used": "the classes with allocations on each provider",
+        "agent.render.documents._ledger_text": "the ledger as JSON text",
+        "agent.render.documents._storage_text": "the storage ledger as JSON text",
+        "agent.resources.guests.expected_here": "the uuids of this host's instances",
+        "agent.resources.volumes._owners": "the owners of the logical volumes",
+        "agent.resources.volumes._users": "which guest has which volume as a disk",
+        # Many entries: an audit has one key for each flavor, instance or finding.
+        "agent.model.finding._id": "the ids of findings",
+        "agent.resources.demand.demand": "the amounts of flavors",
+        "agent.sources.nova.documents._context": "parsed migration contexts",
+        "agent.sources.nova.documents._flavors": "parsed flavors",
+        "agent.sources.nova.documents._numa": "parsed NUMA topologies",
+        "agent.sources.nova.tables._once_per_host": "the statements to the cell database",
+        "agent.sources.storage.lvm_json.parse_storage": "the parsed report of lvs",
+        # Once per process.
+        "agent.cmd.wiring._boot_id": "the id of the machine's boot",
+        "agent.demo.cell.tables": "the tables of the demo's cell database",
+        "agent.sources.libvirt.connection.register_event_loop": "libvirt's event loop is registered once",
+        "agent.sources.libvirt.connection.silence": "libvirt's error handler is replaced once",
+        # No cache: values for the calls inside one block.
+        "agent.cmd.logs._audit_id": "the audit's id on log lines",
+        "agent.placement.http.transport._bound": "the size of an answer",
+        "agent.placement.http.transport._ends_at": "the end of a request",
+    }
+)
+
 
 def for_equal_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Cache the last result for arguments that are equal. The arguments must be immutable values."""
-    last: list[tuple[tuple[object, ...], R]] = []
+    return _cached(function, operator.eq)
+
+
+def for_the_same_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Cache the last result for arguments that are the same objects. The decorator never compares values."""
+    return _cached(function, lambda old, new: all(map(operator.is_, old, new)))
+
+
+_Arguments = tuple[object, ...]
+
+
+def _cached(function: Callable[P, R], are_alike: Callable[[_Arguments, _Arguments], bool]) -> Callable[P, R]:
+    last: list[tuple[_Arguments, R]] = []
 
     @functools.wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"{function.__name__} takes its arguments by position")
         kept = last[0] if last else None  # read once: another thread may replace the entry at any time
-        if kept is not None and kept[0] == args:
-            return kept[1]
-        answer = function(*args, **kwargs)
-        last[:] = [(args, answer)]
-        return answer
-
-    return asked
-
-
-def for_the_same_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Cache the last result for arguments that are the same objects. The decorator never compares values."""
-    last: list[tuple[tuple[object, ...], R]] = []
-
-    @functools.wraps(function)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if kwargs:
-            raise TypeError(f"{function.__name__} takes its arguments by position")
-        kept = last[0] if last else None
-        if kept is not None and len(kept[0]) == len(args) and all(a is b for a, b in zip(kept[0], args, strict=True)):
+        if kept is not None and len(kept[0]) == len(args) and are_alike(kept[0], args):
             return kept[1]
         answer = function(*args, **kwargs)
         last[:] = [(args, answer)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from agent.model.node_record import NodeRecord
 
@@ -36,11 +36,12 @@ class StateKind(enum.Enum):
     clock: str
     record_note: str
 
-    def __new__(cls, source: str, *answers: Any) -> Self:
+    def __new__(cls, source: str, has_cloud: bool, writes_records: bool, clock: str, record_note: str) -> Self:  # noqa: FBT001
         """Return the member whose value is its name in the configuration file."""
         kind = object.__new__(cls)
         kind._value_ = source
-        kind.has_cloud, kind.writes_records, kind.clock, kind.record_note = answers
+        kind.has_cloud, kind.writes_records = has_cloud, writes_records
+        kind.clock, kind.record_note = clock, record_note
         return kind
 
 
@@ -180,21 +181,16 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeNode:
-    """One row of ``compute_nodes`` of this host, deleted ones included."""
+    """One row of ``compute_nodes`` of this host, deleted ones included. ``NodeRecord`` has every column."""
 
     id: int
     uuid: str
     host: str
     hypervisor_hostname: str
     deleted: bool
-    service_id: int | None = None
     vcpus: int = 0
-    vcpus_used: int = 0
     memory_mib: int = 0
-    memory_mib_used: int = 0
     local_gib: int = 0
-    local_gib_used: int = 0
-    updated_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,26 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """The record's columns of usage: counts, MiB and whole GiB.
-
-    Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are (name,
-    text), sorted by name. ``unknown`` are uuids of instances on this host whose size cannot be read; if there is such
-    an instance, the figures are too low.
-    """
-
-    vcpus_used: int
-    memory_mib_used: int
-    local_gib_used: int
-    free_ram_mib: int
-    free_disk_gib: int | None
-    running_vms: int
-    current_workload: int
-    stats: tuple[tuple[str, str | None], ...]
-    unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CellUsage:
     """The guests' usage of one NUMA cell.
 
@@ -38,6 +18,27 @@ class CellUsage:
     memory_mib: int
     pinned: tuple[int, ...]
     pages: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """The record's columns of usage: counts, MiB and whole GiB.
+
+    Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are (name,
+    text), sorted by name. ``unknown`` are uuids of instances on this host whose size cannot be read; if there is such
+    an instance, the figures are too low. ``cells`` is None if the host has no NUMA topology or it is unknown.
+    """
+
+    vcpus_used: int
+    memory_mib_used: int
+    local_gib_used: int
+    free_ram_mib: int
+    free_disk_gib: int | None
+    running_vms: int
+    current_workload: int
+    stats: tuple[tuple[str, str | None], ...]
+    unknown: tuple[str, ...] = ()
+    cells: tuple[CellUsage, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

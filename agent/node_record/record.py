@@ -7,15 +7,12 @@ host it belongs to.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from agent.books.occupancy import occupied
 from agent.model.compared import Subject
 from agent.model.host.resource_view import ResourceView
-from agent.model.memo import for_equal_arguments
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState
 from agent.model.occupancy import Occupied
@@ -25,13 +22,11 @@ from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.model.usage import Usage
 from agent.node_record.nova_forms import cpu_info, pci_stats, topology_text
-from agent.node_record.numa_usage import cell_usages
 from agent.node_record.usage import uptime_text, usage
 
 RECORD = "compute node record"
 # What nova stores where no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
-NO_CONSUMERS: frozenset[str] = frozenset()
 
 #: Columns by the record's own names; an unknown column is left out.
 _Columns = dict[str, Any]
@@ -50,23 +45,40 @@ def writes_records(settings: Settings, state: NovaState | None) -> bool:
     return settings.role is Role.OWNER and state is not None and state.kind.writes_records
 
 
-def record_plan(snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None) -> RecordPlan:
-    """Return what to write of this host's own record, which describes ``view``.
+def used_by_the_books(
+    snapshot: Snapshot, settings: Settings, root_uuid: str | None, view: ResourceView | None, taken: Occupied
+) -> Usage | None:
+    """Return the figures of use, for the record and the report; None if the cloud's state or libvirt was not read."""
+    state = snapshot.nova.value
+    if state is None or view is None:
+        return None
+    stored = _stored(state, root_uuid)
+    return usage(taken, view, settings, stored.stats if stored else (), uptime_text(view, snapshot.host.taken_at))
+
+
+def _stored(state: NovaState, root_uuid: str | None) -> NodeRecord | None:
+    return next((record for record in state.records if record.uuid == root_uuid), None)
+
+
+def record_plan(
+    snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None, used: Usage | None
+) -> RecordPlan:
+    """Return what to write of this host's own record, which describes ``view`` and ``used``.
 
     The plan is empty if the agent may not write the record.
     """
     state, root_uuid, node = snapshot.nova.value, subject.root_uuid, subject.node
     if state is None or root_uuid is None or node is None or not writes_records(settings, state):
         return RecordPlan()
-    stored = next((record for record in state.records if record.uuid == root_uuid), None)
+    stored = _stored(state, root_uuid)
     why = _other_row(state, root_uuid, node, stored) or ("libvirt could not be read" if view is None else None)
-    if why is not None or view is None:
+    if why is not None or view is None or used is None:
         return _held_back(root_uuid, why or "")
     columns = {
         **_identity(settings, state, root_uuid, node, stored),
         **_ratios(settings, stored),
         **_host_columns(view),
-        **_use_columns(snapshot, settings, state, view, stored),
+        **_use_columns(settings, state, view, used),
     }
     return _created(root_uuid, columns, view) if stored is None else _saved(columns, stored)
 
@@ -126,57 +138,24 @@ def _host_columns(view: ResourceView) -> _Columns:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _use_columns(
-    snapshot: Snapshot,
-    settings: Settings,
-    state: NovaState,
-    view: ResourceView,
-    stored: NodeRecord | None,
-) -> _Columns:
+def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used: Usage) -> _Columns:
     """Return the columns of use, by the books; none while a row cannot be read: the sums would be too low."""
-    # Leave out what changes by itself, so that a quiet host's guests are not counted in every audit.
-    guests = dataclasses.replace(state, now=None, service=None, nodes=(), records=())
-    taken = _occupied(
-        guests,
-        view.hypervisor_hostname,
-        snapshot.placement.value.consumer_uuids if snapshot.placement.value else NO_CONSUMERS,
-    )
-    if taken.unknown or state.unreadable:
+    if used.unknown or state.unreadable:
         return {}
-    uptime = uptime_text(view, snapshot.host.taken_at)
-    figures = usage(taken, view, settings, stored.stats if stored else (), uptime)
     columns: _Columns = {
-        "vcpus_used": figures.vcpus_used,
-        "memory_mib_used": figures.memory_mib_used,
-        "free_ram_mib": figures.free_ram_mib,
-        "running_vms": figures.running_vms,
-        "current_workload": figures.current_workload,
-        "stats": figures.stats,
+        name: getattr(used, name)
+        for name in ("vcpus_used", "memory_mib_used", "free_ram_mib", "running_vms", "current_workload", "stats")
     }
-    pools = {} if view.pci_pools is None else {"pci_pools": _text(pci_stats(view.pci_pools))}
-    return {**columns, **pools, **_disk_columns(settings, view, figures), **_numa_column(view, taken)}
-
-
-def _disk_columns(settings: Settings, view: ResourceView, figures: Usage) -> _Columns:
-    """Return the columns of disk use; none if the volume group was not measured, because its use is part of the sum."""
-    is_measured = settings.disk_group is None or view.disk_used_bytes is not None
-    if not is_measured:
-        return {}
-    free = {} if figures.free_disk_gib is None else {"free_disk_gib": figures.free_disk_gib}
-    return {"local_gib_used": figures.local_gib_used, **free}
-
-
-def _numa_column(view: ResourceView, taken: Occupied) -> _Columns:
-    if view.vcpus is None or view.hypervisor_version is None:
-        return {}
-    if view.cells is None:
-        return {"numa_topology": None}
-    return {"numa_topology": topology_text(view.cells, cell_usages(view.cells, taken.occupancies))}
-
-
-@for_equal_arguments
-def _occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
-    return occupied(state, node, recorded)
+    # The use of the volume group is part of the sum, so without a measurement both columns of disk stay as they are.
+    if settings.disk_group is None or view.disk_used_bytes is not None:
+        columns["local_gib_used"] = used.local_gib_used
+        if used.free_disk_gib is not None:
+            columns["free_disk_gib"] = used.free_disk_gib
+    if view.pci_pools is not None:
+        columns["pci_pools"] = _text(pci_stats(view.pci_pools))
+    if view.vcpus is not None and view.hypervisor_version is not None:
+        columns["numa_topology"] = None if view.cells is None else topology_text(view.cells, used.cells or ())
+    return columns
 
 
 # These columns are NULL until known; the others have no value for "unknown".

@@ -18,6 +18,7 @@ from agent.model.occupancy import Occupancy, Occupied
 from agent.model.settings import Settings
 from agent.model.units import bytes_to_gib_ceil, bytes_to_gib_floor
 from agent.model.usage import Usage
+from agent.node_record.numa_usage import cell_usages
 
 FAILED_BUILDS = "failed_builds"
 Stats = tuple[tuple[str, str | None], ...]
@@ -59,6 +60,7 @@ def usage(
         current_workload=sum(count for name, count in counts.items() if _is_work(name)),
         stats=_stats(counts, stored, uptime),
         unknown=taken.unknown,
+        cells=None if view.cells is None else cell_usages(view.cells, taken.occupancies),
     )
 
 

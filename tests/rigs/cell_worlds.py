@@ -219,14 +219,9 @@ def _node(number: int, host: str, hostname: str) -> ComputeNode:
         host=host,
         hypervisor_hostname=hostname,
         deleted=False,
-        service_id=number,
         vcpus=48,
-        vcpus_used=16,
         memory_mib=131072,
-        memory_mib_used=8704,
         local_gib=900,
-        local_gib_used=81,
-        updated_at=T0,
     )
 
 

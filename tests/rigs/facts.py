@@ -333,7 +333,7 @@ def decided(
     before = silence(None, root_now, world.nova.value, 0) if root_now else None
     look = AuditReads(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
     history = History(looked_at=0, silence=before)
-    return decide(world, used, Subject(root_uuid=ROOT_UUID, node=NODE), written, history=history, look=look)
+    return decide(world, used, Subject(root_uuid=ROOT_UUID, node=NODE), written, history=history, reads=look)
 
 
 def findings(world: Snapshot, code: str, chosen: Settings | None = None) -> tuple[Finding, ...]:

@@ -37,13 +37,7 @@ def conductor(*instances: Instance, **changes: Any) -> NovaState:
 
 def with_record(record: NodeRecord, *instances: Instance, **changes: Any) -> NovaState:
     """Return the same state with that record stored, and with the row that belongs to it."""
-    row = node(
-        record.id or 0,
-        uuid=record.uuid,
-        host=record.host,
-        hypervisor_hostname=record.hypervisor_hostname,
-        service_id=record.service_id,
-    )
+    row = node(record.id or 0, uuid=record.uuid, host=record.host, hypervisor_hostname=record.hypervisor_hostname)
     return conductor(*instances, **{"nodes": (row,), "records": (record,), **changes})
 
 

@@ -104,8 +104,8 @@ FIELDS = {
     "flavor": Field(parse=lambda text: flavors_from_document(text, "x"), text=flavor("vcpus"), says="vcpus"),
     "compute node": Field(
         parse=lambda text: node_from_row(json.loads(text)),
-        text='{"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n", "vcpus_used": NUMBER}',
-        says="vcpus_used",
+        text='{"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n", "vcpus": NUMBER}',
+        says="vcpus",
     ),
     "migration": Field(
         parse=lambda text: migration_from_row(json.loads(text)),

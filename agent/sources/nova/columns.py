@@ -7,21 +7,7 @@ from __future__ import annotations
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "services": ("id", "host", "binary", "deleted", "version", "disabled", "forced_down", "last_seen_up", "created_at"),
-    "compute_nodes": (
-        "id",
-        "uuid",
-        "host",
-        "hypervisor_hostname",
-        "deleted",
-        "service_id",
-        "vcpus",
-        "vcpus_used",
-        "memory_mb",
-        "memory_mb_used",
-        "local_gb",
-        "local_gb_used",
-        "updated_at",
-    ),
+    "compute_nodes": ("id", "uuid", "host", "hypervisor_hostname", "deleted", "vcpus", "memory_mb", "local_gb"),
     "instances": (
         "id",
         "uuid",

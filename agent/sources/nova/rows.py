@@ -157,14 +157,9 @@ def node_from_row(row: Row) -> ComputeNode:
         host=cells.needed_text("host"),
         hypervisor_hostname=cells.needed_text("hypervisor_hostname"),
         deleted=cells.flag("deleted"),
-        service_id=cells.integer("service_id"),
         vcpus=cells.integer("vcpus") or 0,
-        vcpus_used=cells.integer("vcpus_used") or 0,
         memory_mib=cells.integer("memory_mb") or 0,
-        memory_mib_used=cells.integer("memory_mb_used") or 0,
         local_gib=cells.integer("local_gb") or 0,
-        local_gib_used=cells.integer("local_gb_used") or 0,
-        updated_at=cells.moment("updated_at"),
     )
 
 

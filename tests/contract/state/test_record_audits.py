@@ -55,7 +55,7 @@ class World:
     def add(self, *rows: ComputeNode) -> None:
         with self.cloud.engine.begin() as connection:
             for row in rows:
-                cell.add_compute_node(connection, row)
+                cell.add_compute_node(connection, row, service_id=3)
 
     def change(self, uuid: str, **columns: object) -> None:
         with self.cloud.engine.begin() as connection:
@@ -68,7 +68,7 @@ class World:
             return dict(found.mappings().one())
 
     def node(self, number: int, name: str, uuid: str | None = None, **changes: Any) -> ComputeNode:
-        plain = {"host": self.agent.name, "hypervisor_hostname": name, "deleted": False, "service_id": 3}
+        plain = {"host": self.agent.name, "hypervisor_hostname": name, "deleted": False}
         return ComputeNode(id=number, uuid=uuid or new_uuid(), **{**plain, **changes})
 
     def orphan_provider(self, row: ComputeNode, *held: dict[str, int]) -> str:

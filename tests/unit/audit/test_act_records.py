@@ -26,7 +26,7 @@ from tests.rigs.records import about, conductor, history_after, orphan, stored, 
 OLD = orphan()
 ORPHANED = snapshot(
     nova=conductor(
-        nodes=(node(service_id=3), node(2, uuid=OLD.uuid, hypervisor_hostname="old-name")),
+        nodes=(node(), node(2, uuid=OLD.uuid, hypervisor_hostname="old-name")),
         records=(stored(memory_mib=1), OLD),
     ),
     libvirt=about(),

@@ -50,7 +50,7 @@ def below(whole: OrphanTree, *children: Provider) -> OrphanTree:
 
 
 def world_of(*trees, instances=(), **changes):
-    state = conductor(*instances, **{"nodes": (node(1, service_id=3), ROW), "records": (stored(), OLD), **changes})
+    state = conductor(*instances, **{"nodes": (node(1), ROW), "records": (stored(), OLD), **changes})
     return snapshot(nova=state, libvirt=about(), placement=view(provider=root(), orphans=trees))
 
 
@@ -79,7 +79,7 @@ def test_an_orphaned_row_is_deleted_at_once_with_confirm_audits_1():
 def test_a_changed_row_restarts_the_confirmation():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
-    world = world_of(tree(OLD), nodes=(node(1, service_id=3), changed))
+    world = world_of(tree(OLD), nodes=(node(1), changed))
     assert decision(world, None, before).plan.records == ()
 
 
@@ -190,7 +190,7 @@ LEFT = LeftProvider(OLD.uuid, OLD.hypervisor_hostname)
 
 
 def world_without_row(*trees):
-    return world_of(*trees, nodes=(node(1, service_id=3),), records=(stored(),))
+    return world_of(*trees, nodes=(node(1),), records=(stored(),))
 
 
 def test_a_left_provider_is_deleted_once_empty_and_confirmed():
