@@ -27,7 +27,7 @@ from agent.errors import (
     SourceError,
     WritesRefused,
 )
-from agent.model.audit import AuditMemory, WrittenProvider
+from agent.model.audit import AuditMemory
 from agent.model.compared import Compared, Subject
 from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
@@ -58,11 +58,6 @@ class Acted:
     round_s: float = 0.0
     tried_at: float = 0.0
     hold_s: float = 0.0
-
-    @property
-    def writes_done(self) -> int:
-        """The number of writes that Placement acknowledged."""
-        return len(self.done)
 
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
@@ -127,7 +122,8 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         snapshot,
         task.settings,
         _subject(memory),
-        _written(task, memory),
+        # The agent's last write, to detect a rival. An audit that may not write the tree looks for none.
+        memory.written if task.owns() else None,
         before,
         added=history.added,
         history=history,
@@ -159,11 +155,6 @@ def _subject(memory: AuditMemory) -> Subject:
         node=memory.node_name,
         identity_origin=identity.origin if identity else "",
     )
-
-
-def _written(task: AuditTask, memory: AuditMemory) -> WrittenProvider | None:
-    """Return the agent's last write, to detect a rival; None if this audit may not write the tree."""
-    return memory.written if task.owns() else None
 
 
 def _apply(task: AuditTask, acted: Acted) -> Acted:

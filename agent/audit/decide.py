@@ -20,7 +20,7 @@ from agent.model.compared import Compared, Row, Subject
 from agent.model.finding import Finding, History, Silence
 from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
-from agent.model.plan import EMPTY_PLAN, HeldBack, Plan, RefusedWrite
+from agent.model.plan import EMPTY_PLAN, Plan, RefusedWrite
 from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
@@ -97,13 +97,18 @@ def decide(
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
     quiet = _silence(snapshot, settings, past, reads)
-    tree = _tree(_with_our_ratios(snapshot, written), settings, subject, found.books, added)
-    seen = _world(snapshot, settings, subject, found, tree)
+    tree = None
+    if subject.root_uuid:
+        own_ratios = _with_own_ratios(snapshot, written)
+        tree = desired(own_ratios, settings, found.books, subject.root_uuid, subject.node, added=added)
+    seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
     # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement.
     # That is one overwrite: it must not count as another strike in each audit.
-    judgement = written if compute is not None else _judged(snapshot, tree, written)
+    judgement = written
+    if compute is None and tree is not None and seen.view is not None:
+        judgement = judged(written, seen.view.root, tree.root)
     facts = dataclasses.replace(
         seen,
         rival=compute or _rival(seen, judgement, silent_for_s),
@@ -120,22 +125,7 @@ def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown
     return dataclasses.replace(decision, findings=_findings(facts), facts=facts)
 
 
-def _tree(
-    snapshot: Snapshot, settings: Settings, subject: Subject, books: Books, added: tuple[Addition, ...]
-) -> DesiredTree | None:
-    """Return the desired tree, None if the host's root provider is not known."""
-    if not subject.root_uuid:
-        return None
-    return desired(snapshot, settings, books, subject.root_uuid, subject.node, added=added)
-
-
-def _judged(snapshot: Snapshot, tree: DesiredTree | None, written: WrittenProvider | None) -> WrittenProvider | None:
-    """Compare the agent's last write with this snapshot; return it unchanged if tree or Placement are not known."""
-    view = snapshot.placement.value
-    return judged(written, view.root, tree.root) if tree and view else written
-
-
-def _world(
+def _facts(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> AuditFacts:
     """Return the rules' input without rival, refused writes and left providers, which the caller adds later."""
@@ -198,7 +188,7 @@ def _findings(facts: AuditFacts) -> tuple[Finding, ...]:
     return tuple(sorted((f for rule in RULES for f in rule.find(facts)), key=lambda f: (f.code, f.id)))
 
 
-def _with_our_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Snapshot:
+def _with_own_ratios(snapshot: Snapshot, written: WrittenProvider | None) -> Snapshot:
     view = snapshot.placement.value
     if view is None or view.root is None or written is None:
         return snapshot
@@ -222,14 +212,15 @@ def _plan(
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
-        return _nothing(tree, f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}")
+        why = f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}"
+        return Plan.nothing(tree.root.uuid, "everything", why)
     if stopping := [doubt for doubt in facts.doubts if doubt.stops_writes]:
-        return _nothing(tree, f"this host's identity is in doubt: {stopping[0].actual}")
+        return Plan.nothing(tree.root.uuid, "everything", f"this host's identity is in doubt: {stopping[0].actual}")
     if facts.settings.role is Role.COMPANION:
         placing = companion(facts.snapshot, facts.settings, facts.books)
         return Plan(allocations=placing.writes, held_back=placing.held_back)
     if facts.rival is not None:
-        return _nothing(tree, facts.rival.why)
+        return Plan.nothing(tree.root.uuid, "everything", facts.rival.why)
     plan, subject = diff(tree, view, facts.unknown_traits), Subject(root_uuid=facts.root_uuid, node=facts.node)
     own = record_plan(facts.snapshot, facts.settings, subject, host_view, used)
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
@@ -237,11 +228,7 @@ def _plan(
         plan,
         # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
         allocations=released(facts.snapshot, facts.settings, tree),
-        records=(*own.writes, *gone.records),
+        records=(*own.records, *gone.records),
         removals=gone.removals,
         held_back=(*plan.held_back, *own.held_back, *gone.held_back),
     )
-
-
-def _nothing(tree: DesiredTree, why: str) -> Plan:
-    return Plan(held_back=(HeldBack(provider_uuid=tree.root.uuid, what="everything", why=why),))

@@ -21,11 +21,10 @@ from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
-from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
 from agent.node_record.orphans import obstacle, trees_to_read
 from agent.node_record.overcommit import guest_files
-from agent.ports import StorageSource, ViewRequest
+from agent.ports import ViewRequest
 from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.timing.full_read_schedule import Turn, overdue, turn
 
@@ -47,7 +46,9 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     Reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the identity.
     Raises ConfigError if the identity is lost or ambiguous.
     """
-    identity = _still_good(task, memory.identity) or task.parts.identity_files.find()
+    identity = memory.identity
+    if identity is None or (identity.invented and task.owns()):  # a reload may allow this process to publish
+        identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
     host = _host(task)
@@ -56,11 +57,6 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
         identity = _of_state(task, memory, node, host.value)
     guests = host.value.guest_uuids if host.value else memory.guests
     return dataclasses.replace(memory, identity=identity, node_name=node, guests=guests)
-
-
-def _still_good(task: AuditTask, identity: Identity | None) -> Identity | None:
-    """Return the remembered identity; None for an invented one once a reload allows this process to publish."""
-    return None if identity is not None and identity.invented and task.owns() else identity
 
 
 def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts | None) -> Identity | None:
@@ -93,13 +89,15 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     consumers |= memory.guests
     nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
     task.stop_if_cancelled()
-    nova = _with_holder(task, memory, nova, view)
+    if view and view.name_holder:
+        # The row shows whether that provider belongs to another host or to an earlier installation of this host.
+        nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     nova = _with_removable(task, memory, nova, placement.value)
     host = _host(task)
     task.stop_if_cancelled()
     storage = tuple(
-        _reading(task, source.name, functools.partial(_read_storage, source, task.settings))
+        _reading(task, source.name, functools.partial(source.read, deadline_of(task.settings)))
         for source in task.parts.storage
     )
     storage = (*storage, *_images(task, host.value))
@@ -125,7 +123,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
             "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
-    most = task.settings.consumer_reads
+    most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
     wanted = ViewRequest(
         root_uuid=memory.identity.uuid,
         root_name=memory.node_name or "",
@@ -137,7 +135,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         suspects=memory.suspects,
         told=memory.told,
         shared_reads=SHARED_READS if memory.shared_due_in == 0 else 0,
-        usages=its is Turn.EVERYTHING or _is_told(memory, USAGE_UNLISTED),
+        usages=its is Turn.EVERYTHING or any(sighting.code == USAGE_UNLISTED for sighting in sightings),
     )
     if task.request.depth is Depth.FULL:
         wanted = _in_full(wanted)
@@ -154,22 +152,6 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
         shared_reads=EVERY_CONSUMER,
         usages=True,
     )
-
-
-def _is_told(memory: AuditMemory, code: str) -> bool:
-    """Return whether the last audit saw a finding with this code, confirmed or not."""
-    return memory.history is not None and any(sighting.code == code for sighting in memory.history.sightings)
-
-
-def _with_holder(
-    task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
-) -> Reading[NovaState]:
-    """Add the compute node row of the provider that has this host's root name.
-
-    The row shows whether that provider belongs to another host or to an earlier installation of this host.
-    """
-    holder = view.name_holder if view else None
-    return nova if holder is None else _with_node(task, memory, nova, holder.uuid)
 
 
 def _with_removable(
@@ -212,10 +194,6 @@ def with_orphans(
     return dataclasses.replace(seen, taken_at=placement.taken_at, duration_s=placement.duration_s + seen.duration_s)
 
 
-def _read_storage(source: StorageSource, settings: Settings) -> StorageFacts:
-    return source.read(deadline_of(settings))
-
-
 def _host(task: AuditTask) -> Reading[HostFacts]:
     return _reading(task, LIBVIRT, lambda: task.parts.host.read(deadline_of(task.settings)))
 
@@ -255,19 +233,18 @@ def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
         return late
     clock = task.parts.clock
     taken_at, began = clock.now(), clock.monotonic()
+    value, error = None, None
     try:
         with task.parts.reading():
             value = ask()
+        if value is None:
+            raise SourceUnavailable(source, "answered nothing")
     except ConfigError:
         raise
-    except AgentError as error:
-        failed: Reading[T] = Reading(
-            source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=error
-        )
-        if failed.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S:
-            task.late[source] = failed
-        return failed
-    if value is None:
-        nothing = SourceUnavailable(source, "answered nothing")
-        return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, error=nothing)
-    return Reading(source=source, taken_at=taken_at, duration_s=clock.monotonic() - began, value=value)
+    except AgentError as failed:
+        error = failed
+    duration_s = clock.monotonic() - began
+    reading: Reading[T] = Reading(source=source, taken_at=taken_at, duration_s=duration_s, value=value, error=error)
+    if error is not None and duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S:
+        task.late[source] = reading
+    return reading

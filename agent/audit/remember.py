@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.audit.act import Acted
-from agent.audit.parts import AuditTask, Parts
+from agent.audit.parts import AuditTask
 from agent.audit.read import turn_of
 from agent.books.compare import SHARED
 from agent.books.confirm import Confirmed, confirm
@@ -13,8 +13,7 @@ from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
 from agent.model.placement import LeftProvider
-from agent.model.plan import AnyWrite, DeleteComputeNode, DeleteProvider, PutInventories
-from agent.model.provider_config import Addition
+from agent.model.plan import DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.report import Verdict
 from agent.node_record.orphans import left_after, orphan_rows, taken_by_others
 from agent.node_record.record import writes_records
@@ -34,9 +33,8 @@ _SUSPICIOUS = frozenset(
 
 def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
     """Return the findings with their history, the new memory, and whether another audit must follow at once."""
-    parts = task.parts
-    before = memory.history or History()
-    view = acted.snapshot.placement.value
+    before, now = memory.history or History(), task.parts.clock.monotonic()
+    view, host = acted.snapshot.placement.value, acted.snapshot.host.value
     reads = acted.decision.reads
     told = confirm(before, acted.decision.findings, reads)
     book_digest = acted.decision.compared.digest or memory.book_digest
@@ -44,7 +42,10 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
     suspects = _suspects(acted, told)
     unread = _newly_unread(memory, acted, suspects)
     look_again = view is not None and (told.recheck_recorded or moved or unread)
-    added, left = _added(task, before, acted), _left(task, memory, before, acted)
+    tree, left = acted.decision.tree, _left(task, memory, before, acted)
+    # What provider.yaml files added. Only an audit that may write the tree replaces the remembered value.
+    added = tree.added if tree is not None and task.owns() else before.added
+    last_good = dict(memory.last_good) | {reading.source: now for reading in acted.snapshot.readings if reading.ok}
     kept = dataclasses.replace(told.history, added=added, left=left, silence=acted.decision.silence)
     told = dataclasses.replace(told, history=kept)
     unsaved, saved_at = _save(task, memory, before, told.history)
@@ -65,9 +66,9 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
             consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
             unknown_traits=acted.unknown_traits,
-            last_good=_last_good(parts, memory, acted),
+            last_good=tuple(sorted(last_good.items())),
             compared=acted.decision.compared,
-            guests=_guests(memory, acted),
+            guests=host.guest_uuids if host else memory.guests,
             shared_due_in=_shared_due_in(task, memory, acted),
         ),
         look_again,
@@ -105,12 +106,6 @@ def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
-def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ...]:
-    """Return what provider.yaml files added. Only an audit that may write the tree replaces the remembered value."""
-    tree = acted.decision.tree
-    return tree.added if tree is not None and task.owns() else before.added
-
-
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
     """Return providers that still exist after the agent deleted their records; no other data names them any more."""
     state, settings = acted.snapshot.nova.value, task.settings
@@ -130,11 +125,6 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
 def _said(history: History) -> tuple[object, ...]:
     seen = [(s.id, s.times, s.evidence_digest) for s in history.sightings]
     return (seen, history.added, history.left, history.silence)
-
-
-def _guests(memory: AuditMemory, acted: Acted) -> frozenset[str]:
-    host = acted.snapshot.host.value
-    return host.guest_uuids if host else memory.guests
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
@@ -185,7 +175,7 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     if decision.tree is None or decision.rival is not None:
         return decision.written
     root = decision.tree.root
-    if _puts(acted.done, root.uuid):
+    if any(isinstance(write, PutInventories) and write.provider_uuid == root.uuid for write in acted.done):
         return remembered(decision.written, root)
     if decision.written is None:
         return None
@@ -196,13 +186,3 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
     # postponed the write. So the current inventory is no second overwrite by a rival, and no strike.
     return memory.written
-
-
-def _puts(writes: tuple[AnyWrite, ...], provider_uuid: str) -> bool:
-    return any(isinstance(w, PutInventories) and w.provider_uuid == provider_uuid for w in writes)
-
-
-def _last_good(parts: Parts, memory: AuditMemory, acted: Acted) -> tuple[tuple[str, float], ...]:
-    known = dict(memory.last_good)
-    known.update({reading.source: parts.clock.monotonic() for reading in acted.snapshot.readings if reading.ok})
-    return tuple(sorted(known.items()))

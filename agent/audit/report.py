@@ -51,7 +51,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: C
         findings=told.findings,
         plan=decision.plan,
         published=acted.published,
-        writes_done=acted.writes_done,
+        writes_done=len(acted.done),
         requests=acted.requests,
         conflicts=len(acted.conflicts),
         conflict_kinds=tuple(sorted(Counter(kind.value for kind in acted.conflicts).items())),

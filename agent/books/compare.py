@@ -30,7 +30,7 @@ _Key = tuple[str, ProviderKey, str]
 _Claims = dict[str, list[Claim]]
 
 
-def compare(snapshot: Snapshot, written: Books, state: NovaState | None, node: str | None) -> tuple[Row, ...]:  # noqa: ARG001
+def compare(snapshot: Snapshot, written: Books, state: NovaState | None) -> tuple[Row, ...]:
     """Return the rows, sorted by consumer, class and provider."""
     known = known_of(snapshot, written, state)
     of_children = {(c.consumer.key, c.resource_class) for c in written.promised.claims if c.provider_key == CHILD}

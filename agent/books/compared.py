@@ -19,7 +19,7 @@ from agent.model.compared import Basis, Compared, Subject
 from agent.model.host.facts import BLANK, HostFacts
 from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState
-from agent.model.placement import PlacementView, Provider
+from agent.model.placement import PlacementView
 from agent.model.settings import Settings
 from agent.model.snapshot import Reading, Snapshot
 
@@ -35,7 +35,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
         # Keep the newer facts: the next read returns the same objects for unchanged parts, and those compare fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
-    rows = compare(basis.facts, written, promise_of(basis.facts, subject.node), subject.node)
+    rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))
     return Compared(
         basis=basis,
         books=written,
@@ -50,8 +50,11 @@ def still(snapshot: Snapshot) -> Snapshot:
     return Snapshot(
         placement=_still(snapshot.placement, _still_view),
         nova=_still(snapshot.nova, _still_state),
-        host=_still(snapshot.host, _still_host),
-        storage=tuple(_still(reading, _still_storage) for reading in snapshot.storage),
+        host=_still(snapshot.host, lambda host: dataclasses.replace(host, **_BLANKS)),
+        storage=tuple(
+            _still(reading, lambda read: StorageFacts(groups=read.groups, volumes=read.volumes))
+            for reading in snapshot.storage
+        ),
     )
 
 
@@ -61,7 +64,7 @@ def _still(reading: Reading[T], still_value: Callable[[T], T]) -> Reading[T]:
 
 
 def _still_view(view: PlacementView) -> PlacementView:
-    named = tuple(_only_named(provider) for provider in view.providers)
+    named = tuple(dataclasses.replace(p, generation=None, inventories=(), traits=frozenset()) for p in view.providers)
     return PlacementView(
         root_uuid=view.root_uuid,
         providers=named,
@@ -73,25 +76,8 @@ def _still_view(view: PlacementView) -> PlacementView:
     )
 
 
-def _only_named(provider: Provider) -> Provider:
-    return Provider(
-        uuid=provider.uuid,
-        name=provider.name,
-        parent_uuid=provider.parent_uuid,
-        generation=None,
-        aggregates=provider.aggregates,
-    )
-
-
 def _still_state(state: NovaState) -> NovaState:
     clock = clock_that_matters(state)
-    without = dataclasses.replace(state, heartbeat=None, newest_heartbeat=None, heard_at=None)
-    return dataclasses.replace(without, now=clock, service=None, nodes=())
-
-
-def _still_host(host: HostFacts) -> HostFacts:
-    return dataclasses.replace(host, **_BLANKS)
-
-
-def _still_storage(storage: StorageFacts) -> StorageFacts:
-    return StorageFacts(groups=storage.groups, volumes=storage.volumes)
+    return dataclasses.replace(
+        state, now=clock, heartbeat=None, newest_heartbeat=None, heard_at=None, service=None, nodes=()
+    )

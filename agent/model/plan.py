@@ -162,6 +162,11 @@ class Plan:
     records: tuple[RecordWrite, ...] = ()
     removals: tuple[DeleteProvider, ...] = ()
 
+    @classmethod
+    def nothing(cls, provider_uuid: str, what: str, why: str) -> Plan:
+        """Return a plan without writes that says what is held back, and why."""
+        return cls(held_back=(HeldBack(provider_uuid=provider_uuid, what=what, why=why),))
+
     @property
     def is_empty(self) -> bool:
         """Whether the plan has no write."""

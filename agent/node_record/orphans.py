@@ -11,15 +11,15 @@ to that host too.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import os_traits
 
 from agent.model.compared import Subject
-from agent.model.nova import ComputeNode, Instance, NovaState
+from agent.model.nova import ComputeNode, NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import LeftProvider, OrphanTree, PlacementView
-from agent.model.plan import DeleteComputeNode, DeleteProvider, HeldBack
+from agent.model.plan import EMPTY_PLAN, DeleteComputeNode, DeleteProvider, Plan
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.node_record.record import writes_records
@@ -28,15 +28,6 @@ RECORD = "delete compute node record"
 PROVIDERS = "delete orphaned provider"
 
 _Codes = frozenset[tuple[str, str | None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanPlan:
-    """Records to delete, then providers to delete (children first), and what stays for now with the reason."""
-
-    records: tuple[DeleteComputeNode, ...] = ()
-    removals: tuple[DeleteProvider, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
 
 
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
@@ -78,17 +69,15 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
         return f"the provider is named {root.name} now, not {name}"
     if tree.allocations:
         return f"{_held(tree)} allocated from it"
-    return _strangers(tree)
+    return _foreign(tree)
 
 
-def _strangers(tree: OrphanTree) -> str | None:
+def _foreign(tree: OrphanTree) -> str | None:
     """Return why the tree's providers are not all this node's own, None if they are."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is below it: {', '.join(nodes)}"
-    if strangers := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
-        return (
-            f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {AGENT_OWNER}): {', '.join(strangers)}"
-        )
+    if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
+        return f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {AGENT_OWNER}): {', '.join(foreign)}"
     return None
 
 
@@ -101,34 +90,35 @@ def _held(tree: OrphanTree) -> str:
 
 def orphan_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
-) -> OrphanPlan:
+) -> Plan:
     """Return what to delete of the host's orphaned rows and of the providers in ``left``; nothing that others own.
 
+    The removals have children first.
     ``confirmed`` are (code, provider uuid) of the findings that count as confirmed in this audit.
     """
     state, view = snapshot.nova.value, snapshot.placement.value
     if state is None or view is None or not writes_records(settings, state):
-        return OrphanPlan()
+        return EMPTY_PLAN
     rows = orphan_rows(state, subject.node, subject.root_uuid)
     parts = [_of_row(row, state, view, confirmed) for row in rows]
     live = {row.uuid for row in state.nodes if not row.deleted}
-    parts.extend(_of_left(one, view, confirmed) for one in left if one.uuid not in live)
-    return OrphanPlan(
+    parts.extend(
+        _providers(one, view) for one in left if one.uuid not in live and ("provider-orphaned", one.uuid) in confirmed
+    )
+    return Plan(
         records=tuple(record for part in parts for record in part.records),
         removals=tuple(removal for part in parts for removal in part.removals),
         held_back=tuple(held for part in parts for held in part.held_back),
     )
 
 
-def _of_row(row: ComputeNode, state: NovaState, view: PlacementView, confirmed: _Codes) -> OrphanPlan:
+def _of_row(row: ComputeNode, state: NovaState, view: PlacementView, confirmed: _Codes) -> Plan:
     why = _record_stays(row, state, confirmed)
     if why is not None:
-        return _held_back(row.uuid, RECORD, why)
+        return Plan.nothing(row.uuid, RECORD, why)
     record = next(record for record in state.records if record.uuid == row.uuid)
     providers = _providers(LeftProvider(row.uuid, row.hypervisor_hostname), view)
-    return OrphanPlan(
-        records=(DeleteComputeNode(record=record),), removals=providers.removals, held_back=providers.held_back
-    )
+    return replace(providers, records=(DeleteComputeNode(record=record),))
 
 
 def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str | None:
@@ -136,35 +126,22 @@ def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str 
         return "compute-node-orphaned is not confirmed yet"
     if not any(record.uuid == row.uuid for record in state.records):
         return f"the record of {row.hypervisor_hostname} was not read"
-    if named := [i for i in state.instances if _is_on(i, row)]:
+    here = (row.host, row.hypervisor_hostname)
+    if named := [i for i in state.instances if not i.deleted and (i.host, i.node) == here]:
         there = f"instance {named[0].uuid} names it" if len(named) == 1 else f"{len(named)} instances name it"
         return f"{there} ({row.hypervisor_hostname})"
     return None
 
 
-def _is_on(instance: Instance, row: ComputeNode) -> bool:
-    return not instance.deleted and (instance.host, instance.node) == (row.host, row.hypervisor_hostname)
-
-
-def _of_left(one: LeftProvider, view: PlacementView, confirmed: _Codes) -> OrphanPlan:
-    if ("provider-orphaned", one.uuid) not in confirmed:
-        return OrphanPlan()
-    return _providers(one, view)
-
-
-def _providers(one: LeftProvider, view: PlacementView) -> OrphanPlan:
+def _providers(one: LeftProvider, view: PlacementView) -> Plan:
     """Return the providers to delete, children first (the view has parents first)."""
     tree = next((tree for tree in view.orphans if tree.uuid == one.uuid), None)
     if tree is None:
-        return _held_back(one.uuid, PROVIDERS, "the provider's tree was not read")
+        return Plan.nothing(one.uuid, PROVIDERS, "the provider's tree was not read")
     why = obstacle(tree, one.name)
     if why is not None:
-        return _held_back(one.uuid, PROVIDERS, why)
-    return OrphanPlan(removals=tuple(DeleteProvider(provider_uuid=p.uuid) for p in reversed(tree.providers)))
-
-
-def _held_back(uuid: str, what: str, why: str) -> OrphanPlan:
-    return OrphanPlan(held_back=(HeldBack(provider_uuid=uuid, what=what, why=why),))
+        return Plan.nothing(one.uuid, PROVIDERS, why)
+    return Plan(removals=tuple(DeleteProvider(provider_uuid=p.uuid) for p in reversed(tree.providers)))
 
 
 def left_after(

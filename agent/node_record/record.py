@@ -8,7 +8,6 @@ host it belongs to.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from agent.model.compared import Subject
@@ -16,7 +15,7 @@ from agent.model.host.resource_view import ResourceView
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState
 from agent.model.occupancy import Occupied
-from agent.model.plan import CreateComputeNode, HeldBack, RecordWrite, SaveComputeNode
+from agent.model.plan import EMPTY_PLAN, CreateComputeNode, Plan, SaveComputeNode
 from agent.model.settings import RatioPolicy, Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import bytes_to_gib_floor
@@ -30,14 +29,6 @@ NO_METRICS = "[]"
 
 #: Columns by the record's own names; an unknown column is left out.
 _Columns = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPlan:
-    """The write that is due (none where the record is already right), and why a write must wait."""
-
-    writes: tuple[RecordWrite, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
 
 
 def writes_records(settings: Settings, state: NovaState | None) -> bool:
@@ -62,21 +53,23 @@ def _stored(state: NovaState, root_uuid: str | None) -> NodeRecord | None:
 
 def record_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None, used: Usage | None
-) -> RecordPlan:
+) -> Plan:
     """Return what to write of this host's own record, which describes ``view`` and ``used``.
 
     The plan is empty if the agent may not write the record.
     """
     state, root_uuid, node = snapshot.nova.value, subject.root_uuid, subject.node
     if state is None or root_uuid is None or node is None or not writes_records(settings, state):
-        return RecordPlan()
+        return EMPTY_PLAN
     stored = _stored(state, root_uuid)
     why = _other_row(state, root_uuid, node, stored) or ("libvirt could not be read" if view is None else None)
     if why is not None or view is None or used is None:
-        return _held_back(root_uuid, why or "")
+        return Plan.nothing(root_uuid, RECORD, why or "")
     columns = {
         **_identity(settings, state, root_uuid, node, stored),
-        **_ratios(settings, stored),
+        "cpu_ratio": _ratio(settings.cpu_ratio, stored.cpu_ratio if stored else None),
+        "memory_ratio": _ratio(settings.memory_ratio, stored.memory_ratio if stored else None),
+        "disk_ratio": _ratio(settings.disk_ratio, stored.disk_ratio if stored else None),
         **_host_columns(view),
         **_use_columns(settings, state, view, used),
     }
@@ -105,14 +98,6 @@ def _identity(settings: Settings, state: NovaState, root_uuid: str, node: str, s
         "hypervisor_hostname": node,
         "service_id": state.service.id if state.service else stored_service,
         "metrics": NO_METRICS,
-    }
-
-
-def _ratios(settings: Settings, stored: NodeRecord | None) -> _Columns:
-    return {
-        "cpu_ratio": _ratio(settings.cpu_ratio, stored.cpu_ratio if stored else None),
-        "memory_ratio": _ratio(settings.memory_ratio, stored.memory_ratio if stored else None),
-        "disk_ratio": _ratio(settings.disk_ratio, stored.disk_ratio if stored else None),
     }
 
 
@@ -161,34 +146,24 @@ def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used:
 # These columns are NULL until known; the others have no value for "unknown".
 _NULLABLE = ("disk_available_least_gib", "host_ip", "numa_topology", "pci_pools")
 _NEEDED = (
-    "vcpus",
-    "local_gib",
-    "hypervisor_version",
-    "cpu_info",
-    "supported_instances",
-    "vcpus_used",
-    "local_gib_used",
-    "free_disk_gib",
+    *("vcpus", "local_gib", "hypervisor_version", "cpu_info", "supported_instances"),
+    *("vcpus_used", "local_gib_used", "free_disk_gib"),
 )
 
 
-def _created(root_uuid: str, columns: _Columns, view: ResourceView) -> RecordPlan:
+def _created(root_uuid: str, columns: _Columns, view: ResourceView) -> Plan:
     if missing := [name for name in _NEEDED if name not in columns]:
         because = f" ({'; '.join(view.unknown)})" if view.unknown else ""
-        return _held_back(root_uuid, f"not known yet: {', '.join(missing)}{because}")
+        return Plan.nothing(root_uuid, RECORD, f"not known yet: {', '.join(missing)}{because}")
     record = NodeRecord(**{**dict.fromkeys(_NULLABLE), **columns})
-    return RecordPlan(writes=(CreateComputeNode(record=record),))
+    return Plan(records=(CreateComputeNode(record=record),))
 
 
-def _saved(columns: _Columns, stored: NodeRecord) -> RecordPlan:
+def _saved(columns: _Columns, stored: NodeRecord) -> Plan:
     before = {name: getattr(stored, name) for name in NodeRecord.__dataclass_fields__}
     record = NodeRecord(**{**before, **columns})
     changed = record.changes(stored)
-    return RecordPlan(writes=(SaveComputeNode(record=record, changed=changed),)) if changed else RecordPlan()
-
-
-def _held_back(root_uuid: str, why: str) -> RecordPlan:
-    return RecordPlan(held_back=(HeldBack(provider_uuid=root_uuid, what=RECORD, why=why),))
+    return Plan(records=(SaveComputeNode(record=record, changed=changed),)) if changed else EMPTY_PLAN
 
 
 def _text(document: object) -> str:

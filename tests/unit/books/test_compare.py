@@ -39,7 +39,7 @@ def verdicts(world, decided=None):
     """Return verdicts by (consumer, class)."""
     decided = decided or settings()
     kept = books(world, decided, NODE)
-    return {(r.key, r.resource_class): r.verdict for r in compare(world, kept, promise_of(world, NODE), NODE)}
+    return {(r.key, r.resource_class): r.verdict for r in compare(world, kept, promise_of(world, NODE))}
 
 
 def only(world):

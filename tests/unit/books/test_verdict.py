@@ -49,7 +49,7 @@ AWAY = {"host": "cmp2", "node": "cmp2.example.org"}
 
 def rows_of(world):
     kept = books(world, settings(), NODE)
-    return compare(world, kept, promise_of(world, NODE), NODE)
+    return compare(world, kept, promise_of(world, NODE))
 
 
 def verdict_of(world):
@@ -213,7 +213,7 @@ def with_vgpu(*held):
     (vcpu,) = [claim for claim in kept.promised.claims if claim.resource_class == "VCPU"]
     asked = dataclasses.replace(vcpu, resource_class="VGPU", amount=2, provider_key=CHILD)
     kept = dataclasses.replace(kept, promised=kept.promised.merge(Ledger.of([asked])))
-    (row,) = [r for r in compare(world, kept, promise_of(world, NODE), NODE) if r.resource_class == "VGPU"]
+    (row,) = [r for r in compare(world, kept, promise_of(world, NODE)) if r.resource_class == "VGPU"]
     return row
 
 

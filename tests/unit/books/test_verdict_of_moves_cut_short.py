@@ -15,7 +15,7 @@ OF_THE_MOVE = allocations(MOVE.uuid, **AMOUNTS)
 
 
 def verdicts(world):
-    rows = compare(world, books(world, settings(), NODE), promise_of(world, NODE), NODE)
+    rows = compare(world, books(world, settings(), NODE), promise_of(world, NODE))
     return {row.key: row.verdict for row in rows}
 
 
