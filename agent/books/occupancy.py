@@ -53,15 +53,8 @@ def instances_of_domains(domains: Iterable[Domain], host: str, node: str) -> tup
 
 
 def _instance_of(domain: Domain, host: str, node: str) -> Instance:
-    meta = domain.nova_flavor
-    flavor = Flavor(
-        id=0,
-        name=meta.name if meta else "",
-        vcpus=meta.vcpus if meta else domain.vcpus,
-        memory_mib=meta.memory_mib if meta else domain.memory_mib,
-        root_gib=meta.root_gib if meta else 0,
-        ephemeral_gib=meta.ephemeral_gib if meta else 0,
-        swap_mib=meta.swap_mib if meta else 0,
+    flavor = domain.nova_flavor or Flavor(
+        id=0, name="", vcpus=domain.vcpus, memory_mib=domain.memory_mib, root_gib=0, ephemeral_gib=0, swap_mib=0
     )
     return Instance(
         uuid=domain.uuid,

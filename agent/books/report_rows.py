@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from agent.books.compare import CHILD, SHARED
 from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
 from agent.model.nova import NovaState
-from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
+from agent.model.placement import ROOT, PlacementView, Provider, ProviderKey
 from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
 
 
@@ -23,7 +24,7 @@ def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRo
 def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
     """Return one row per consumer, class and provider."""
     shared = tuple(sharing.provider for sharing in view.shared) if view else ()
-    names = {provider.uuid: provider.name for provider in (*view.providers, *shared)} if view else {}
+    names = {p.uuid: p.name for p in (*view.providers, *shared)} if view else {}
     return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
 
 
@@ -86,77 +87,63 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
     """Return every class of every provider of the tree, the agent's or not: wanted beside recorded."""
-    desired = {p.uuid: p for p in wanted.providers} if wanted else {}
-    observed = {p.uuid: p for p in view.providers} if view else {}
-    used = view.used if view else {}
-    rows: list[InventoryRow] = []
-    for uuid in dict.fromkeys([*desired, *observed]):
-        rows.extend(_inventory_rows(desired.get(uuid), observed.get(uuid), used, known=view is not None))
-    return tuple(rows)
+    used = view.used if view else None
+    return tuple(row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
 
 
-def _inventory_rows(
-    wanted: DesiredProvider | None, observed: Provider | None, used: Mapping[tuple[str, str], int], *, known: bool
-) -> list[InventoryRow]:
-    uuid = wanted.uuid if wanted else observed.uuid if observed else ""
-    name = (observed.name if observed else "") or (wanted.name if wanted else "")
-    mine = {i.resource_class: i for i in (wanted.inventories if wanted else ())}
-    theirs = {i.resource_class: i for i in (observed.inventories if observed else ())}
+class _Provider(NamedTuple):
+    """A provider as the agent wants it and as Placement has it; one of both may be None."""
+
+    uuid: str
+    name: str
+    wanted: DesiredProvider | None
+    observed: Provider | None
+
+
+def _providers(view: PlacementView | None, wanted: DesiredTree | None) -> Iterator[_Provider]:
+    desired = {p.uuid: p for p in (wanted.providers if wanted else ())}
+    observed = {p.uuid: p for p in (view.providers if view else ())}
+    for uuid in {**desired, **observed}:
+        there, own = observed.get(uuid), desired.get(uuid)
+        yield _Provider(uuid, (there.name if there else "") or (own.name if own else ""), own, there)
+
+
+def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | None) -> Iterator[InventoryRow]:
+    wanted, observed = provider.wanted, provider.observed
+    own = {i.resource_class: i for i in (wanted.inventories if wanted else ())}
+    recorded = {i.resource_class: i for i in (observed.inventories if observed else ())}
     terms = {t.resource_class: t.terms for t in (wanted.reserves if wanted else ())}
-    return [
-        InventoryRow(
-            provider=name,
-            provider_uuid=uuid,
-            wanted=_wanted(resource_class, mine, theirs, wanted),
-            recorded=theirs.get(resource_class),
-            used=used.get((uuid, resource_class), 0) if known else None,
-            terms=terms.get(resource_class, ()),
+    # A class that is frozen or not owned keeps the inventory that Placement has.
+    removed = wanted.owned_classes - {f.resource_class for f in wanted.frozen} if wanted else frozenset()
+    for name in sorted({*own, *recorded}):
+        yield InventoryRow(
+            provider=provider.name,
+            provider_uuid=provider.uuid,
+            wanted=own.get(name) or (None if name in removed else recorded.get(name)),
+            recorded=recorded.get(name),
+            used=None if used is None else used.get((provider.uuid, name), 0),
+            terms=terms.get(name, ()),
         )
-        for resource_class in sorted({*mine, *theirs})
-    ]
-
-
-def _wanted(
-    resource_class: str,
-    mine: dict[str, Inventory],
-    theirs: dict[str, Inventory],
-    wanted: DesiredProvider | None,
-) -> Inventory | None:
-    """Return the desired inventory; a class that is frozen or not owned keeps the inventory that Placement has."""
-    if resource_class in mine:
-        return mine[resource_class]
-    frozen = {f.resource_class for f in wanted.frozen} if wanted else set()
-    owned = wanted.owned_classes - frozen if wanted else frozenset()
-    return None if resource_class in owned else theirs.get(resource_class)
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:
     """Return every trait of every provider of the tree; a trait that the agent does not decide is the operator's."""
-    rows: list[TraitRow] = []
-    desired = {p.uuid: p for p in wanted.providers} if wanted else {}
-    observed = {p.uuid: p for p in view.providers} if view else {}
-    for uuid in dict.fromkeys([*desired, *observed]):
-        rows.extend(_trait_rows(desired.get(uuid), observed.get(uuid)))
-    return tuple(rows)
+    return tuple(row for provider in _providers(view, wanted) for row in _trait_rows(provider))
 
 
-def _trait_rows(wanted: DesiredProvider | None, observed: Provider | None) -> list[TraitRow]:
-    uuid = wanted.uuid if wanted else observed.uuid if observed else ""
-    name = (observed.name if observed else "") or (wanted.name if wanted else "")
-    wished = wanted.traits_wanted if wanted else frozenset()
-    decided = wished | (wanted.traits_unwanted if wanted else frozenset())
-    recorded = observed.traits if observed else frozenset()
-    return [
-        TraitRow(
-            provider=name,
-            provider_uuid=uuid,
+def _trait_rows(provider: _Provider) -> Iterator[TraitRow]:
+    wished = provider.wanted.traits_wanted if provider.wanted else frozenset()
+    decided = wished | (provider.wanted.traits_unwanted if provider.wanted else frozenset())
+    recorded = provider.observed.traits if provider.observed else frozenset()
+    for trait in sorted(wished | recorded):
+        yield TraitRow(
+            provider=provider.name,
+            provider_uuid=provider.uuid,
             trait=trait,
-            wanted=trait in wished or (trait not in decided),
+            wanted=trait in wished or trait not in decided,
             recorded=trait in recorded,
             owner="ours" if trait in decided else "operator",
         )
-        for trait in sorted(wished | recorded)
-    ]
 
 
 def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.model.finding import Finding, Severity
-from agent.model.placement import Allocation, OrphanTree
+from agent.model.placement import Allocation, DetachedTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
 _DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
@@ -31,7 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield _finding(audit, tree, name, why)
 
 
-def _finding(audit: AuditFacts, tree: OrphanTree, name: str, why: str | None) -> Finding:
+def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) -> Finding:
     children = len(tree.providers) - 1
     are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(

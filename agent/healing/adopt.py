@@ -30,7 +30,7 @@ from agent.model.adoption import (
 from agent.model.audit import Identity
 from agent.model.host.store import StoreRecord
 from agent.model.nova import NovaState
-from agent.model.placement import OrphanTree, PlacementView
+from agent.model.placement import DetachedTree, PlacementView
 from agent.ports import ProviderNames
 from agent.telemetry import events
 
@@ -110,7 +110,7 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     return tuple(found)
 
 
-def _trees(task: AuditTask, uuids: frozenset[str]) -> tuple[OrphanTree, ...]:
+def _trees(task: AuditTask, uuids: frozenset[str]) -> tuple[DetachedTree, ...]:
     nothing = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
     return task.parts.reader.orphans(nothing, uuids).orphans
 

@@ -26,7 +26,7 @@ from agent.model.adoption import (
 from agent.model.node_record import NodeRecord
 from agent.model.nova import ComputeNode, NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
-from agent.model.placement import OrphanTree, Provider
+from agent.model.placement import DetachedTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.provider_tree.rival import is_alive
@@ -216,6 +216,6 @@ def _live(state: NovaState | None) -> tuple[ComputeNode, ...]:
     return tuple(row for row in (state.nodes if state else ()) if not row.deleted)
 
 
-def tree_of(trees: Iterable[OrphanTree], uuid: str | None) -> OrphanTree | None:
+def tree_of(trees: Iterable[DetachedTree], uuid: str | None) -> DetachedTree | None:
     """Return the tree with this uuid, None if it has no root provider."""
     return next((tree for tree in trees if tree.uuid == uuid and tree.root is not None), None)

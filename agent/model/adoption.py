@@ -10,7 +10,7 @@ from typing import Any
 from agent.model.host.store import StoreMark
 from agent.model.node_record import NodeRecord
 from agent.model.nova import NovaState
-from agent.model.placement import OrphanTree, Provider
+from agent.model.placement import DetachedTree, Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.units import GIB
 
@@ -42,8 +42,8 @@ class AdoptFacts:
     identity: str | None
     origin: str
     file: IdentityFile
-    ours: OrphanTree | None
-    holder: OrphanTree | None
+    ours: DetachedTree | None
+    holder: DetachedTree | None
     state: NovaState | None
     others: tuple[NovaState, ...] = ()
     state_error: str = ""

@@ -100,10 +100,6 @@ class Ledger:
             grouped[claim.consumer.key].append(claim)
         return {key: tuple(claims) for key, claims in grouped.items()}
 
-    def merge(self, other: Ledger) -> Ledger:
-        """Return one ledger with the claims of both. The operation is associative and commutative."""
-        return Ledger.of(self.claims + other.claims)
-
 
 def _claim_order(claim: Claim) -> tuple[object, ...]:
     # Every field is part of the key, so that the order does not depend on the input. repr() is too slow: it took half

@@ -40,7 +40,7 @@ CACHES = MappingProxyType(
         "agent.nested.pci_view.pci_view": "everything that decisions about PCI rest on",
         "agent.node_record.overcommit._guest_files": "the guests' files to measure",
         "agent.node_record.overcommit._over_commit": "the bytes that guests may still write",
-        "agent.node_record.pci_pools._pools": "the pools of free PCI devices",
+        "agent.node_record.pci_pools.pools": "the pools of free PCI devices",
         "agent.provider_tree.diff._used": "the classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the ledger as JSON text",
         "agent.render.documents._storage_text": "the storage ledger as JSON text",

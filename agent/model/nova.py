@@ -47,7 +47,10 @@ class StateKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """The size that the cloud promised to an instance. ``swap_mib`` is MiB, disks are GiB."""
+    """The size that the cloud promised to an instance. ``swap_mib`` is MiB, disks are GiB.
+
+    ``id`` is 0 for a flavor that is not from the cloud's rows.
+    """
 
     id: int
     name: str

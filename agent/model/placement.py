@@ -98,10 +98,11 @@ class LeftProvider(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanTree:
-    """The provider of an orphaned compute node, with all providers and allocations of its tree, parents first.
+class DetachedTree:
+    """A provider outside this host's tree, with all providers below it (parents first) and their allocations.
 
-    ``uuid`` is the compute node's uuid. ``providers`` is empty if Placement has no such provider.
+    ``uuid`` is the uuid that the agent searched for: an orphaned compute node's, or that of one of the agent's own
+    providers, which may share through an aggregate. ``providers`` is empty if Placement has no such provider.
     """
 
     uuid: str
@@ -110,7 +111,7 @@ class OrphanTree:
 
     @property
     def root(self) -> Provider | None:
-        """The node's own provider, or None."""
+        """The provider itself, or None."""
         return next((p for p in self.providers if p.uuid == self.uuid), None)
 
 
@@ -123,19 +124,6 @@ class SharingProvider:
 
     provider: Provider
     allocations: tuple[Allocation, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeBeside:
-    """One of the agent's providers that is outside this host's tree, with all providers below it, parents first.
-
-    ``uuid`` is the uuid that the agent searched for; ``providers`` is empty if Placement has no such provider. A
-    provider that shares through an aggregate is the root of such a tree.
-    """
-
-    uuid: str
-    providers: tuple[Provider, ...] = ()
-    allocations: tuple[Allocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +158,11 @@ class PlacementView:
     name_holder: Provider | None = None
     requests: int = 0
     typed_consumers: bool = True
-    orphans: tuple[OrphanTree, ...] = ()
+    orphans: tuple[DetachedTree, ...] = ()
     shared: tuple[SharingProvider, ...] = ()
     shared_is_read: bool = False
     unread: tuple[tuple[str, str], ...] = ()
-    beside: tuple[TreeBeside, ...] = ()
+    beside: tuple[DetachedTree, ...] = ()
     reparents: bool = True
     microversion: tuple[int, int] | None = None
     unlisted: tuple[UnlistedUsage, ...] = ()

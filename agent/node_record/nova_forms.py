@@ -90,17 +90,8 @@ def _pool(pool: PciPool) -> Document:
         tags["parent_ifname"] = pool.parent_interface
     if pool.provider_uuid is not None:
         tags["rp_uuid"] = pool.provider_uuid
-    return _object(
-        "PciDevicePool",
-        "1.1",
-        {
-            "product_id": pool.product_id,
-            "vendor_id": pool.vendor_id,
-            "numa_node": pool.numa_node,
-            "tags": tags,
-            "count": pool.count,
-        },
-    )
+    ids = {"product_id": pool.product_id, "vendor_id": pool.vendor_id, "numa_node": pool.numa_node}
+    return _object("PciDevicePool", "1.1", {**ids, "tags": tags, "count": pool.count})
 
 
 def _object(name: str, version: str, values: Mapping[str, Any]) -> Document:

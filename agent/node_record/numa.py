@@ -23,7 +23,8 @@ def numa_cells(host: HostFacts, settings: Settings) -> tuple[ViewCell, ...] | No
 
     That is on other architectures and drivers, or if libvirt reports no cells.
     """
-    if not _has_topology(host):
+    arch = host.capabilities.host_cpu.arch if host.capabilities else ""
+    if not host.cells or not (arch in _ALWAYS or (arch in _WITH_QEMU and host.driver == "QEMU")):
         return None
     shared = cpus.shared_cpus(host, settings)
     pinned = _pinned_cpus(shared, settings)
@@ -35,18 +36,13 @@ def numa_cells(host: HostFacts, settings: Settings) -> tuple[ViewCell, ...] | No
             cpuset=_in(cell.cpu_ids, shared),
             pcpuset=_in(cell.cpu_ids, pinned),
             memory_mib=cell.memory_mib,
-            siblings=_siblings(cell, shared | pinned),
+            siblings=tuple(sorted({left for core in cell.siblings if (left := _in(core, shared | pinned))})),
             pages=_pages(cell, settings),
             physnets=tuple(sorted(name for name, cells in settings.networks.physnets if cell.id in cells)),
             is_tunneled=cell.id in settings.networks.tunnel,
         )
         for cell in sorted(host.cells, key=lambda cell: cell.id)
     )
-
-
-def _has_topology(host: HostFacts) -> bool:
-    arch = host.capabilities.host_cpu.arch if host.capabilities else ""
-    return bool(host.cells) and (arch in _ALWAYS or (arch in _WITH_QEMU and host.driver == "QEMU"))
 
 
 def _pinned_cpus(shared: frozenset[int], settings: Settings) -> frozenset[int]:
@@ -63,10 +59,6 @@ def _one_socket(sockets: Iterable[int | None]) -> int | None:
     """Return the cell's socket, from its online CPUs alone: libvirt reports no socket for offline CPUs."""
     known = {socket for socket in sockets if socket is not None}
     return known.pop() if len(known) == 1 else None
-
-
-def _siblings(cell: Cell, usable: frozenset[int]) -> tuple[tuple[int, ...], ...]:
-    return tuple(sorted({left for core in cell.siblings if (left := _in(core, usable))}))
 
 
 def _pages(cell: Cell, settings: Settings) -> tuple[CellPages, ...]:

@@ -18,7 +18,7 @@ import os_traits
 from agent.model.compared import Subject
 from agent.model.nova import ComputeNode, NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
-from agent.model.placement import LeftProvider, OrphanTree, PlacementView
+from agent.model.placement import DetachedTree, LeftProvider, PlacementView
 from agent.model.plan import EMPTY_PLAN, DeleteComputeNode, DeleteProvider, Plan
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
@@ -58,7 +58,7 @@ def trees_to_read(
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 
 
-def obstacle(tree: OrphanTree, name: str) -> str | None:
+def obstacle(tree: DetachedTree, name: str) -> str | None:
     """Return why the providers of an orphan named ``name`` must stay; None where they may be deleted, or none exist."""
     if not tree.providers:
         return None
@@ -72,7 +72,7 @@ def obstacle(tree: OrphanTree, name: str) -> str | None:
     return _foreign(tree)
 
 
-def _foreign(tree: OrphanTree) -> str | None:
+def _foreign(tree: DetachedTree) -> str | None:
     """Return why the tree's providers are not all this node's own, None if they are."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is below it: {', '.join(nodes)}"
@@ -81,7 +81,7 @@ def _foreign(tree: OrphanTree) -> str | None:
     return None
 
 
-def _held(tree: OrphanTree) -> str:
+def _held(tree: DetachedTree) -> str:
     consumers = {allocation.consumer_uuid for allocation in tree.allocations}
     classes = sorted({allocation.resource_class for allocation in tree.allocations})
     held = "consumer has" if len(consumers) == 1 else "consumers have"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from agent.model.host.device_match import Match, matched
 from agent.model.host.device_spec import DeviceSpec
@@ -18,25 +19,20 @@ from agent.nested.pci_offers import PARENTS
 
 _NOT_OF_A_POOL = frozenset({"resource_class", "traits", "rp_uuid", "rp_uuids"})
 _REMOTE = "remote_managed"
-
-
-def pools(
-    devices: Iterable[PciDevice],
-    specs: Sequence[DeviceSpec],
-    in_use: frozenset[str],
-    providers: Mapping[str, str] | None = None,
-) -> tuple[PciPool, ...]:
-    """Return the pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
-    return _pools(tuple(devices), tuple(specs), in_use, dict(providers or {}))
+_NO_PROVIDERS: Mapping[str, str] = MappingProxyType({})
 
 
 @for_equal_arguments
-def _pools(
-    known: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...], in_use: frozenset[str], providers: dict[str, str]
+def pools(
+    devices: tuple[PciDevice, ...],
+    specs: tuple[DeviceSpec, ...],
+    in_use: frozenset[str],
+    providers: Mapping[str, str] = _NO_PROVIDERS,
 ) -> tuple[PciPool, ...]:
-    blocked = _blocked(known, in_use)
+    """Return the pools, sorted by address; ``in_use`` are addresses of devices, ``providers`` uuids by address."""
+    blocked = _blocked(devices, in_use)
     alike: dict[PciPool, int] = defaultdict(int)
-    for match in matched(known, specs):
+    for match in matched(devices, specs):
         if match.device.address not in blocked:
             alike[_pool(match, providers)] += 1
     counted = (dataclasses.replace(pool, count=count) for pool, count in alike.items())

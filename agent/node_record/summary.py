@@ -19,7 +19,7 @@ def summary(view: ResourceView, used: Usage | None) -> HostSummary:
         free_disk_gib=_free_disk_gib(view),
         free_vcpus=total_vcpus - view.vcpus_used if total_vcpus else None,
         total_vcpus=total_vcpus,
-        used_vcpus=_used_vcpus(used, total_vcpus),
+        used_vcpus=None if used is None else used.vcpus_used if total_vcpus else 0,
         phys_ram_mib=view.memory_mib,
         used_ram_mib=used.memory_mib_used if used else None,
         phys_disk_gib=None if view.disk_total_bytes is None else bytes_to_gib_floor(view.disk_total_bytes),
@@ -27,12 +27,6 @@ def summary(view: ResourceView, used: Usage | None) -> HostSummary:
         pci_devices=view.pci_devices,
         pci_stats=tuple(f"{p.vendor_id}:{p.product_id} x{p.count} on {p.address}" for p in view.pci_pools or ()),
     )
-
-
-def _used_vcpus(used: Usage | None, total_vcpus: int) -> int | None:
-    if used is None:
-        return None
-    return used.vcpus_used if total_vcpus else 0
 
 
 def _free_disk_gib(view: ResourceView) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent.model.placement import PlacementView, TreeBeside
+from agent.model.placement import DetachedTree, PlacementView
 from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.ports import ViewRequest
@@ -34,7 +34,7 @@ class BesideReader:
         return replace(
             view,
             beside=tuple(
-                TreeBeside(uuid=uuid, providers=look.providers, allocations=look.allocations) for uuid, look in looks
+                DetachedTree(uuid=uuid, providers=look.providers, allocations=look.allocations) for uuid, look in looks
             ),
             requests=view.requests + sum(look.requests for _, look in looks),
         )

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
-from agent.model.placement import Allocation, OrphanTree, PlacementView, Provider, SharingProvider, UnlistedUsage
+from agent.model.placement import Allocation, DetachedTree, PlacementView, Provider, SharingProvider, UnlistedUsage
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
 from agent.placement.consumers import NO_CONSUMERS, Consumers, read_consumers
@@ -251,8 +251,8 @@ def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> lis
         raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
 
 
-def _orphan_tree(uuid: str, tree: list[_Known]) -> OrphanTree:
-    return OrphanTree(
+def _orphan_tree(uuid: str, tree: list[_Known]) -> DetachedTree:
+    return DetachedTree(
         uuid=uuid,
         providers=tuple(known.provider for known in tree),
         allocations=tuple(allocation for known in tree for allocation in known.allocations),

@@ -89,8 +89,8 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
         for cause in OWN_CAUSES
     }
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
-    givers = [cause for cause in changed if not _grows(recorded[cause], wanted[cause])]
-    takers = [cause for cause in changed if cause not in givers]
+    takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
+    givers = [cause for cause in changed if cause not in takers]
     # If the old and the new amounts fit together, the growing consumers come first: no use is uncounted in between.
     # Otherwise the shrinking consumers come first, because the growing ones need the capacity that they free.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
@@ -215,7 +215,7 @@ def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) 
     free = math.floor(inventory.capacity) - used_by_others
     placed: dict[Cause, int] = {}
     for cause, amount in wanted.items():
-        room = _down(min(inventory.max_unit, free), step)
+        room = max(min(inventory.max_unit, free), 0) // step * step
         # An amount below min_unit becomes min_unit: offering too little is noticed, offering too much breaks a guest.
         asked = min(max(amount, least) if amount else 0, room)
         placed[cause] = asked if asked >= least else 0
@@ -225,10 +225,6 @@ def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) 
 
 def _up(amount: int, step: int) -> int:
     return -(-amount // step) * step
-
-
-def _down(amount: int, step: int) -> int:
-    return max(amount, 0) // step * step
 
 
 def _used_by_others(view: PlacementView, name: str) -> int:
@@ -254,10 +250,6 @@ def _limits(inventory: Inventory, used_by_others: int) -> str:
         f"capacity {capacity}, {used_by_others} used by other consumers, min_unit {inventory.min_unit}, "
         f"max_unit {inventory.max_unit}, step_size {inventory.step_size}"
     )
-
-
-def _grows(recorded: _Held, wanted: _Held) -> bool:
-    return any(amount > recorded.get(key, 0) for key, amount in wanted.items())
 
 
 def _has_room_for_both(view: PlacementView, recorded: Mapping[Cause, _Held], wanted: Mapping[Cause, _Held]) -> bool:

@@ -57,7 +57,8 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
             frozen.extend(FrozenClass(resource_class=name, why=why) for name in classes_of(resource, snapshot))
             continue
         for key, inventory in resource.inventory(snapshot, settings):
-            _only_root(key)
+            if key != ROOT:
+                raise AssertionError(f"{key}: a resource decides classes of the root; children are agent/nested's")
             wanted, terms = _reserved(resource, inventory, snapshot, settings, written)
             inventories.append(wanted)
             reserves.append(terms)
@@ -96,11 +97,6 @@ def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
 
-def _only_root(key: ProviderKey) -> None:
-    if key != ROOT:
-        raise AssertionError(f"{key}: a resource decides classes of the root; children are agent/nested's")
-
-
 def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings: Settings) -> str | None:
     missing = sorted(source for source in part.needs(settings) if not snapshot.fresh(source))
     if missing:
@@ -129,14 +125,14 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
         wanted.extend(
             _child(nested, observed.get(nested.key.name), root) for nested in family.providers(snapshot, settings)
         )
-        gone = sorted(key.name for key in family.withdrawn(snapshot, settings) if key.name in observed)
-        obsolete.extend(observed[name].uuid for name in gone)
-    told = {child.uuid for child in wanted} | set(obsolete)
+        gone = (observed.get(key.name) for key in family.withdrawn(snapshot, settings))
+        obsolete.extend(child.uuid for child in gone if child)
+    decided = {child.uuid for child in wanted} | set(obsolete)
     return DesiredTree(
         providers=(root, *sorted(wanted, key=lambda child: child.name)),
         obsolete=tuple(sorted(obsolete)),
         frozen_families=tuple(sorted(frozen, key=lambda family: family.name)),
-        left_alone=_known(observed, settings) - told,
+        left_alone=_known(observed, settings) - decided,
     )
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.model.host.facts import Disk, DomainState, NovaMetadataFlavor
+from agent.model.host.facts import Disk, DomainState
+from agent.model.nova import Flavor
 from agent.ports import Deadline
 from agent.sources.libvirt.domain_cache import TURNS
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
@@ -107,8 +108,8 @@ class TestTestDriver:
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
         [first] = [domain for domain in facts.domains if domain.name == "guest-0"]
         assert first.disks == (Disk(target="vda", kind="block", source="/dev/vg0/guest-0", format="raw"),)
-        assert first.nova_flavor == NovaMetadataFlavor(
-            name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
+        assert first.nova_flavor == Flavor(
+            id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
     def test_host_facts_list_the_simulated_parts(self, node_file, host_at):
@@ -119,7 +120,7 @@ class TestTestDriver:
         facts = read(host_at("test:///default"))
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
-        assert facts.capabilities_known
+        assert facts.capabilities is not None
         assert facts.cells[0].siblings == tuple((n,) for n in range(8))
 
     def test_capabilities_are_cached_until_forget(self, host_at):
@@ -318,7 +319,7 @@ def memory_of_all_nodes_kib():
 
 
 def known(facts):
-    return facts if facts.capabilities_known else None
+    return facts if facts.capabilities is not None else None
 
 
 def found(source, guest, within_s=LONG_S):

@@ -13,7 +13,7 @@ from agent.model.host.capabilities import Capabilities, HostCpu
 from agent.model.host.devices import Devices
 from agent.model.node_record import NodeRecord
 from agent.model.nova import Instance, NovaState, Service, StateKind
-from agent.model.placement import Allocation, OrphanTree, Provider
+from agent.model.placement import Allocation, DetachedTree, Provider
 from agent.model.settings import Settings
 from tests.rigs.facts import HOST, NODE, ROOT_UUID, host, node, service, settings, snapshot, state
 
@@ -75,7 +75,7 @@ def orphan(number: int = 2, name: str = "old-name", uuid: str = "00000000-0000-4
     return stored(number, uuid=uuid, hypervisor_hostname=name, host=HOST)
 
 
-def tree(record: NodeRecord, *held: Allocation, **changes: Any) -> OrphanTree:
+def tree(record: NodeRecord, *held: Allocation, **changes: Any) -> DetachedTree:
     """Return the record's provider, made by nova-compute, with these allocations."""
     plain = Provider(
         uuid=record.uuid,
@@ -84,4 +84,4 @@ def tree(record: NodeRecord, *held: Allocation, **changes: Any) -> OrphanTree:
         generation=1,
         traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}),
     )
-    return OrphanTree(uuid=record.uuid, providers=(dataclasses.replace(plain, **changes),), allocations=held)
+    return DetachedTree(uuid=record.uuid, providers=(dataclasses.replace(plain, **changes),), allocations=held)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
+from agent.model.nova import Flavor
 
 #: Metadata key: the value that replaces a field's own when an audit compares its facts with those of the last audit.
 BLANK = "blank"
@@ -90,7 +91,7 @@ class Domain:
     ``vcpus``: current number of vCPUs, the number that the guest may use.
     ``memory_mib``: maximum memory in MiB, the memory that the guest may use.
     ``managed_by_nova``: whether the domain has ``<nova:instance>`` metadata.
-    ``nova_flavor``: the flavor in that metadata, None if there is none.
+    ``nova_flavor``: the flavor in that metadata, without id and extra specs; None if there is none.
     ``current_memory_mib``: memory in MiB that the balloon leaves to the guest now, None if libvirt does not report it.
     ``pci_addresses``: the host's PCI functions in the guest's definition, in the notation of PciDevice.
     ``maximum_vcpus``: number of vCPUs in the guest's definition, None if libvirt does not report it.
@@ -105,7 +106,7 @@ class Domain:
     pinned_cpus: tuple[int, ...] = ()
     disks: tuple[Disk, ...] = ()
     managed_by_nova: bool = False
-    nova_flavor: NovaMetadataFlavor | None = None
+    nova_flavor: Flavor | None = None
     current_memory_mib: int | None = None
     pci_addresses: tuple[str, ...] = ()
     maximum_vcpus: int | None = None
@@ -115,18 +116,6 @@ class Domain:
     def running_memory_mib(self) -> int:
         """Memory in MiB that the guest takes from the host while it runs."""
         return self.memory_mib if self.current_memory_mib is None else self.current_memory_mib
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NovaMetadataFlavor:
-    """The flavor that nova wrote into the domain's metadata."""
-
-    name: str
-    vcpus: int
-    memory_mib: int
-    root_gib: int
-    ephemeral_gib: int
-    swap_mib: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +179,6 @@ class HostFacts:
     def guest_uuids(self) -> frozenset[str]:
         """Uuids of all defined guests, including those whose definition the agent cannot parse."""
         return frozenset(d.uuid for d in self.domains) | frozenset(d.uuid for d in self.odd_domains)
-
-    @property
-    def capabilities_known(self) -> bool:
-        """Whether libvirt has reported its capabilities."""
-        return self.capabilities is not None
 
     def kernel_flag(self, parameter: str) -> bool | None:
         """Return whether a kernel module's parameter is on: False if the module is not loaded, None if unreadable."""

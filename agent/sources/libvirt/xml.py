@@ -11,7 +11,8 @@ import uuid
 import xml.etree.ElementTree as ET
 
 from agent.model.host.cpuset import parse_cpu_list
-from agent.model.host.facts import Disk, Domain, DomainState, NovaMetadataFlavor
+from agent.model.host.facts import Disk, Domain, DomainState
+from agent.model.nova import Flavor
 from agent.model.units import MIB
 from agent.sources.libvirt.node_device_xml import address_of
 from agent.sources.libvirt.xml_values import attribute, child, document, number, odd, size_bytes, text_of
@@ -137,7 +138,7 @@ def _nova_metadata(root: ET.Element) -> ET.Element | None:
     return next((e for e in (metadata if metadata is not None else ()) if _NOVA_NAMESPACE.fullmatch(e.tag)), None)
 
 
-def _nova_flavor(instance: ET.Element, where: str) -> NovaMetadataFlavor | None:
+def _nova_flavor(instance: ET.Element, where: str) -> Flavor | None:
     namespace = instance.tag.partition("}")[0] + "}"
     flavor = instance.find(f"{namespace}flavor")
     if flavor is None:
@@ -147,7 +148,8 @@ def _nova_flavor(instance: ET.Element, where: str) -> NovaMetadataFlavor | None:
     def amount(tag: str) -> int:
         return number(flavor.findtext(f"{namespace}{tag}"), f"{place}: {tag}")
 
-    return NovaMetadataFlavor(
+    return Flavor(
+        id=0,
         name=flavor.get("name") or "",
         vcpus=amount("vcpus"),
         memory_mib=amount("memory"),

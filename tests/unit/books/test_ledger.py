@@ -8,8 +8,8 @@ import pytest
 
 from agent.books.ledger import books, digest, provider_key
 from agent.model.claim import Cause
-from agent.model.host.facts import Disk, NovaMetadataFlavor
-from agent.model.nova import StateKind
+from agent.model.host.facts import Disk
+from agent.model.nova import Flavor, StateKind
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (
     FLAVOR_B,
@@ -133,7 +133,7 @@ def test_promised_is_empty_and_unknown_without_a_node_name():
     assert not kept.state_known
 
 
-METADATA = NovaMetadataFlavor(name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
+METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
 def test_promised_is_read_from_libvirt_without_a_cloud():

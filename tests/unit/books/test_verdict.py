@@ -212,7 +212,7 @@ def with_vgpu(*held):
     kept = books(world, settings(), NODE)
     (vcpu,) = [claim for claim in kept.promised.claims if claim.resource_class == "VCPU"]
     asked = dataclasses.replace(vcpu, resource_class="VGPU", amount=2, provider_key=CHILD)
-    kept = dataclasses.replace(kept, promised=kept.promised.merge(Ledger.of([asked])))
+    kept = dataclasses.replace(kept, promised=Ledger.of((*kept.promised.claims, asked)))
     (row,) = [r for r in compare(world, kept, promise_of(world, NODE)) if r.resource_class == "VGPU"]
     return row
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.model.finding import History, Severity
 from agent.model.nova import StateKind
-from agent.model.placement import Allocation, LeftProvider, OrphanTree
+from agent.model.placement import Allocation, DetachedTree, LeftProvider
 from agent.model.snapshot import STATE
 from tests.rigs.facts import findings, node, root, snapshot, uuid, view
 from tests.rigs.records import about, conductor, decision, orphan, stored, tree
@@ -56,7 +56,7 @@ def test_the_finding_is_not_reported_while_the_state_is_unread(held):
 
 QUIET = {
     "an empty one goes with its record": world_of(tree(OLD)),
-    "there is none": world_of(OrphanTree(uuid=OLD.uuid)),
+    "there is none": world_of(DetachedTree(uuid=OLD.uuid)),
     "no tree was read": world_of(),
     "nobody's orphan": world_of(tree(OLD, HELD), nodes=(node(),)),
     "no orphans": snapshot(),

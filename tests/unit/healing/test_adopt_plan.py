@@ -9,7 +9,7 @@ import pytest
 from agent.healing.adopt_plan import adoption
 from agent.model.adoption import AdoptFacts, FileStep, IdentityFile, NameStep, RecordStep
 from agent.model.nova import NovaState, StateKind
-from agent.model.placement import Allocation, OrphanTree, Provider
+from agent.model.placement import Allocation, DetachedTree, Provider
 from agent.model.plan import RenameProvider
 from agent.model.settings import Role
 from tests.rigs.facts import HOST, NODE, NOW, ROOT_UUID, instance, node, service, settings, state, uuid
@@ -25,11 +25,11 @@ def provider(uuid_: str = ROOT_UUID, name: str = NODE, **changes) -> Provider:
     return dataclasses.replace(plain, **changes)
 
 
-def tree(root: Provider, *children: Provider, held: bool = False) -> OrphanTree:
+def tree(root: Provider, *children: Provider, held: bool = False) -> DetachedTree:
     allocation = Allocation(
         consumer_uuid=uuid("i1"), consumer_generation=1, provider_uuid=root.uuid, resource_class="VCPU", amount=1
     )
-    return OrphanTree(uuid=root.uuid, providers=(root, *children), allocations=(allocation,) if held else ())
+    return DetachedTree(uuid=root.uuid, providers=(root, *children), allocations=(allocation,) if held else ())
 
 
 def facts(**changes) -> AdoptFacts:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.model.finding import History
 from agent.model.nova import StateKind
-from agent.model.placement import Allocation, LeftProvider, OrphanTree, Provider
+from agent.model.placement import Allocation, DetachedTree, LeftProvider, Provider
 from agent.model.plan import DeleteComputeNode, DeleteProvider
 from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
@@ -45,7 +45,7 @@ def child(name: str = "old-name_amd_sev", **changes) -> Provider:
     return dataclasses.replace(plain, **changes)
 
 
-def below(whole: OrphanTree, *children: Provider) -> OrphanTree:
+def below(whole: DetachedTree, *children: Provider) -> DetachedTree:
     return dataclasses.replace(whole, providers=(*whole.providers, *children))
 
 
@@ -115,7 +115,7 @@ STAYS = {
     "no owner at all": tree(OLD, traits=frozenset({"COMPUTE_NODE"})),
     "another name": tree(OLD, name="something-else"),
     "part of another tree": tree(OLD, parent_uuid=ROOT_UUID),
-    "not our node's": OrphanTree(uuid=OLD.uuid, providers=(child(parent_uuid=None),)),
+    "not our node's": DetachedTree(uuid=OLD.uuid, providers=(child(parent_uuid=None),)),
 }
 
 
@@ -134,7 +134,7 @@ def test_an_orphaned_tree_that_was_not_read_is_kept():
 
 
 def test_the_record_of_a_node_without_provider_is_deleted():
-    plan = after(world_of(OrphanTree(uuid=OLD.uuid)))
+    plan = after(world_of(DetachedTree(uuid=OLD.uuid)))
     assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
@@ -223,7 +223,7 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
     assert left_after((), full, deleted=done, removed=frozenset({OLD.uuid}), root_uuid=ROOT_UUID) == ()
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
-    gone = world_of(OrphanTree(uuid=OLD.uuid)).placement.value
+    gone = world_of(DetachedTree(uuid=OLD.uuid)).placement.value
     assert left_after((LEFT,), gone, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == ()
     assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
     assert left_after((LEFT,), None, deleted=[], removed=frozenset(), root_uuid=OLD.uuid) == ()
@@ -233,5 +233,5 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
 
 
 def test_a_missing_or_unallocated_provider_is_no_obstacle():
-    assert obstacle(OrphanTree(uuid=OLD.uuid), "old-name") is None
+    assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

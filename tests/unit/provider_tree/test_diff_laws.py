@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.books import DesiredProvider, DesiredTree
-from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey, TreeBeside
+from agent.model.placement import Allocation, DetachedTree, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
@@ -65,10 +65,10 @@ class World:
             ),
         )
 
-    def _beside(self, one: str, tree: list[Provider]) -> TreeBeside:
+    def _beside(self, one: str, tree: list[Provider]) -> DetachedTree:
         shown = {p.uuid for p in tree}
         held = tuple(a for a in self.allocations if a.provider_uuid in shown)
-        return TreeBeside(uuid=one, providers=tuple(tree), allocations=held)
+        return DetachedTree(uuid=one, providers=tuple(tree), allocations=held)
 
 
 def top(one: str, standing: Mapping[str, Provider]) -> str:

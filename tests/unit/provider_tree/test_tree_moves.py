@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.model.placement import TreeBeside
+from agent.model.placement import DetachedTree
 from agent.model.plan import MoveProvider
 from agent.provider_tree.tree_moves import depth
 from tests.rigs.facts import NODE, ROOT_UUID, decided, inventory, root, settings, snapshot, uuid
@@ -46,7 +46,7 @@ def test_children_of_other_owners_are_not_moved():
 
 
 def test_view_known_includes_other_trees_and_view_provider_does_not():
-    view = dataclasses.replace(standing(), beside=(TreeBeside(uuid=OTHER.uuid, providers=(OTHER,)),))
+    view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER
     assert view.known[ROOT_UUID] == view.root

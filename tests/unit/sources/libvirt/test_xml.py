@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
-from agent.model.host.facts import Disk, DomainState, NovaMetadataFlavor
+from agent.model.host.facts import Disk, DomainState
+from agent.model.nova import Flavor
 from agent.sources.libvirt.xml import parse_domain
 from tests.rigs.domains import block_disk, domain_xml, file_disk, nova_metadata
 from tests.rigs.xml_mutation import damaged
@@ -49,8 +50,8 @@ def test_parse_domain_reads_every_field_of_the_ledger():
         Disk(target="vdd", kind="volume", source="default/b.img"),
     )
     assert domain.managed_by_nova
-    assert domain.nova_flavor == NovaMetadataFlavor(
-        name="m1.large", vcpus=8, memory_mib=2048, root_gib=20, ephemeral_gib=5, swap_mib=512
+    assert domain.nova_flavor == Flavor(
+        id=0, name="m1.large", vcpus=8, memory_mib=2048, root_gib=20, ephemeral_gib=5, swap_mib=512
     )
 
 
