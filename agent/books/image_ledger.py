@@ -67,13 +67,13 @@ class _Guests:
 
 def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
     """Return rows of the instances file system and of the Ceph pool, as far as they were read; free bytes come last."""
-    stores = [row for store in snapshot.image_stores for row in _store_rows(store, _guests(snapshot, store))]
-    return (*stores, *(row for pool in snapshot.ceph_pools for row in _pool_rows(pool)))
+    stores = [row for store in snapshot.stored.image_stores for row in _store_rows(store, _guests(snapshot, store))]
+    return (*stores, *(row for pool in snapshot.stored.ceph_pools for row in _pool_rows(pool)))
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
     """Return folders of instances that are deleted or elsewhere, sorted by path; none while an owner is in doubt."""
-    found = (files for store in snapshot.image_stores for files in _owned_files(store, _guests(snapshot, store)))
+    found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 
 

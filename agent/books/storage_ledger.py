@@ -45,7 +45,7 @@ def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
     The rows add up to the group's size, since the volumes' extents and the free extents do.
     """
     guests = guests_of(snapshot)
-    return _rows(snapshot.groups, owners(snapshot, guests), snapshot.thin_pools, guests.instance_uuids)
+    return _rows(snapshot.stored.groups, owners(snapshot, guests), snapshot.stored.thin_pools, guests.instance_uuids)
 
 
 # Cached, because a quiet host has the same rows in each audit: computing them takes 5 ms for 2,000 volumes.

@@ -100,7 +100,7 @@ def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | 
     A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
     """
     offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
-    kept = {f.resource_class for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
+    kept = {f.name for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
     return frozenset(offered - kept - (to_move(audit).keys() if wanted.key == ROOT else set()))
 
 
@@ -123,7 +123,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
     """Return the wanted inventories; for a frozen class the inventory that Placement records."""
-    frozen = {f.resource_class for f in wanted.frozen}
+    frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
 

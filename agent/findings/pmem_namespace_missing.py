@@ -11,7 +11,7 @@ from agent.resources.demand import pmem_class
 def _find(audit: AuditFacts) -> Findings:
     if not audit.snapshot.fresh(PMEM):
         return
-    listed = [namespace.name for namespace in audit.snapshot.pmem_namespaces]
+    listed = [namespace.name for namespace in audit.snapshot.stored.pmem_namespaces]
     for label in audit.settings.pmem_labels:
         for name in label.namespaces:
             times = listed.count(name)

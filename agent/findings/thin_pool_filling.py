@@ -18,7 +18,7 @@ ERROR_PERCENT = 95
 
 
 def _find(audit: AuditFacts) -> Findings:
-    for pool in audit.snapshot.thin_pools:
+    for pool in audit.snapshot.stored.thin_pools:
         for part, percent in (("data", pool.data_percent), ("metadata", pool.metadata_percent)):
             if percent is not None and percent >= WARNING_PERCENT:
                 yield _finding(audit, pool, part, Severity.ERROR if percent >= ERROR_PERCENT else RULE.severity)

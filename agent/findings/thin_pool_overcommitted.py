@@ -16,10 +16,10 @@ from agent.text.amounts import number_text
 
 def _find(audit: AuditFacts) -> Findings:
     promised: dict[str, int] = defaultdict(int)
-    for volume in audit.snapshot.volumes:
+    for volume in audit.snapshot.stored.volumes:
         if volume.segment_type == "thin" and volume.pool is not None:
             promised[f"{volume.group}/{volume.pool}"] += volume.size_bytes
-    for pool in audit.snapshot.thin_pools:
+    for pool in audit.snapshot.stored.thin_pools:
         group = audit.snapshot.group(pool.group)
         free_bytes = group.free_bytes if group else 0
         if promised[pool.path] > pool.size_bytes + free_bytes:

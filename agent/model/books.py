@@ -31,16 +31,8 @@ class Books:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenClass:
-    """A resource class whose inventory in Placement the agent does not change, and why."""
-
-    resource_class: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenFamily:
-    """A family of child providers that the agent does not change, and why."""
+class Frozen:
+    """A resource class of a provider, or a family of child providers, that the agent does not change now, and why."""
 
     name: str
     why: str
@@ -87,7 +79,7 @@ class DesiredProvider:
     parent_uuid: str | None
     inventories: tuple[Inventory, ...]
     owned_classes: frozenset[str]
-    frozen: tuple[FrozenClass, ...] = ()
+    frozen: tuple[Frozen, ...] = ()
     traits_wanted: frozenset[str] = frozenset()
     traits_unwanted: frozenset[str] = frozenset()
     aggregates_wanted: frozenset[str] = frozenset()
@@ -111,7 +103,7 @@ class DesiredTree:
 
     providers: tuple[DesiredProvider, ...]
     obsolete: tuple[str, ...] = ()
-    frozen_families: tuple[FrozenFamily, ...] = ()
+    frozen_families: tuple[Frozen, ...] = ()
     left_alone: frozenset[str] = frozenset()
     entry_problems: tuple[EntryProblem, ...] = ()
     added: tuple[Addition, ...] = ()

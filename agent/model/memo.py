@@ -34,6 +34,7 @@ CACHES = MappingProxyType(
         "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside this tree",
         "agent.model.host.device_match._matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
+        "agent.model.snapshot._stored": "the storage sources' facts as one value",
         "agent.model.snapshot._used_on_root": "the classes with allocations on the root",
         "agent.nested.pci_offers._conflicts": "the PCI devices whose specs contradict each other",
         "agent.nested.pci_offers._survey": "the PCI devices by the provider that offers them",

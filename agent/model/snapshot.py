@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Generic, TypeAlias, TypeVar
 
 from agent.errors import AgentError
 from agent.model.host.facts import HostFacts
-from agent.model.host.storage import (
-    CephPool,
-    DiskFile,
-    FileSystem,
-    ImageStore,
-    PmemNamespace,
-    StorageFacts,
-    ThinPool,
-    Volume,
-    VolumeGroup,
-)
+from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.model.host.store import StoreMark
 from agent.model.memo import for_the_same_arguments
 from agent.model.nova import NovaState
@@ -85,7 +75,7 @@ class Snapshot:
     def fresh(self, source: str) -> bool:
         """Whether the read of the source returned a value; for IMAGE_CACHE, whether the cache could be measured."""
         if source == IMAGE_CACHE:
-            return any(store.cache_bytes is not None for store in self.image_stores)
+            return any(store.cache_bytes is not None for store in self.stored.image_stores)
         return any(r.source == source and r.ok for r in self.readings)
 
     def recorded_inventory(self, resource_class: str) -> Inventory | None:
@@ -108,52 +98,22 @@ class Snapshot:
         return _used_on_root(view) & frozenset(i.resource_class for i in root.inventories)
 
     @property
-    def groups(self) -> tuple[VolumeGroup, ...]:
-        """Volume groups of all storage sources that were read."""
-        return _joined(reading.value.groups for reading in self.storage if reading.value)
-
-    @property
-    def volumes(self) -> tuple[Volume, ...]:
-        """Volumes of all storage sources that were read."""
-        return _joined(reading.value.volumes for reading in self.storage if reading.value)
-
-    @property
-    def thin_pools(self) -> tuple[ThinPool, ...]:
-        """Thin pools of all storage sources that were read."""
-        return _joined(reading.value.thin_pools for reading in self.storage if reading.value)
-
-    @property
-    def disk_files(self) -> tuple[DiskFile, ...]:
-        """Guests' disk files of all storage sources that were read."""
-        return _joined(reading.value.disk_files for reading in self.storage if reading.value)
-
-    @property
-    def image_stores(self) -> tuple[ImageStore, ...]:
-        """Image stores of all storage sources that were read."""
-        return _joined(reading.value.image_stores for reading in self.storage if reading.value)
-
-    @property
-    def ceph_pools(self) -> tuple[CephPool, ...]:
-        """Ceph pools of all storage sources that were read."""
-        return _joined(reading.value.ceph_pools for reading in self.storage if reading.value)
-
-    @property
-    def pmem_namespaces(self) -> tuple[PmemNamespace, ...]:
-        """Namespaces of persistent memory of all storage sources that were read."""
-        return _joined(reading.value.pmem_namespaces for reading in self.storage if reading.value)
-
-    @property
-    def filesystems(self) -> tuple[FileSystem, ...]:
-        """File systems of all storage sources that were read."""
-        return _joined(reading.value.filesystems for reading in self.storage if reading.value)
+    def stored(self) -> StorageFacts:
+        """The facts of all storage sources that were read, as one value."""
+        return _stored(self.storage)
 
     def group(self, name: str) -> VolumeGroup | None:
         """Return the volume group of that name, or None if no source reported it."""
-        return next((group for group in self.groups if group.name == name), None)
+        return next((group for group in self.stored.groups if group.name == name), None)
+
+
+@for_the_same_arguments
+def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
+    read = [reading.value for reading in storage if reading.value]
+    return StorageFacts(**{f.name: _joined([getattr(part, f.name) for part in read]) for f in fields(StorageFacts)})
 
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """Return all parts in one tuple."""
     found = [part for part in parts if part]
     # A single part is returned as the same object: its comparison with the last audit's tuple is then fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)

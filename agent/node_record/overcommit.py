@@ -23,20 +23,11 @@ _FORMATS = frozenset({"qcow2", "ploop"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownDomain:
-    """A domain whose over-commit is unknown, and why."""
-
-    uuid: str
-    name: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OverCommit:
     """Bytes that guests may still write into their disks' files; the domains in ``unknown`` are not included."""
 
     total_bytes: int
-    unknown: tuple[UnknownDomain, ...] = ()
+    unknown: tuple[OddDomain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +39,7 @@ class LeastDisk:
     """
 
     size_bytes: int | None
-    unknown: tuple[UnknownDomain, ...] = ()
+    unknown: tuple[OddDomain, ...] = ()
 
     @property
     def gib(self) -> int | None:
@@ -80,12 +71,12 @@ def _over_commit(
 ) -> OverCommit:
     measured = {(file.path, file.format): file for file in files}
     total_bytes = 0
-    unknown = [UnknownDomain(uuid=odd.uuid, name=odd.name, why=odd.reason) for odd in odd_domains]
+    unknown = list(odd_domains)
     for domain in domains:
         found = [_measured(wanted, measured) for wanted in map(_file, filter(_counts, domain.disks))]
         problems = [f"{file.path}: {file.problem}" for file in found if file.problem]
         if problems:
-            unknown.append(UnknownDomain(uuid=domain.uuid, name=domain.name, why="; ".join(problems)))
+            unknown.append(OddDomain(uuid=domain.uuid, name=domain.name, reason="; ".join(problems)))
         else:
             total_bytes += sum(map(_still_to_come, found))
     return OverCommit(total_bytes=total_bytes, unknown=tuple(sorted(unknown, key=lambda domain: domain.uuid)))
@@ -96,7 +87,7 @@ def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
     store, host = counted_store(snapshot, settings), snapshot.host.value
     if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)
-    found = over_commit(host, snapshot.disk_files)
+    found = over_commit(host, snapshot.stored.disk_files)
     return LeastDisk(size_bytes=store.available_bytes - found.total_bytes, unknown=found.unknown)
 
 

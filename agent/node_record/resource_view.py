@@ -128,5 +128,5 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
         reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")
     if least.size_bytes is None:
         reasons.append("disk_available_least: free room or guests' files were not measured")
-    reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.why}" for d in least.unknown)
+    reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.reason}" for d in least.unknown)
     return tuple(reasons)

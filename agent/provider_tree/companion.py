@@ -111,7 +111,7 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
     view = snapshot.placement.value
     if view is None or view.root is None:
         return ()
-    frozen = {f.resource_class for f in wanted.root.frozen}
+    frozen = {f.name for f in wanted.root.frozen}
     recorded = {cause: _recorded(view, cause) for cause in OWN_CAUSES}
     counted = [
         cause

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 
-from agent.model.books import Books, DesiredProvider, DesiredTree, FrozenClass, FrozenFamily, ReserveTerms
+from agent.model.books import Books, DesiredProvider, DesiredTree, Frozen, ReserveTerms
 from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import ROOT, Inventory, Provider, ProviderKey
 from agent.model.provider_config import Addition
@@ -49,12 +49,12 @@ def desired(
 
 def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str, root_name: str) -> DesiredProvider:
     inventories: list[Inventory] = []
-    frozen: list[FrozenClass] = []
+    frozen: list[Frozen] = []
     reserves: list[ReserveTerms] = []
     for resource in RESOURCES:
         why = _frozen_because(resource, snapshot, settings)
         if why is not None:
-            frozen.extend(FrozenClass(resource_class=name, why=why) for name in classes_of(resource, snapshot))
+            frozen.extend(Frozen(name=name, why=why) for name in classes_of(resource, snapshot))
             continue
         for key, inventory in resource.inventory(snapshot, settings):
             if key != ROOT:
@@ -70,7 +70,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
         parent_uuid=None,
         inventories=tuple(sorted(inventories, key=lambda i: i.resource_class)),
         owned_classes=_owned_classes(snapshot, settings, inventories),
-        frozen=tuple(sorted(frozen, key=lambda f: f.resource_class)),
+        frozen=tuple(sorted(frozen, key=lambda f: f.name)),
         traits_wanted=frozenset().union(*(wish.wanted for wish in wished)),
         traits_unwanted=frozenset().union(*(wish.unwanted for wish in wished)),
         reserves=tuple(sorted(reserves, key=lambda r: r.resource_class)),
@@ -113,14 +113,14 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
     observed = children(snapshot.placement.value, root.name)
     wanted: list[DesiredProvider] = []
     obsolete: list[str] = []
-    frozen: list[FrozenFamily] = []
+    frozen: list[Frozen] = []
     for family in NESTED_FAMILIES:
         if not family.is_configured(settings):
             continue
         why = _frozen_because(family, snapshot, settings) or _not_moved(family, snapshot)
         if why is not None:
             if observed or family.is_asked_for(settings):
-                frozen.append(FrozenFamily(name=family.name, why=why))
+                frozen.append(Frozen(name=family.name, why=why))
             continue
         wanted.extend(
             _child(nested, observed.get(nested.key.name), root) for nested in family.providers(snapshot, settings)

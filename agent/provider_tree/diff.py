@@ -101,7 +101,7 @@ def _allocations(view: PlacementView) -> tuple[Allocation, ...]:
 
 
 def _frozen(provider: DesiredProvider) -> list[HeldBack]:
-    return [HeldBack(provider_uuid=provider.uuid, what=f.resource_class, why=f.why) for f in provider.frozen]
+    return [HeldBack(provider_uuid=provider.uuid, what=f.name, why=f.why) for f in provider.frozen]
 
 
 def _of_known_traits(provider: DesiredProvider, unknown: frozenset[str], held: list[HeldBack]) -> DesiredProvider:
@@ -133,7 +133,7 @@ _EMPTY = Provider(uuid="", name="", parent_uuid=None, generation=None)
 def _inventories(
     provider: DesiredProvider, before: tuple[Inventory, ...], used: frozenset[str], held: list[HeldBack]
 ) -> tuple[Inventory, ...]:
-    frozen = frozenset(f.resource_class for f in provider.frozen)
+    frozen = frozenset(f.name for f in provider.frozen)
     decided = provider.owned_classes - frozen
     after = {i.resource_class: i for i in before if i.resource_class not in decided}
     for inventory in before:

@@ -166,7 +166,7 @@ def _contradiction(target: DesiredProvider, entries: tuple[ProviderEntry, ...]) 
     if len(entries) > 1:
         why = f"provider {target.name} ({target.uuid}) is named by its uuid and by its name"
         return EntryProblem(origins=origins, provider_uuid=target.uuid, why=why)
-    decided = {i.resource_class for i in target.inventories} | {f.resource_class for f in target.frozen}
+    decided = {i.resource_class for i in target.inventories} | {f.name for f in target.frozen}
     if target.parent_uuid is None:
         decided |= {i.resource_class for i in entries[0].inventories if owned(i.resource_class)}
     if taken := sorted(decided & {i.resource_class for i in entries[0].inventories}):

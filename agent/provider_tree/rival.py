@@ -193,7 +193,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
         return written
     if root is None:  # deleted from outside: the agent creates it again, and the inventory is not a rival's
         return None
-    frozen = frozenset(f.resource_class for f in wanted.frozen)
+    frozen = frozenset(f.name for f in wanted.frozen)
     against = [i for i in written.inventories if i.resource_class not in frozen and _is_against(i, root, wanted)]
     return dataclasses.replace(written, strikes=written.strikes + 1 if against else 0)
 

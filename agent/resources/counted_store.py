@@ -37,10 +37,10 @@ def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None
         return None
     source = counted_source(settings)
     if source == CEPH:
-        return next((_pool(p) for p in snapshot.ceph_pools if p.name == settings.images_rbd_pool), None)
+        return next((_pool(p) for p in snapshot.stored.ceph_pools if p.name == settings.images_rbd_pool), None)
     if source == LVM:
-        return next((_group(g) for g in snapshot.groups if g.name == settings.disk_group), None)
-    return next((_filesystem(fs) for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
+        return next((_group(g) for g in snapshot.stored.groups if g.name == settings.disk_group), None)
+    return next((_filesystem(fs) for fs in snapshot.stored.filesystems if fs.path == settings.instances_path), None)
 
 
 def _pool(pool: CephPool) -> CountedStore:

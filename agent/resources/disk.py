@@ -69,7 +69,7 @@ class Disk(Resource):
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
             return (own,)
-        stores = (store for store in snapshot.image_stores if store.path == settings.instances_path)
+        stores = (store for store in snapshot.stored.image_stores if store.path == settings.instances_path)
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:

@@ -34,7 +34,7 @@ class Pmem(Resource):
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
         """Return which configured namespaces ndctl does not list, or lists twice: administrators choose the names."""
-        listed = Counter(namespace.name for namespace in snapshot.pmem_namespaces)
+        listed = Counter(namespace.name for namespace in snapshot.stored.pmem_namespaces)
         named = sorted({name for label in settings.pmem_labels for name in label.namespaces})
         if missing := [name for name in named if not listed[name]]:
             return f"[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: {', '.join(missing)}"

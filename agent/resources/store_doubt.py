@@ -90,7 +90,7 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
         if group := snapshot.group(settings.disk_group):
             return StoreMark(source=LVM, name=group.name, size_bytes=group.size_bytes, uuid=group.uuid or None)
         return None
-    found = next((fs for fs in snapshot.filesystems if fs.path == settings.instances_path), None)
+    found = next((fs for fs in snapshot.stored.filesystems if fs.path == settings.instances_path), None)
     if found is None:
         return None
     return StoreMark(
@@ -228,11 +228,11 @@ def guest_disks(snapshot: Snapshot, settings: Settings) -> GuestDisks:
     if not wanted:
         return GuestDisks()
     if settings.disk_group is not None:
-        there = {path for volume in snapshot.volumes for path in device_paths(volume)}
+        there = {path for volume in snapshot.stored.volumes for path in device_paths(volume)}
         return _sorted_out((path, path in there) for path in wanted)
     if not snapshot.fresh(IMAGES):
         return GuestDisks(unknown_because="guests' disk files were not measured")
-    gone = {file.path for file in snapshot.disk_files if file.error_name in _NOT_THERE}
+    gone = {file.path for file in snapshot.stored.disk_files if file.error_name in _NOT_THERE}
     return _sorted_out((path, path not in gone) for path in wanted)
 
 

@@ -90,7 +90,7 @@ def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
     The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
     """
     users = _users(guests.domains) if snapshot.host.ok else None
-    return _owners(snapshot.volumes, guests.instance_uuids if guests.state_known else None, users)
+    return _owners(snapshot.stored.volumes, guests.instance_uuids if guests.state_known else None, users)
 
 
 # Cached: each audit calls this twice, and most audits see the volumes of the last: 9 ms of 100 for 2,000 of them.

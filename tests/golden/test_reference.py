@@ -127,7 +127,7 @@ def test_s91_foreign_volumes_change_only_reserved_disk_gb(tmp_path, monkeypatch)
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known
-    foreign = sum(volume.extent_bytes for volume in world.snapshot.volumes)
+    foreign = sum(volume.extent_bytes for volume in world.snapshot.stored.volumes)
     assert foreign > 0
     assert seen[node]["inventories"]["DISK_GB"].pop("reserved") == -(-foreign // GIB)
     assert known[node]["inventories"]["DISK_GB"].pop("reserved") == 0

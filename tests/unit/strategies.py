@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agent.model.audit import WrittenProvider
-from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
+from agent.model.books import DesiredProvider, DesiredTree, Frozen
 from agent.model.host.devices import Devices, OddDevice
 from agent.model.host.facts import Disk, Domain, DomainState, HostFacts, OddDomain
 from agent.model.host.storage import PmemNamespace, StorageFacts, Volume, VolumeGroup
@@ -490,7 +490,7 @@ def _wanted(draw: st.DrawFn, number: int, parent: str | None) -> DesiredProvider
         parent_uuid=parent,
         inventories=tuple(draw(inventories(name)) for name in sorted(offered) if not draw(_sometimes)),
         owned_classes=frozenset(owned),
-        frozen=tuple(FrozenClass(resource_class=name, why="not read") for name in sorted(frozen)),
+        frozen=tuple(Frozen(name=name, why="not read") for name in sorted(frozen)),
         traits_wanted=frozenset(wishes[:middle]),
         traits_unwanted=frozenset(wishes[middle:]),
     )

@@ -78,7 +78,7 @@ def after(world: World, decision: Decision) -> PlacementView:
 def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: PlacementView) -> None:
     old, new = before.provider(wanted.uuid), then.provider(wanted.uuid)
     assert new is not None
-    decided_here = wanted.owned_classes - {f.resource_class for f in wanted.frozen}
+    decided_here = wanted.owned_classes - {f.name for f in wanted.frozen}
     used = {a.resource_class for a in before.allocations if a.provider_uuid == wanted.uuid}
     for name in {i.resource_class for i in (*(old.inventories if old else ()), *new.inventories, *wanted.inventories)}:
         standing = old.inventory(name) if old else None

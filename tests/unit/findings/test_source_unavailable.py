@@ -106,7 +106,7 @@ def test_the_finding_names_every_frozen_class_and_provider_family(chosen):
         told = found.actual.removeprefix(f"{source}: no answer within 5 s; ")
         assert told != "nothing that the agent writes depends on it now", source
         because = f"{source} could not be read"
-        frozen = [f.resource_class for f in wanted_root(decision).frozen if f.why == because]
+        frozen = [f.name for f in wanted_root(decision).frozen if f.why == because]
         frozen += [f"{family.name} providers" for family in decision.tree.frozen_families if family.why == because]
         assert [name for name in frozen if name not in told] == [], source
 

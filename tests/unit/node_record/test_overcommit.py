@@ -56,7 +56,7 @@ def test_s89_over_commit_excludes_a_domain_with_an_unreadable_disk():
     files += [file("/i/4/disk", 42949672960, 0), file("/i/4/swap", 0, 0)]
     found = over_commit(host(*guests), files)
     assert found.total_bytes == 42949672960
-    assert {unknown.name: unknown.why for unknown in found.unknown} == {
+    assert {unknown.name: unknown.reason for unknown in found.unknown} == {
         name: f"/i/{name}/disk: {problem}" for name, problem in problems.items()
     }
     least = disk_available_least(world(*guests, files=files), settings())
@@ -109,7 +109,7 @@ def test_a_file_used_with_two_formats_is_measured_once_per_format():
 def test_unmeasured_files_and_unparsed_domains_are_reported_as_unknown():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
-    assert {(unknown.name, unknown.why) for unknown in found.unknown} == {
+    assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {
         ("a", "/a: was not measured"),
         ("odd", "no <name>"),
     }

@@ -121,7 +121,7 @@ FROZEN = {
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
 def test_a_class_of_an_unread_or_invalid_source_is_frozen_with_a_reason(world, chosen, expected):
     wanted = wanted_root(decided(world, chosen))
-    assert {f.resource_class: f.why for f in wanted.frozen} == expected
+    assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
 
 

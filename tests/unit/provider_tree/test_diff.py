@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from agent.model.books import DesiredProvider, DesiredTree, FrozenClass
+from agent.model.books import DesiredProvider, DesiredTree, Frozen
 from agent.model.placement import ROOT, ProviderKey
 from agent.model.plan import (
     CreateProvider,
@@ -99,7 +99,7 @@ def test_allocations_on_another_provider_do_not_prevent_a_removal():
 
 
 def test_a_frozen_class_keeps_its_recorded_inventory():
-    lvm_down = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
+    lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
     assert plan.writes == (put(disk, MEMORY),)
@@ -107,7 +107,7 @@ def test_a_frozen_class_keeps_its_recorded_inventory():
 
 
 def test_a_frozen_class_that_placement_lacks_is_not_created():
-    frozen = FrozenClass(resource_class="DISK_GB", why="lvm could not be read")
+    frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
 

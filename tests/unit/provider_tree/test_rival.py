@@ -8,7 +8,7 @@ import datetime
 import pytest
 
 from agent.model.audit import WrittenProvider
-from agent.model.books import DesiredProvider, FrozenClass
+from agent.model.books import DesiredProvider, Frozen
 from agent.model.finding import Silence
 from agent.model.placement import ROOT
 from agent.provider_tree.rival import judged, remembered, rival_of, silence, without_foreign_ratios
@@ -118,7 +118,7 @@ def wanted(*inventories, **changes):
 
 BY_API = dataclasses.replace(VCPU, allocation_ratio=16.0)
 THEIRS = dataclasses.replace(VCPU, total=99)
-FROZEN = (FrozenClass(resource_class="VCPU", why="libvirt could not be read"),)
+FROZEN = (Frozen(name="VCPU", why="libvirt could not be read"),)
 # (strikes so far, existing inventories, presently wanted provider) -> strikes
 STRIKES = {
     "as we left it": (0, (VCPU,), wanted(), 0),

@@ -278,7 +278,7 @@ def test_promised_disk_is_the_local_disk_of_the_flavor():
 def disk_of(world, chosen):
     """Return DISK_GB of the wanted root: the inventory, or why it is frozen."""
     wanted = wanted_root(decided(world, chosen))
-    frozen = {one.resource_class: one.why for one in wanted.frozen}
+    frozen = {one.name: one.why for one in wanted.frozen}
     return wanted.inventory("DISK_GB"), frozen.get("DISK_GB")
 
 

@@ -105,7 +105,7 @@ FROZEN = {
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
 def test_an_unknown_namespace_count_freezes_the_pmem_classes(world, why):
     decision = decided(world, LABELS)
-    frozen = {f.resource_class: f.why for f in wanted_root(decision).frozen}
+    frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
