@@ -163,9 +163,9 @@ class ViewRequest:
     - ``fresh_allocations``: read allocations even if no generation changed.
     - ``consumer_reads``: the maximum number of consumer records to read, among those whose consumer generation is new
       to the reader. The reader reads the records of ``suspects`` first.
-    - ``told``: consumers named by reported findings. If the generation of one of their providers changed, the reader
-      reads their records again, within ``consumer_reads``. A consumer that was deleted and created again (every move
-      of an instance does this) counts its generation from the start, so that generation alone proves nothing.
+    - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
+      reader reads their records again, within ``consumer_reads``. A consumer that was deleted and created again (every
+      move of an instance does this) counts its generation from the start, so that generation alone proves nothing.
     - ``unsuspicious_reads``: the number of additional records to read, of consumers that are no suspects, are in no
       reported finding and did not appear or change since the last read. The reader takes records that it never read,
       then those that it read longest ago. None: read these records like the others.
@@ -182,7 +182,7 @@ class ViewRequest:
     consumer_reads: int
     suspects: tuple[str, ...] = ()
     shared_reads: int = 0
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     everything: bool = False
     unsuspicious_reads: int | None = None
     usages: bool = False

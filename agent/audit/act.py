@@ -76,7 +76,7 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
     due = task.parts.clock.monotonic()
     if memory.hold_s and not acted.decision.plan.is_empty:
         _pause(task, memory.hold_s)
-        acted = _look_again(task, memory, acted)
+        acted = _read_again(task, memory, acted)
     acted = _rounds(task, memory, acted)
     lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
     hold = hold_s(acted.hold_s, lost, acted.tried_at - due, task.parts.random())
@@ -95,7 +95,7 @@ def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
             break
         _pause(task, wait_s(acted.attempts, task.parts.random(), acted.round_s))
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
-        tried, acted = acted, _look_again(task, memory, acted)
+        tried, acted = acted, _read_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
             # The same plan after a fresh read: no other consumer took the room, Placement disagrees that it is free.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
@@ -112,8 +112,8 @@ def _with_refusals(acted: Acted) -> Acted:
     """Add findings of this audit for the writes that Placement rejected, which are known only now."""
     if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
-    told = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
-    return dataclasses.replace(acted, decision=told)
+    decision = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
+    return dataclasses.replace(acted, decision=decision)
 
 
 def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
@@ -245,7 +245,7 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
     )
 
 
-def _look_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
+def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
     """Read Placement again and decide again; keep the other readings, which are newer than the stale Placement one.
 
     Reads allocations too: a deleted consumer causes a conflict without a new generation of any provider.

@@ -133,7 +133,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         # Not with EVERYTHING: that is the most expensive audit, and this would add a third to its requests.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
-        told=memory.told,
+        reported=memory.reported,
         shared_reads=SHARED_READS if memory.shared_due_in == 0 else 0,
         usages=its is Turn.EVERYTHING or any(sighting.code == USAGE_UNLISTED for sighting in sightings),
     )

@@ -36,33 +36,33 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
     before, now = memory.history or History(), task.parts.clock.monotonic()
     view, host = acted.snapshot.placement.value, acted.snapshot.host.value
     reads = acted.decision.reads
-    told = confirm(before, acted.decision.findings, reads)
+    confirmed = confirm(before, acted.decision.findings, reads)
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not reads.recorded_is_fresh
-    suspects = _suspects(acted, told)
+    suspects = _suspects(acted, confirmed)
     unread = _newly_unread(memory, acted, suspects)
-    look_again = view is not None and (told.recheck_recorded or moved or unread)
+    audit_again = view is not None and (confirmed.recheck_recorded or moved or unread)
     tree, left = acted.decision.tree, _left(task, memory, before, acted)
     # What provider.yaml files added. Only an audit that may write the tree replaces the remembered value.
     added = tree.added if tree is not None and task.owns() else before.added
     last_good = dict(memory.last_good) | {reading.source: now for reading in acted.snapshot.readings if reading.ok}
-    kept = dataclasses.replace(told.history, added=added, left=left, silence=acted.decision.silence)
-    told = dataclasses.replace(told, history=kept)
-    unsaved, saved_at = _save(task, memory, before, told.history)
+    kept = dataclasses.replace(confirmed.history, added=added, left=left, silence=acted.decision.silence)
+    confirmed = dataclasses.replace(confirmed, history=kept)
+    unsaved, saved_at = _save(task, memory, before, confirmed.history)
     return (
-        told,
+        confirmed,
         dataclasses.replace(
             memory,
-            history=told.history,
+            history=confirmed.history,
             unsaved_history=unsaved,
             history_saved_at=saved_at,
             book_digest=book_digest,
-            recheck_recorded=look_again or told.awaits_recorded or view is None,
+            recheck_recorded=audit_again or confirmed.awaits_recorded or view is None,
             audits=memory.audits + 1,
             audits_since_everything=_since_everything(task, memory, acted),
             hold_s=acted.hold_s,
             suspects=suspects,
-            told=_told(told),
+            reported=_of_recorded(confirmed),
             consumers=view.consumer_uuids if view else memory.consumers,
             written=_written(memory, acted),
             unknown_traits=acted.unknown_traits,
@@ -71,7 +71,7 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
             guests=host.guest_uuids if host else memory.guests,
             shared_due_in=_shared_due_in(task, memory, acted),
         ),
-        look_again,
+        audit_again,
     )
 
 
@@ -85,7 +85,7 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 def _save(task: AuditTask, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
     """Save the history if it changed. Return whether it is still unsaved, and when it was saved last."""
     now, saved_at = task.parts.clock.monotonic(), memory.history_saved_at
-    is_due = _said(before) != _said(after) or memory.unsaved_history or _has_aged(task, after, now - saved_at)
+    is_due = _content(before) != _content(after) or memory.unsaved_history or _has_aged(task, after, now - saved_at)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory.unsaved_history, saved_at
     try:
@@ -110,7 +110,7 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
     """Return providers that still exist after the agent deleted their records; no other data names them any more."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
-    is_ours = task.owns() and writes_records(settings, state)
+    is_writer = task.owns() and writes_records(settings, state)
     return left_after(
         before.left,
         acted.snapshot.placement.value,
@@ -118,11 +118,11 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
         removed=frozenset(write.provider_uuid for write in acted.done if isinstance(write, DeleteProvider)),
         root_uuid=root_uuid,
         taken=taken_by_others(state),
-        rows=orphan_rows(state, memory.node_name, root_uuid) if is_ours else (),
+        rows=orphan_rows(state, memory.node_name, root_uuid) if is_writer else (),
     )
 
 
-def _said(history: History) -> tuple[object, ...]:
+def _content(history: History) -> tuple[object, ...]:
     seen = [(s.id, s.times, s.evidence_digest) for s in history.sightings]
     return (seen, history.added, history.left, history.silence)
 
@@ -145,13 +145,13 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, task.settings.full_read_every) - 1
 
 
-def _told(told: Confirmed) -> tuple[str, ...]:
+def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
     """Return the consumers of findings that rest on *recorded*; their records are read again while a finding stands."""
-    consumers = {s.finding.consumer_uuid for s in told.findings if s.finding.rests_on_recorded}
+    consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
 
-def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
+def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     """Return the consumers whose records are read first.
 
     While libvirt or the state source is unread, most verdicts are UNKNOWN, and records would not change that.
@@ -159,7 +159,7 @@ def _suspects(acted: Acted, told: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    return tuple(sorted(suspicious | set(told.unconfirmed_recorded)))
+    return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded)))
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:

@@ -31,7 +31,7 @@ class Run:
     ended: float
 
 
-def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: Confirmed) -> AuditReport:
+def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> AuditReport:
     """Return the report; it has rows only for the books that could be written."""
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
@@ -46,9 +46,9 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: C
         reasons=task.request.reasons,
         started_at=run.started_at,
         duration_ms=round(run.duration_s * 1000, 3),
-        outcome=_outcome(settings.role, acted, told),
+        outcome=_outcome(settings.role, acted, confirmed),
         sources=_sources(run, memory, acted),
-        findings=told.findings,
+        findings=confirmed.findings,
         plan=decision.plan,
         published=acted.published,
         writes_done=len(acted.done),
@@ -72,7 +72,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, told: C
     )
 
 
-def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:
+def _outcome(role: Role, acted: Acted, confirmed: Confirmed) -> Outcome:
     snapshot, decision = acted.snapshot, acted.decision
     if not any(snapshot.fresh(source) for source in (PLACEMENT, STATE, LIBVIRT)):
         return Outcome.UNREADABLE
@@ -81,7 +81,7 @@ def _outcome(role: Role, acted: Acted, told: Confirmed) -> Outcome:
     partial = any(not reading.ok for reading in snapshot.readings) or acted.error is not None
     if partial:
         return Outcome.PARTIAL
-    return Outcome.FINDINGS if told.findings else Outcome.CLEAN
+    return Outcome.FINDINGS if confirmed.findings else Outcome.CLEAN
 
 
 def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus, ...]:

@@ -39,14 +39,14 @@ def run_audit(
         heartbeat = heartbeat_after(task, memory, snapshot)
         memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot), heartbeat=heartbeat)
         acted = decide_and_act(task, memory, snapshot)
-    told, memory, look_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
+    confirmed, memory, audit_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
-    told_of = report(run, task, memory, acted, told)
+    found = report(run, task, memory, acted, confirmed)
     return AuditResult(
-        report=told_of,
+        report=found,
         memory=memory,
-        look_again=look_again,
+        audit_again=audit_again,
         snapshot=acted.snapshot,
         not_before=_not_before(acted),
     )
@@ -55,5 +55,5 @@ def run_audit(
 def _not_before(acted: Acted) -> float | None:
     """Return until when Placement wants no request, None if no response of this audit had a Retry-After."""
     errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
-    said = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
-    return max(said, default=None)
+    times = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
+    return max(times, default=None)

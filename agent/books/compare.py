@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
     """Return the held claims behind one of the agent's own consumers, as its evidence; they have rows of their own."""
-    cause = known.ours.get(consumer)
+    cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()
     unmanaged = known.written.unmanaged.claims

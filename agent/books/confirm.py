@@ -46,9 +46,9 @@ class AuditReads:
 
     def follows(self, history: History) -> bool:
         """Return whether this audit continues the history: same boot, at most ``within_s`` after the last audit."""
-        if history.looked_at is None or history.boot != self.boot:
+        if history.read_until is None or history.boot != self.boot:
             return False
-        since_s = self.at - history.looked_at
+        since_s = self.at - history.read_until
         return since_s >= 0 and (self.within_s is None or since_s <= self.within_s)
 
 
@@ -69,25 +69,25 @@ class Confirmed:
     unconfirmed_recorded: tuple[str, ...] = ()
 
 
-def confirm(history: History, findings: Iterable[Finding], look: AuditReads) -> Confirmed:
+def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) -> Confirmed:
     """Return this audit's findings with their history.
 
     A finding that this audit did not see is forgotten. While a source is unread, only its count is reset: the audit
     could not see the finding, so ``first_seen_at`` stays.
     """
-    known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
-    told: list[SeenFinding] = []
+    known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
+    seen_now: list[SeenFinding] = []
     kept: dict[str, Sighting] = {}
     recheck = False
     for finding in findings:
         before = known.get(finding.id)
-        if before is None and not _is_trusted(finding, look):
+        if before is None and not _is_trusted(finding, reads):
             recheck = True
             continue
-        sighting = _seen_again(finding, before, look)
+        sighting = _seen_again(finding, before, reads)
         kept[sighting.id] = sighting
-        confirmed = sighting.times >= look.confirm_audits
-        told.append(
+        confirmed = sighting.times >= reads.confirm_audits
+        seen_now.append(
             SeenFinding(
                 finding=finding,
                 confirmed=confirmed,
@@ -95,41 +95,43 @@ def confirm(history: History, findings: Iterable[Finding], look: AuditReads) -> 
                 stands_since=sighting.stands_since,
             )
         )
-    lost = () if look.all_read else (s for s in known.values() if s.id not in kept)
+    lost = () if reads.all_read else (s for s in known.values() if s.id not in kept)
     unseen = tuple(dataclasses.replace(sighting, times=0) for sighting in lost)
-    waiting = [seen.finding for seen in told if not seen.confirmed and seen.finding.rests_on_recorded]
+    waiting = [seen.finding for seen in seen_now if not seen.confirmed and seen.finding.rests_on_recorded]
     return Confirmed(
-        findings=tuple(sorted(told, key=_for_people)),
+        findings=tuple(sorted(seen_now, key=_for_people)),
         history=dataclasses.replace(
             history,
             sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id)),
-            boot=look.boot,
-            looked_at=look.seen_at,
+            boot=reads.boot,
+            read_until=reads.seen_at,
         ),
         recheck_recorded=recheck,
         # A reset finding can be counted again in the next audit only if that audit reads allocations.
-        awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in told),
+        awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in seen_now),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
 
 
-def confirmed_now(findings: Iterable[Finding], history: History, look: AuditReads) -> frozenset[tuple[str, str | None]]:
+def confirmed_now(
+    findings: Iterable[Finding], history: History, reads: AuditReads
+) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
     For actions in the same audit that confirms the finding. Findings that rest on *recorded* are never included.
     """
-    known = {sighting.id: sighting for sighting in _in_a_row(history, look)}
+    known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     return frozenset(
         (finding.code, finding.provider_uuid)
         for finding in findings
         if not finding.rests_on_recorded
-        and _seen_again(finding, known.get(finding.id), look).times >= look.confirm_audits
+        and _seen_again(finding, known.get(finding.id), reads).times >= reads.confirm_audits
     )
 
 
-def _in_a_row(history: History, look: AuditReads) -> Iterable[Sighting]:
+def _in_a_row(history: History, reads: AuditReads) -> Iterable[Sighting]:
     """Return the sightings, with their counts reset if this audit does not continue the history."""
-    if look.follows(history):
+    if reads.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)
 
@@ -143,27 +145,27 @@ def _for_people(seen: SeenFinding) -> tuple[int, str, str, str, str]:
     return (_LOUDEST_FIRST.index(finding.severity), finding.code, *about)
 
 
-def _is_trusted(finding: Finding, look: AuditReads) -> bool:
-    return look.recorded_is_fresh or not finding.rests_on_recorded
+def _is_trusted(finding: Finding, reads: AuditReads) -> bool:
+    return reads.recorded_is_fresh or not finding.rests_on_recorded
 
 
-def _seen_again(finding: Finding, before: Sighting | None, look: AuditReads) -> Sighting:
+def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) -> Sighting:
     evidence = evidence_digest(finding)
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
-    if _is_trusted(finding, look) and (times == 0 or look.at - counted_at >= look.apart_s):
+    if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):
         # The count stops at ``confirm_audits``, so that an unchanged history needs no new file.
-        counted_at = look.seen_at if times < look.confirm_audits else counted_at
-        times = min(times + 1, look.confirm_audits)
+        counted_at = reads.seen_at if times < reads.confirm_audits else counted_at
+        times = min(times + 1, reads.confirm_audits)
     in_a_row = before is not None and same and before.times > 0
     return Sighting(
         id=finding.id,
         code=finding.code,
-        first_seen_at=before.first_seen_at if before else look.now,
-        last_seen_at=look.now,
+        first_seen_at=before.first_seen_at if before else reads.now,
+        last_seen_at=reads.now,
         times=times,
         evidence_digest=evidence,
-        stands_since=(before.stands_since or before.first_seen_at) if before and in_a_row else look.now,
+        stands_since=(before.stands_since or before.first_seen_at) if before and in_a_row else reads.now,
         counted_at=counted_at,
     )
 

@@ -98,8 +98,8 @@ def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 def _top(path: str, store: ImageStore) -> str:
     """Return the store's direct entry that is the path or contains it; "" for a path outside the store."""
-    inside = path.removeprefix(f"{store.path}/")
-    return "" if inside == path else f"{store.path}/{inside.partition('/')[0]}"
+    inner = path.removeprefix(f"{store.path}/")
+    return "" if inner == path else f"{store.path}/{inner.partition('/')[0]}"
 
 
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
@@ -144,14 +144,14 @@ def _user_kind(user: str, guests: _Guests) -> StoreOwner:
 
 def _guests(snapshot: Snapshot, store: ImageStore) -> _Guests:
     state, host = snapshot.nova.value, snapshot.host.value
-    told = state if state is not None and state.kind.has_cloud else None
+    cloud = state if state is not None and state.kind.has_cloud else None
     domains = host.guest_uuids if host else frozenset()
     return _Guests(
-        instances=expected_here(told) if told else domains if state else frozenset(),
-        resizing=_resizing(told) if told else domains,
+        instances=expected_here(cloud) if cloud else domains if state else frozenset(),
+        resizing=_resizing(cloud) if cloud else domains,
         domains=domains,
         users=_users(host.domains) if host else frozenset(),
-        known=told is not None and not told.unreadable and host is not None and not store.shared_because,
+        known=cloud is not None and not cloud.unreadable and host is not None and not store.shared_because,
     )
 
 

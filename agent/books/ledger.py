@@ -126,11 +126,11 @@ def _recorded(view: PlacementView | None) -> Ledger:
 
 
 def _listed(view: PlacementView) -> Iterable[Claim]:
-    ours = own_consumers(view.root_uuid)
+    own = own_consumers(view.root_uuid)
     for a in view.allocations:
         yield Claim(
-            consumer=_consumer(a.consumer_uuid, ours.get(a.consumer_uuid)),
-            cause=ours.get(a.consumer_uuid, Cause.RECORDED_ONLY),
+            consumer=_consumer(a.consumer_uuid, own.get(a.consumer_uuid)),
+            cause=own.get(a.consumer_uuid, Cause.RECORDED_ONLY),
             resource_class=a.resource_class,
             amount=a.amount,
             provider_key=provider_key(view, a.provider_uuid),
@@ -151,8 +151,8 @@ def _unlisted(view: PlacementView) -> Iterable[Claim]:
         )
 
 
-def _consumer(uuid: str, ours: Cause | None) -> Consumer:
+def _consumer(uuid: str, cause: Cause | None) -> Consumer:
     """Return the consumer; its kind is known only for the agent's own consumers."""
-    if ours is None:
+    if cause is None:
         return Consumer(key=uuid, kind="unknown", uuid=uuid)
-    return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {ours.value}", uuid=uuid)
+    return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {cause.value}", uuid=uuid)

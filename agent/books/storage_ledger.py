@@ -105,11 +105,11 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
     """Yield every volume's own extents once; the extents of a thin pool's data are split by written bytes."""
     by_name = {volume.name: volume for volume in volumes}
-    inside: dict[str, list[Volume]] = defaultdict(list)
+    thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
     for volume in volumes:
         if volume.segment_type == "thin" and volume.pool is not None:
-            inside[volume.pool].append(volume)
+            thin[volume.pool].append(volume)
         pool = _pool_of_data(volume, by_name) if volume.hidden and volume.extent_bytes else None
         if pool is None:
             yield _Part(volume, _described(volume), volume.extent_bytes)
@@ -117,7 +117,7 @@ def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator
             data[pool.name] += volume.extent_bytes
     for name, size_bytes in data.items():
         pool = by_name[name]
-        yield from _pool_parts(pool, size_bytes, inside[name], fills.get(pool.path))
+        yield from _pool_parts(pool, size_bytes, thin[name], fills.get(pool.path))
 
 
 def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
@@ -133,38 +133,38 @@ def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | Non
     return None
 
 
-def _pool_parts(pool: Volume, data_bytes: int, inside: Sequence[Volume], fill: ThinPool | None) -> Iterator[_Part]:
+def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: ThinPool | None) -> Iterator[_Part]:
     room = min(pool.size_bytes, data_bytes)
     percent = None if fill is None else fill.data_percent
-    promised = sum(volume.size_bytes for volume in inside)
-    given = min(room, promised if percent is None else round(room * percent / 100))
-    shares = _shares(given, inside, dict(fill.mapped) if fill else {})
+    promised = sum(volume.size_bytes for volume in thin)
+    used_bytes = min(room, promised if percent is None else round(room * percent / 100))
+    shares = _shares(used_bytes, thin, dict(fill.mapped) if fill else {})
     unsure = " (at most: the pool's fill level is not known)" if percent is None else ""
-    for volume, share in zip(inside, shares, strict=True):
+    for volume, share in zip(thin, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
-    yield _Part(pool, f"in use in thin pool {pool.name}, but by no volume", given - sum(shares))
-    yield _Part(pool, f"free room of thin pool {pool.name}", room - given)
+    yield _Part(pool, f"in use in thin pool {pool.name}, but by no volume", used_bytes - sum(shares))
+    yield _Part(pool, f"free room of thin pool {pool.name}", room - used_bytes)
     yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
 
 
-def _shares(given: int, inside: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
-    """Return how many of the pool's ``given`` bytes each volume has.
+def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
+    """Return how many of the pool's ``used_bytes`` each volume has.
 
-    The written bytes that lvm2 reports never add up to ``given``: lvm2 rounds to 1/10,000 of a size, and volumes share
-    blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with snapshots share the
-    rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which lvm2 reports nothing,
-    share the remainder in proportion to their sizes.
+    The written bytes that lvm2 reports never add up to ``used_bytes``: lvm2 rounds to 1/10,000 of a size, and volumes
+    share blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with snapshots
+    share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which lvm2 reports
+    nothing, share the remainder in proportion to their sizes.
     """
-    related = {volume.origin for volume in inside} | {volume.name for volume in inside if volume.origin}
+    related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (
-        [mapped.get(volume.name, 0) if volume.name not in related else 0 for volume in inside],
-        [mapped.get(volume.name, 0) if volume.name in related else 0 for volume in inside],
-        [volume.size_bytes if volume.name not in mapped else 0 for volume in inside],
+        [mapped.get(volume.name, 0) if volume.name not in related else 0 for volume in thin],
+        [mapped.get(volume.name, 0) if volume.name in related else 0 for volume in thin],
+        [volume.size_bytes if volume.name not in mapped else 0 for volume in thin],
     )
     last = max((number for number, weights in enumerate(levels) if any(weights)), default=0)
-    shares = [0] * len(inside)
+    shares = [0] * len(thin)
     for number, weights in enumerate(levels):
-        rest = given - sum(shares)
+        rest = used_bytes - sum(shares)
         parts = in_proportion(rest, weights) if number == last or sum(weights) > rest else weights
         shares = [share + part for share, part in zip(shares, parts, strict=True)]
     return shares

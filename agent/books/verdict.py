@@ -48,7 +48,7 @@ class Known:
     tree: frozenset[str]
     may_share: bool
     records: Mapping[str, ConsumerRecord]
-    ours: Mapping[str, Cause]
+    own_consumers: Mapping[str, Cause]
     unreadable: str
 
 
@@ -85,14 +85,14 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
         tree=frozenset(p.uuid for p in (view.providers if view else ())),
         may_share=any(p.aggregates for p in (view.providers if view else ())),
         records={r.consumer_uuid: r for r in (view.consumers if view else ())},
-        ours=own_consumers(view.root_uuid if view else None),
+        own_consumers=own_consumers(view.root_uuid if view else None),
         unreadable="\n".join(state.unreadable) if state else "",
     )
 
 
 def verdict(known: Known, case: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
-    if case.consumer in known.ours:
+    if case.consumer in known.own_consumers:
         return Verdict.AGREED  # the agent's own consumer: the claims that it stands for have rows of their own
     if (plain := _BY_CAUSE.get(case.cause)) is not None:
         return plain

@@ -157,7 +157,7 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
                     stored,
                     sightings=seen.sightings,
                     boot=seen.boot,
-                    looked_at=seen.looked_at,
+                    read_until=seen.read_until,
                     silence=seen.silence,
                 )
             )

@@ -112,7 +112,7 @@ def repeat_delay(looks: int) -> float:
 
 
 def follow_up(
-    before: FollowUp, now: float, *, failed: bool, look_again: bool, not_before: float | None = None
+    before: FollowUp, now: float, *, failed: bool, audit_again: bool, not_before: float | None = None
 ) -> FollowUp:
     """Return when the worker audits again without a request; the periodic audits go on regardless.
 
@@ -120,11 +120,11 @@ def follow_up(
     retry is scheduled, its failure does not lengthen the back-off; the scheduled retry stays.
     """
     earliest = not_before or now
-    looks = before.looks + 1 if look_again else 0
-    if failed and not look_again and before.reason == RETRY and before.at is not None and before.at > now:
+    looks = before.looks + 1 if audit_again else 0
+    if failed and not audit_again and before.reason == RETRY and before.at is not None and before.at > now:
         return replace(before, looks=0, at=max(before.at, earliest))
     failures = before.failures + 1 if failed else 0
-    if look_again:
+    if audit_again:
         return FollowUp(failures=failures, looks=looks, at=max(now + repeat_delay(looks), earliest), reason=REPEAT)
     if failed:
         return FollowUp(failures=failures, at=max(now + retry_delay(failures), earliest), reason=RETRY)
@@ -260,14 +260,14 @@ class Worker:
                 raise
             report = self._failed(request, configured, error)
             self._publish(report, configured)
-            self._plan_next(report, configured, look_again=False)
+            self._plan_next(report, configured, audit_again=False)
             return
         is_first = self.last_report is None
         self._memory = result.memory
         self._publish(result.report, configured)
         if is_first:
             give_back()
-        self._plan_next(result.report, configured, look_again=result.look_again, not_before=result.not_before)
+        self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
         """Use a replaced configuration from now on; drop what was cached under the old one.
@@ -306,13 +306,13 @@ class Worker:
             self._publisher.bug("publish", error)
 
     def _plan_next(
-        self, report: AuditReport, configured: Configured, *, look_again: bool, not_before: float | None = None
+        self, report: AuditReport, configured: Configured, *, audit_again: bool, not_before: float | None = None
     ) -> None:
         self._follow_up = follow_up(
             self._follow_up,
             time.monotonic(),
             failed=worth_retrying(report),
-            look_again=look_again,
+            audit_again=audit_again,
             not_before=not_before,
         )
         self._queue.pace(gathering(configured.pacing, self._follow_up.failures, report))

@@ -14,7 +14,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, still_on_root
-from agent.provider_tree.desired import is_told
+from agent.provider_tree.desired import can_decide
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -48,7 +48,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
 
 def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
     """Return the children that the class belongs on, as (name without the node's, inventory); empty while unknown."""
-    if not is_told(family, audit.snapshot, audit.settings):
+    if not can_decide(family, audit.snapshot, audit.settings):
         return ()
     nested = family.providers(audit.snapshot, audit.settings)
     return tuple((one.key.name, i) for one in nested for i in one.inventories if i.resource_class == name)

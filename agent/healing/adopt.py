@@ -67,7 +67,7 @@ def looked(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> 
         identity=uuid,
         origin=identity.origin if identity else "",
         file=file,
-        ours=tree_of(trees, uuid),
+        own=tree_of(trees, uuid),
         holder=tree_of(trees, holder.uuid) if holder and holder.uuid != uuid else None,
         state=state,
         others=_others(task, state),

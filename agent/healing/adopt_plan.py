@@ -53,7 +53,7 @@ def _wanted(facts: AdoptFacts) -> str | None:
     """Return the uuid that this host should have: that of the provider with its name, else the uuid that it has."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
-    known = facts.our_root is not None or any(row.uuid == facts.identity for row in _live(facts.state))
+    known = facts.own_root is not None or any(row.uuid == facts.identity for row in _live(facts.state))
     return facts.identity if known else None
 
 
@@ -69,12 +69,12 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
     Children that other services created keep their names. The root comes last: if a run is interrupted, the root's old
     name shows the next run which children still need the rename.
     """
-    root = facts.our_root
-    if root is None or facts.ours is None or uuid != root.uuid or root.name == facts.node:
+    root = facts.own_root
+    if root is None or facts.own is None or uuid != root.uuid or root.name == facts.node:
         return ()
     named = [
         (child, facts.node + child.name.removeprefix(root.name))
-        for child in facts.ours.providers
+        for child in facts.own.providers
         if child.uuid != root.uuid and _is_still_named_after(root.name, facts.node, child)
     ]
     named.append((root, facts.node))
@@ -164,7 +164,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
             why=f"this host's identity comes from {facts.origin}, which the agent never writes: "
             f"put {uuid} there by hand",
         )
-    if facts.ours is not None and facts.ours.allocations:
+    if facts.own is not None and facts.own.allocations:
         both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
         yield AdoptRefusal(guard="allocations", why=f"{both} allocations: those of {facts.identity} would be lost")
     root = facts.holder_root
@@ -192,7 +192,7 @@ def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
 
 def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
     row = next((row for row in _live(facts.state) if row.uuid == uuid), None)
-    old = {row.hypervisor_hostname if row else None, facts.our_root.name if facts.our_root else None}
+    old = {row.hypervisor_hostname if row else None, facts.own_root.name if facts.own_root else None}
     states = (*((facts.state,) if facts.state else ()), *facts.others)
     hosts = {facts.host, row.host if row else facts.host}
     named = {

@@ -119,7 +119,7 @@ def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ..
         result,
         report=dataclasses.replace(result.report, healed=tuple(map(_note, healed))),
         memory=memory,
-        look_again=result.look_again or stale,
+        audit_again=result.audit_again or stale,
     )
 
 

@@ -108,7 +108,7 @@ class FindingsFile:
             "added": [list(addition) for addition in history.added],
             "left": [list(provider) for provider in history.left],
             "boot": history.boot,
-            "looked_at": history.looked_at,
+            "looked_at": history.read_until,
             "silence": [list(history.silence)] if history.silence else [],
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
@@ -155,7 +155,7 @@ def _found(document: Json) -> _Found:
         added=tuple(sorted(added.good)),
         left=tuple(sorted(left.good)),
         boot=looked[0],
-        looked_at=looked[1],
+        read_until=looked[1],
         silence=next(iter(silence.good), None),
     )
     problems = (*sightings.problems, *added.problems, *left.problems, *silence.problems, *problems)

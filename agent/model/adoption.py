@@ -30,7 +30,7 @@ class AdoptFacts:
     ``node``: the node name that libvirt reports now.
     ``identity``: the uuid in use, None if no uuid is known.
     ``origin``: where ``identity`` was read.
-    ``ours``: the provider tree of ``identity``, None if Placement has no such tree.
+    ``own``: the provider tree of ``identity``, None if Placement has no such tree.
     ``holder``: the provider tree of another uuid whose root has the node's name, None if there is no such tree.
     ``state``: the state of this host in the cloud, with the compute node rows of both uuids, whichever host they name.
     ``others``: the state of the other hosts that those rows name.
@@ -42,7 +42,7 @@ class AdoptFacts:
     identity: str | None
     origin: str
     file: IdentityFile
-    ours: DetachedTree | None
+    own: DetachedTree | None
     holder: DetachedTree | None
     state: NovaState | None
     others: tuple[NovaState, ...] = ()
@@ -54,9 +54,9 @@ class AdoptFacts:
         return self.holder.root if self.holder else None
 
     @property
-    def our_root(self) -> Provider | None:
+    def own_root(self) -> Provider | None:
         """The provider of the uuid in use, or None."""
-        return self.ours.root if self.ours else None
+        return self.own.root if self.own else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class AuditMemory:
     ``hold_s``: delay in seconds before the first write of a periodic audit. Another writer writes at the same moment.
     ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
     ``suspects``: consumers whose records the next audit reads first.
-    ``told``: consumers named by findings that rest on recorded allocations. Their whole records are read again too.
+    ``reported``: consumers named by findings that rest on recorded allocations. Their whole records are read again too.
     ``unknown_traits``: standard traits that this Placement rejected as unknown.
     ``unsaved_history``: whether the file of the findings' history must still be written.
     ``history_saved_at``: when that file was last written, in monotonic seconds.
@@ -112,7 +112,7 @@ class AuditMemory:
     hold_s: float = 0.0
     heartbeat: Standing | None = None
     suspects: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     consumers: frozenset[str] = frozenset()
     written: WrittenProvider | None = None
     unknown_traits: frozenset[str] = frozenset()
@@ -129,13 +129,13 @@ class AuditMemory:
 class AuditResult:
     """What one audit returns to its caller.
 
-    ``look_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
+    ``audit_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
     before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
     it. ``not_before`` (monotonic seconds): Placement asked for no request before this moment.
     """
 
     report: AuditReport
     memory: AuditMemory
-    look_again: bool = False
+    audit_again: bool = False
     snapshot: Snapshot | None = None
     not_before: float | None = None

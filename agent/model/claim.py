@@ -112,12 +112,12 @@ def _claim_order(claim: Claim) -> tuple[object, ...]:
         claim.cause.value,
         claim.amount,
         claim.source,
-        (consumer.kind, consumer.name, *_given(consumer.uuid)),
-        _given(claim.instance_uuid),
+        (consumer.kind, consumer.name, *_sort_key(consumer.uuid)),
+        _sort_key(claim.instance_uuid),
         () if claim.size_bytes is None else (claim.size_bytes,),
     )
 
 
-def _given(text: str | None) -> tuple[str, ...]:
+def _sort_key(text: str | None) -> tuple[str, ...]:
     """Return a sort key for an optional text. None sorts before any text."""
     return () if text is None else (text,)

@@ -105,9 +105,9 @@ class History:
     ``sightings``: all findings that are still remembered, sorted by finding id.
     ``added``: what provider.yaml files added to providers.
     ``left``: providers that stayed in Placement when the agent deleted their compute node records.
-    ``boot``: identifier of the boot that ``looked_at``, ``counted_at`` and ``silence.since`` belong to. Seconds of
+    ``boot``: identifier of the boot that ``read_until``, ``counted_at`` and ``silence.since`` belong to. Seconds of
     another boot cannot be compared.
-    ``looked_at``: end of the last audit's reads, in seconds since boot.
+    ``read_until``: end of the last audit's reads, in seconds since boot.
     ``silence``: since when nova-compute has shown no sign of life, if a nova-compute has written to this provider.
     """
 
@@ -115,5 +115,5 @@ class History:
     added: tuple[Addition, ...] = ()
     left: tuple[LeftProvider, ...] = ()
     boot: str = ""
-    looked_at: int | None = None
+    read_until: int | None = None
     silence: Silence | None = None

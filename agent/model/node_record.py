@@ -53,13 +53,14 @@ class NodeRecord:
     def changes(self, stored: NodeRecord) -> tuple[str, ...]:
         """Return the names of the fields that differ from ``stored``. A different uptime alone is no difference."""
         names = (field.name for field in fields(self) if field.name != "id")
-        return tuple(name for name in names if _said(name, getattr(self, name)) != _said(name, getattr(stored, name)))
+        return tuple(name for name in names if _comparable(self, name) != _comparable(stored, name))
 
 
 _JSON = frozenset({"cpu_info", "numa_topology", "pci_pools", "metrics"})
 
 
-def _said(name: str, value: object) -> object:
+def _comparable(record: NodeRecord, name: str) -> object:
+    value: object = getattr(record, name)
     if name == "stats" and isinstance(value, tuple):
         return tuple(pair for pair in value if pair[0] != UPTIME)
     if name in _JSON and isinstance(value, str):

@@ -19,11 +19,11 @@ from agent.node_record.pci_pools import pools
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
     """Return the addresses on ``node`` whose rows name an owner that is or may be there, or moves from or to it."""
-    ours = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
+    of_this_node = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
     return frozenset(
-        row.address for row in state.pci_devices if row.compute_node_id in ours and row.instance_uuid in owners
+        row.address for row in state.pci_devices if row.compute_node_id in of_this_node and row.instance_uuid in owners
     )
 
 

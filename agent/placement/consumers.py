@@ -75,8 +75,8 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
     }
     awaited = _awaited(last, generations) - current.keys()
     at_once = _at_once(request, generations, frozenset(current), awaited)
-    holders = _holders(held) if at_once or request.told or request.unsuspicious_reads else {}
-    moved = [uuid for uuid in request.told if uuid in current and current[uuid].holders != holders[uuid]]
+    holders = _holders(held) if at_once or request.reported or request.unsuspicious_reads else {}
+    moved = [uuid for uuid in request.reported if uuid in current and current[uuid].holders != holders[uuid]]
     chosen = list(dict.fromkeys((*at_once, *moved)))[: request.consumer_reads]
     chosen += _in_turn(request, generations, current, frozenset(chosen))
     for uuid in chosen:

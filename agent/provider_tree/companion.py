@@ -116,7 +116,7 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
     counted = [
         cause
         for cause, amounts in recorded.items()
-        if amounts and all(_is_told(name, snapshot, settings) and name not in frozen for _, name in amounts)
+        if amounts and all(_is_use_known(name, snapshot, settings) and name not in frozen for _, name in amounts)
     ]
     return tuple(_put(view, cause, {}) for cause in counted)
 
@@ -142,7 +142,7 @@ def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in view.allocations if a.consumer_uuid == consumer}
 
 
-def _is_told(name: str, snapshot: Snapshot, settings: Settings) -> bool:
+def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
     """Whether all sources behind the class's unmanaged use were read.
 
     For a class of which no module of agent/resources decides: whether all sources of the snapshot were read.
@@ -157,7 +157,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
     view = snapshot.placement.value
     if view is None or view.root is None:
         raise AssertionError("asked for what fits on no provider")
-    if not _is_told(name, snapshot, settings):
+    if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
         why = "its sources could not be read: the agent's consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
@@ -232,9 +232,9 @@ def _used_by_others(view: PlacementView, name: str) -> int:
 
     Placement checks a new allocation against the other consumers' allocations, not against the consumer's old ones.
     """
-    ours = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
+    own = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)
-    return view.used.get((view.root_uuid, name), 0) - sum(a.amount for a in here if a.consumer_uuid in ours)
+    return view.used.get((view.root_uuid, name), 0) - sum(a.amount for a in here if a.consumer_uuid in own)
 
 
 def _rest(name: str, claims: list[Claim], wanted: int, amounts: Mapping[Cause, int], why: str) -> tuple[Unplaced, ...]:

@@ -83,7 +83,7 @@ def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inve
     They are the classes of agent/resources, and classes of child providers that an older nova-compute had on the root.
     """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
-    moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if is_told(f, snapshot, settings)))
+    moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if can_decide(f, snapshot, settings)))
     return OWNED_CLASSES | {name for name in known if owned(name)} | (moved & known)
 
 
@@ -104,7 +104,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
     return part.obstacle(snapshot, settings)
 
 
-def is_told(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
+def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
     """Whether the family can decide its children, even if their classes are still on the root."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 

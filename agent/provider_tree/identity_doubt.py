@@ -101,18 +101,18 @@ def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     A row with neither this host's uuid nor its node name is another node's row. Other findings cover it:
     compute-node-orphaned and hostname-duplicated.
     """
-    is_ours, is_so_named = row.uuid == subject.root_uuid, row.hypervisor_hostname == subject.node
+    has_own_uuid, is_so_named = row.uuid == subject.root_uuid, row.hypervisor_hostname == subject.node
     expected = f"this host's identity is {subject.root_uuid} (from {subject.identity_origin}), its node {subject.node}"
-    if is_ours and row.host != host:
+    if has_own_uuid and row.host != host:
         return Doubt(
             expected=f"{expected}, its host {host}",
             actual=f"compute node row {row.id} has uuid {row.uuid} and is of host {row.host}",
             stops_writes=True,
         )
-    if is_ours == is_so_named or row.host != host:
+    if has_own_uuid == is_so_named or row.host != host:
         return None
     return Doubt(
         expected=expected,
         actual=f"compute node row {row.id} has uuid {row.uuid} and the name {row.hypervisor_hostname}",
-        stops_writes=is_ours,
+        stops_writes=has_own_uuid,
     )

@@ -142,9 +142,9 @@ def is_alive(state: NovaState, settings: Settings) -> bool:
 def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None:
     if written is None or written.strikes < MAX_STRIKES:
         return None
-    ours = {i.resource_class: i for i in written.inventories}
-    different = [(i, root.inventory(c)) for c, i in sorted(ours.items()) if root.inventory(c) != i]
-    changes = "; ".join(f"{_shown(mine)} is now {_shown(theirs)}" for mine, theirs in different) or "now equal again"
+    written_before = {i.resource_class: i for i in written.inventories}
+    different = [(i, root.inventory(c)) for c, i in sorted(written_before.items()) if root.inventory(c) != i]
+    changes = "; ".join(f"{_shown(mine)} is now {_shown(now)}" for mine, now in different) or "now equal again"
     return Rival(
         why=f"what this agent wrote was changed by another writer in {written.strikes} audits in a row: {changes}",
         remedy="find the other writer (a second agent, nova-compute, a script) and stop it, then send this agent "
@@ -167,12 +167,12 @@ def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> P
     The caller reads ratios from the result. A ratio that an operator changed alone is kept. A ratio that changed
     together with the total, min_unit, max_unit or step_size is most likely only the other writer's default.
     """
-    ours = {i.resource_class: i for i in (written.inventories if written else ())}
-    read = tuple(_with_our_ratio(i, ours.get(i.resource_class)) for i in root.inventories)
+    written_before = {i.resource_class: i for i in (written.inventories if written else ())}
+    read = tuple(_with_own_ratio(i, written_before.get(i.resource_class)) for i in root.inventories)
     return dataclasses.replace(root, inventories=read)
 
 
-def _with_our_ratio(observed: Inventory, mine: Inventory | None) -> Inventory:
+def _with_own_ratio(observed: Inventory, mine: Inventory | None) -> Inventory:
     if mine is None or _size(observed) == _size(mine):
         return observed
     return dataclasses.replace(observed, allocation_ratio=mine.allocation_ratio)

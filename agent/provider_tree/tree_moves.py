@@ -51,11 +51,11 @@ def places(wanted: DesiredTree, view: PlacementView) -> Places:
     """Return where each provider of ``wanted`` goes; each write is possible after the writes before it."""
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
-    looked_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
+    searched_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
     found: list[Place] = []
     for provider in _parents_first(wanted.providers):
         observed = known.get(provider.uuid)
-        place = _moved(provider, observed, parents, view) if observed else _made(provider, parents, looked_for)
+        place = _moved(provider, observed, parents, view) if observed else _made(provider, parents, searched_for)
         if place.write is not None:
             parents[provider.uuid] = provider.parent_uuid
         found.append(place)
@@ -74,21 +74,21 @@ def _parents_first(providers: Iterable[DesiredProvider]) -> list[DesiredProvider
     return sorted(wanted, key=lambda provider: depth(provider.uuid, parents))
 
 
-def _made(provider: DesiredProvider, parents: _Parents, looked_for: frozenset[str]) -> Place:
-    if why := _unmakeable(provider, parents, looked_for):
+def _made(provider: DesiredProvider, parents: _Parents, searched_for: frozenset[str]) -> Place:
+    if why := _unmakeable(provider, parents, searched_for):
         held = HeldBack(provider_uuid=provider.uuid, what="create", why=why)
         return Place(provider=provider, observed=None, held_back=held)
     write = CreateProvider(provider_uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid)
     return Place(provider=provider, observed=None, write=write)
 
 
-def _unmakeable(provider: DesiredProvider, parents: _Parents, looked_for: frozenset[str]) -> str | None:
+def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: frozenset[str]) -> str | None:
     if not provider.name:
         return "the node's name is not known"
     if provider.parent_uuid is None:
         # The list of this host's tree shows no other root. An existing root that was not read would be created again
         # in every audit, and Placement would answer 409 each time.
-        return None if provider.uuid in looked_for else "the agent did not read whether it exists already"
+        return None if provider.uuid in searched_for else "the agent did not read whether it exists already"
     return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} does not exist"
 
 

@@ -19,7 +19,7 @@ from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provide
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, UnknownChildren, children, still_on_root
-from agent.provider_tree.desired import child_uuid, is_told
+from agent.provider_tree.desired import can_decide, child_uuid
 from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
 from agent.text.amounts import with_class
 
@@ -82,7 +82,7 @@ def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     family = next(mine, None)
     if family is None or root is None:
         return Declined(why=f"no consumer uses {resource_class} on the root any more")
-    if not is_told(family, snapshot, settings):
+    if not can_decide(family, snapshot, settings):
         unknown = family.obstacle(snapshot, settings) or "their sources were not read"
         return Declined(why=f"the {family.name} providers are not known: {unknown}")
     targets = _targets(scene, root, family, resource_class)

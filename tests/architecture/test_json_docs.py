@@ -207,7 +207,7 @@ def _adopt() -> documents.Document:
         identity=None,
         origin="",
         file=IdentityFile(path="compute_id", text=None),
-        ours=None,
+        own=None,
         holder=None,
         state=None,
     )

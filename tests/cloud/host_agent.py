@@ -188,7 +188,7 @@ class HostAgent:
     def occasion(self, *, heals: bool = True) -> tuple[AuditResult, int]:
         """Run a periodic audit and its follow-ups (agent/daemon/worker.py); return the last result and the count."""
         count, result = 1, self.audit(heals=heals)
-        while result.look_again and count < LOOKS:
+        while result.audit_again and count < LOOKS:
             count, result = count + 1, self.audit(heals=heals)
         return result, count
 

@@ -30,7 +30,7 @@ def test_the_reader_rereads_the_record_of_a_consumer_with_a_finding():
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
     assert model.delete(CONSUMER).ok
     assert model.put(CONSUMER, Wanted(holdings={HERE: {"VCPU": 1}}, generation=None)).ok
-    assert elsewhere(reader.view(ViewRequest(**REQUEST, told=(CONSUMER,)))) == set()
+    assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
 def test_new_consumers_are_read_before_consumers_with_findings():
@@ -38,5 +38,5 @@ def test_new_consumers_are_read_before_consumers_with_findings():
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))
     assert model.put("another", Wanted(holdings={HERE: {"VCPU": 1}}, generation=None)).ok
-    view = reader.view(ViewRequest(**REQUEST | {"consumer_reads": 1}, told=(CONSUMER,)))
+    view = reader.view(ViewRequest(**REQUEST | {"consumer_reads": 1}, reported=(CONSUMER,)))
     assert {record.consumer_uuid for record in view.consumers} == {CONSUMER, "another"}

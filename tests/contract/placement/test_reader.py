@@ -379,7 +379,7 @@ def test_known_findings_take_no_extra_requests_until_a_provider_changes(rest, re
     If a consumer was removed and re-made, the reader reads the consumers of all these findings again.
     """
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
-    asked = looking_at(root, fresh_allocations=True, consumer_reads=3, told=told)
+    asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)
     for _ in range(3):
         reader.view(asked)
     assert reader.view(asked).requests == 2

@@ -23,7 +23,7 @@ AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
 
 def test_a_clean_audit_clears_the_follow_up():
-    assert follow_up(FollowUp(failures=3, looks=2, at=5.0, reason="retry"), 10.0, failed=False, look_again=False) == (
+    assert follow_up(FollowUp(failures=3, looks=2, at=5.0, reason="retry"), 10.0, failed=False, audit_again=False) == (
         FollowUp()
     )
 
@@ -50,10 +50,10 @@ def test_retry_delay_varies_between_calls():
 @given(AUDITS)
 def test_a_failed_audit_or_look_again_schedules_a_follow_up(audits):
     state = FollowUp()
-    for number, (failed, look_again) in enumerate(audits):
+    for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
-        state = follow_up(state, now, failed=failed, look_again=look_again)
-        if failed or look_again:
+        state = follow_up(state, now, failed=failed, audit_again=audit_again)
+        if failed or audit_again:
             assert now <= state.at <= now + RETRY_CAP_S
         else:
             assert state.at is None
@@ -97,20 +97,20 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
 def test_failed_audits_of_events_do_not_move_the_scheduled_retry(gaps):
     """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
-    due = follow_up(FollowUp(failures=5), 0.0, failed=True, look_again=False)
+    due = follow_up(FollowUp(failures=5), 0.0, failed=True, audit_again=False)
     now, state = 0.0, due
     for gap in gaps:
         now += gap
         if now >= due.at:
             break
-        state = follow_up(state, now, failed=True, look_again=False)
+        state = follow_up(state, now, failed=True, audit_again=False)
         assert state == due
 
 
 def test_retry_pauses_double_up_to_the_cap():
     state, now, pauses = FollowUp(), 0.0, []
     for _ in range(14):
-        state = follow_up(state, now, failed=True, look_again=False)
+        state = follow_up(state, now, failed=True, audit_again=False)
         pauses.append(state.at - now)
         now, state = state.at, FollowUp(failures=state.failures, reason=RETRY)
     assert all(2.0**n <= pause <= 2.0 ** (n + 1) for n, pause in enumerate(pauses[:7]))
@@ -118,10 +118,10 @@ def test_retry_pauses_double_up_to_the_cap():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_follow_up_schedules_no_audit_earlier_than_not_before(failed, look_again, hold_s, due_in):
+def test_follow_up_schedules_no_audit_earlier_than_not_before(failed, audit_again, hold_s, due_in):
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
-    after = follow_up(before, 100.0, failed=failed, look_again=look_again, not_before=100.0 + hold_s)
-    assert (after.at is None) is (not failed and not look_again)
+    after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
+    assert (after.at is None) is (not failed and not audit_again)
     assert after.at is None or after.at >= 100.0 + hold_s
 
 

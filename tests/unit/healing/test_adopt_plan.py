@@ -40,7 +40,7 @@ def facts(**changes) -> AdoptFacts:
         identity=ROOT_UUID,
         origin=FILE.path,
         file=FILE,
-        ours=tree(provider(), held=True),
+        own=tree(provider(), held=True),
         holder=None,
         state=with_record(stored()),
     )
@@ -50,13 +50,13 @@ def facts(**changes) -> AdoptFacts:
 def renamed(**changes) -> AdoptFacts:
     """Return a host whose provider and record bear the old name."""
     old = provider(name="old-name")
-    kept = {"ours": tree(old, held=True), "state": with_record(stored(hypervisor_hostname="old-name"))}
+    kept = {"own": tree(old, held=True), "state": with_record(stored(hypervisor_hostname="old-name"))}
     return facts(**{**kept, **changes})
 
 
 def reinstalled(**changes) -> AdoptFacts:
     """Return a host with a new uuid; the old provider, record and allocations exist."""
-    kept = {"identity": NEW, "file": IdentityFile(path=FILE.path, text=f"{NEW}\n"), "ours": None}
+    kept = {"identity": NEW, "file": IdentityFile(path=FILE.path, text=f"{NEW}\n"), "own": None}
     return facts(**{**kept, "holder": tree(provider(), held=True), **changes})
 
 
@@ -77,7 +77,7 @@ def test_a_consistent_host_needs_no_adoption():
 
 
 def test_an_unknown_host_adopts_nothing():
-    plan = adoption(facts(identity=None, origin="", ours=None, state=conductor()), settings())
+    plan = adoption(facts(identity=None, origin="", own=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
 
@@ -94,7 +94,7 @@ def test_only_owned_children_are_renamed_with_their_root():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
-    plan = adoption(renamed(ours=tree(provider(name="old-name"), ours, theirs, unowned)), settings())
+    plan = adoption(renamed(own=tree(provider(name="old-name"), ours, theirs, unowned)), settings())
     names = [(s.write.provider_uuid, s.write.name) for s in plan.steps if isinstance(s, NameStep)]
     # The root comes last: if the run is interrupted, the root still has the name that identifies the children.
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
@@ -103,7 +103,7 @@ def test_only_owned_children_are_renamed_with_their_root():
 def test_a_child_renamed_by_an_interrupted_run_is_not_renamed_again():
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
-    plan = adoption(renamed(node="cmp_1", ours=tree(provider(name="cmp"), done, left)), settings())
+    plan = adoption(renamed(node="cmp_1", own=tree(provider(name="cmp"), done, left)), settings())
     names = [(s.write.provider_uuid, s.write.name) for s in plan.steps if isinstance(s, NameStep)]
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
@@ -192,8 +192,8 @@ def test_the_file_guard_refuses_to_replace_novas_compute_id():
 @pytest.mark.parametrize("held", [True, False])
 def test_the_allocations_guard_refuses_to_drop_a_uuid_with_allocations(held):
     mine = tree(provider(NEW, "another-name"), held=True)
-    assert guards(reinstalled(ours=mine, holder=tree(provider(), held=held))) == ["allocations"]
-    assert guards(reinstalled(ours=tree(provider(NEW, "another-name")))) == []
+    assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
+    assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
 def test_the_owner_guard_refuses_a_foreign_provider_of_the_same_name():

@@ -206,7 +206,7 @@ def test_a_left_provider_is_deleted_once_empty_and_confirmed():
         f"provider {OLD.uuid} is still in Placement; "
         "nothing is allocated from it: the agent deletes it once this is confirmed"
     ]
-    remembered = History(left=(LEFT,), sightings=_sightings(empty), looked_at=0)
+    remembered = History(left=(LEFT,), sightings=_sightings(empty), read_until=0)
     assert decision(empty, None, remembered).plan.removals == (DeleteProvider(provider_uuid=OLD.uuid),)
 
 
