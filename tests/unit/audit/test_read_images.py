@@ -68,7 +68,7 @@ def task(images, libvirt, depth=Depth.ECONOMICAL):
 def test_an_audit_reads_the_disk_files_of_libvirts_guests(images, guest):
     found = read(task(images, host(guest)), AuditMemory())
     assert [reading.source for reading in found.storage] == [IMAGES]
-    assert [file.virtual_bytes for file in found.disk_files] == [1000]
+    assert [file.virtual_bytes for file in found.stored.disk_files] == [1000]
 
 
 def test_a_full_audit_measures_images_again_and_others_use_the_cache(images, guest):
@@ -79,8 +79,8 @@ def test_a_full_audit_measures_images_again_and_others_use_the_cache(images, gue
 
 def test_the_image_store_is_read_if_libvirt_is_unavailable(images, tmp_path):
     found = read(task(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
-    assert found.disk_files == ()
-    assert [store.path for store in found.image_stores] == [str(tmp_path)]
+    assert found.stored.disk_files == ()
+    assert [store.path for store in found.stored.image_stores] == [str(tmp_path)]
 
 
 def test_a_failed_image_read_is_reported_apart_from_the_host(images, thread, guest):
