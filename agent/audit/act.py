@@ -29,7 +29,6 @@ from agent.errors import (
 )
 from agent.model.audit import AuditMemory
 from agent.model.compared import Compared, Subject
-from agent.model.finding import History
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
 from agent.model.snapshot import Snapshot
 from agent.timing.backoff import hold_s, wait_s
@@ -117,7 +116,6 @@ def _with_refusals(acted: Acted) -> Acted:
 
 
 def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Compared | None) -> Decision:
-    history = memory.history or History()
     return decide(
         snapshot,
         task.settings,
@@ -125,8 +123,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         # The agent's last write, to detect a rival. An audit that may not write the tree looks for none.
         memory.written if task.owns() else None,
         before,
-        added=history.added,
-        history=history,
+        history=memory.history,
         unknown_traits=memory.unknown_traits,
         reads=_reads_of(task, snapshot),
     )

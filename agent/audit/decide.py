@@ -21,7 +21,6 @@ from agent.model.finding import Finding, History, Silence
 from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
 from agent.model.plan import EMPTY_PLAN, Plan, RefusedWrite
-from agent.model.provider_config import Addition
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
@@ -83,7 +82,6 @@ def decide(
     written: WrittenProvider | None,
     before: Compared | None = None,
     *,
-    added: tuple[Addition, ...] = (),
     unknown_traits: frozenset[str] = frozenset(),
     history: History | None = None,
     reads: AuditReads | None = None,
@@ -91,8 +89,8 @@ def decide(
     """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
     ``before`` is the last audit's comparison; if its facts are equal, it saves work and changes nothing in the result.
-    ``added`` is what provider.yaml files added in earlier audits, ``unknown_traits`` the standard traits that this
-    Placement does not know. ``history`` is what earlier audits saw, ``reads`` when and how this audit read its sources.
+    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` is what earlier audits saw
+    and added, ``reads`` when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
@@ -100,7 +98,7 @@ def decide(
     tree = None
     if subject.root_uuid:
         own_ratios = _with_own_ratios(snapshot, written)
-        tree = desired(own_ratios, settings, found.books, subject.root_uuid, subject.node, added=added)
+        tree = desired(own_ratios, settings, found.books, subject.root_uuid, subject.node, added=past.added)
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)

@@ -124,10 +124,6 @@ class Clock(Protocol):
         ...
 
 
-def _new_id() -> str:
-    return str(uuid.uuid4())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything with a side effect that an audit needs.
@@ -163,7 +159,7 @@ class Parts:
     own_file: OwnIdentityFile | None = None
     store: StoreMemory | None = None
     random: Callable[[], float] = random.random
-    new_id: Callable[[], str] = _new_id
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
     reading: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
     notes: Callable[[], tuple[str, ...]] = tuple

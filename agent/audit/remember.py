@@ -77,9 +77,7 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
 
 def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return the memory with the findings' history, which is read from disk only once."""
-    if memory.history is not None:
-        return memory
-    return dataclasses.replace(memory, history=task.parts.history.load())
+    return memory if memory.history is not None else dataclasses.replace(memory, history=task.parts.history.load())
 
 
 def _save(task: AuditTask, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:

@@ -42,9 +42,8 @@ def run_audit(
     confirmed, memory, audit_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
     ended = parts.clock.monotonic()
     run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
-    found = report(run, task, memory, acted, confirmed)
     return AuditResult(
-        report=found,
+        report=report(run, task, memory, acted, confirmed),
         memory=memory,
         audit_again=audit_again,
         snapshot=acted.snapshot,

@@ -76,8 +76,9 @@ def _was_here(known: Known, consumer: str) -> bool:
 
 def _row(known: Known, key: _Key, books: _Claims) -> Row:
     consumer, place, resource_class = key
-    promised, held, recorded = (_sum(books.get(book)) for book in ("promised", "held", "recorded"))
-    claims = tuple(claim for book in ("promised", "held", "recorded") for claim in books.get(book, ()))
+    of_book = [books.get(book, ()) for book in ("promised", "held", "recorded")]
+    promised, held, recorded = (sum(claim.amount for claim in found) if found else None for found in of_book)
+    claims = tuple(claim for found in of_book for claim in found)
     migration = known.migrations.get(consumer)
     instance = known.instances.get(migration.instance_uuid if migration else consumer)
     case = ConsumerClass(
@@ -113,10 +114,6 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
         return ()
     unmanaged = known.written.unmanaged.claims
     return tuple(claim for claim in unmanaged if claim.cause is cause and claim.resource_class == resource_class)
-
-
-def _sum(claims: list[Claim] | None) -> int | None:
-    return sum(claim.amount for claim in claims) if claims else None
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:

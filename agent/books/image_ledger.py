@@ -90,10 +90,7 @@ def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
 
 def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     """Return a mapping from path to the uuid of the domain that uses it; of several domains the lowest uuid."""
-    found: dict[str, str] = {}
-    for path, uuid in users:
-        found[path] = min(uuid, found.get(path, uuid))
-    return found
+    return dict(sorted(users, reverse=True))  # of equal paths the last one stays
 
 
 def _top(path: str, store: ImageStore) -> str:

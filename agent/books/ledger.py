@@ -35,7 +35,7 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
     taken = occupied(state, node, view.consumer_uuids if view else frozenset()) if state and node else NOTHING
     promised = Ledger.of(_promised(taken, settings, view))
     held = _held(snapshot, settings)
-    recorded = _recorded(view)
+    recorded = Ledger.of((*_listed(view), *_unlisted(view))) if view else Ledger()
     return Books(
         promised=promised,
         held=held,
@@ -117,12 +117,6 @@ def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
 def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
     """Return ROOT, or ("provider", uuid) for another provider of the tree."""
     return ROOT if provider_uuid == view.root_uuid else ProviderKey("provider", provider_uuid)
-
-
-def _recorded(view: PlacementView | None) -> Ledger:
-    if view is None:
-        return Ledger()
-    return Ledger.of((*_listed(view), *_unlisted(view)))
 
 
 def _listed(view: PlacementView) -> Iterable[Claim]:

@@ -178,7 +178,8 @@ def _stuck(migration: Migration, instance: Instance) -> StuckMigration:
 def _tracked(
     instance: Instance, migration: Migration | None, host: str, node: str, recorded: frozenset[str]
 ) -> list[Occupancy]:
-    flavor = _required(instance.flavor)
+    flavor = instance.flavor
+    assert flavor is not None, "an instance without a flavor never counts"
     if migration is None:
         return [_occupancy(instance, flavor, Cause.INSTANCE)]
     same_host = _from_here(migration, host, node) and _to_here(migration, host, node)
@@ -255,9 +256,3 @@ def _occupancy(
         moving=moving,
         numa=instance.numa if cause is Cause.INSTANCE else numa,
     )
-
-
-def _required(flavor: Flavor | None) -> Flavor:
-    if flavor is None:
-        raise AssertionError("an instance without a flavor never counts")
-    return flavor

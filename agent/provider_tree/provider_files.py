@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from agent.model.books import DesiredProvider, DesiredTree, EntryProblem
-from agent.model.placement import Inventory, PlacementView, Provider, ProviderKey
+from agent.model.placement import PlacementView, Provider, ProviderKey
 from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
 from agent.resources import owned
 from agent.resources.base import storable
@@ -176,7 +176,7 @@ def _contradiction(target: DesiredProvider, entries: tuple[ProviderEntry, ...]) 
 
 
 def _with(target: DesiredProvider, entry: ProviderEntry) -> DesiredProvider:
-    added = tuple(_storable(inventory) for inventory in entry.inventories)
+    added = tuple(dataclasses.replace(i, allocation_ratio=storable(i.allocation_ratio)) for i in entry.inventories)
     return dataclasses.replace(
         target,
         inventories=tuple(sorted((*target.inventories, *added), key=lambda i: i.resource_class)),
@@ -184,7 +184,3 @@ def _with(target: DesiredProvider, entry: ProviderEntry) -> DesiredProvider:
         traits_wanted=target.traits_wanted | entry.traits,
         traits_unwanted=target.traits_unwanted - entry.traits,
     )
-
-
-def _storable(inventory: Inventory) -> Inventory:
-    return dataclasses.replace(inventory, allocation_ratio=storable(inventory.allocation_ratio))

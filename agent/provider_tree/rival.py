@@ -194,13 +194,9 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     if root is None:  # deleted from outside: the agent creates it again, and the inventory is not a rival's
         return None
     frozen = frozenset(f.name for f in wanted.frozen)
-    against = [i for i in written.inventories if i.resource_class not in frozen and _is_against(i, root, wanted)]
+    compared = {i.resource_class: i for i in written.inventories if i.resource_class not in frozen}
+    against = [name for name, own in compared.items() if root.inventory(name) not in (own, wanted.inventory(name))]
     return dataclasses.replace(written, strikes=written.strikes + 1 if against else 0)
-
-
-def _is_against(mine: Inventory, root: Provider, wanted: DesiredProvider) -> bool:
-    observed = root.inventory(mine.resource_class)
-    return observed not in (mine, wanted.inventory(mine.resource_class))
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:

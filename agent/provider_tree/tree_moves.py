@@ -10,7 +10,7 @@ No generation guards a move. A move carries along everything below the provider,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.model.ancestry import ancestors
 from agent.model.books import DesiredProvider, DesiredTree
@@ -75,11 +75,11 @@ def _parents_first(providers: Iterable[DesiredProvider]) -> list[DesiredProvider
 
 
 def _made(provider: DesiredProvider, parents: _Parents, searched_for: frozenset[str]) -> Place:
+    place, uuid = Place(provider=provider, observed=None), provider.uuid
     if why := _unmakeable(provider, parents, searched_for):
-        held = HeldBack(provider_uuid=provider.uuid, what="create", why=why)
-        return Place(provider=provider, observed=None, held_back=held)
-    write = CreateProvider(provider_uuid=provider.uuid, name=provider.name, parent_uuid=provider.parent_uuid)
-    return Place(provider=provider, observed=None, write=write)
+        return replace(place, held_back=HeldBack(provider_uuid=uuid, what="create", why=why))
+    write = CreateProvider(provider_uuid=uuid, name=provider.name, parent_uuid=provider.parent_uuid)
+    return replace(place, write=write)
 
 
 def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: frozenset[str]) -> str | None:
@@ -93,13 +93,12 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
 
 
 def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> Place:
-    if observed.parent_uuid == provider.parent_uuid:
-        return Place(provider=provider, observed=observed)
+    place, uuid, parent = Place(provider=provider, observed=observed), provider.uuid, provider.parent_uuid
+    if observed.parent_uuid == parent:
+        return place
     if why := _immovable(provider, observed, parents, view):
-        held = HeldBack(provider_uuid=provider.uuid, what="new parent", why=why)
-        return Place(provider=provider, observed=observed, held_back=held)
-    write = MoveProvider(provider_uuid=provider.uuid, name=observed.name, parent_uuid=provider.parent_uuid)
-    return Place(provider=provider, observed=observed, write=write)
+        return replace(place, held_back=HeldBack(provider_uuid=uuid, what="new parent", why=why))
+    return replace(place, write=MoveProvider(provider_uuid=uuid, name=observed.name, parent_uuid=parent))
 
 
 def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:

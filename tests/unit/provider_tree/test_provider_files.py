@@ -9,6 +9,7 @@ import pytest
 from agent.audit.decide import decide
 from agent.model.books import DesiredTree
 from agent.model.compared import Subject
+from agent.model.finding import History
 from agent.model.placement import Provider
 from agent.model.plan import DeleteProvider, PutInventories, PutTraits
 from agent.model.provider_config import COMPUTE_NODE, Added, Addition, ProviderEntry
@@ -132,7 +133,7 @@ def after(*was, entries=(), there=None):
     view_of = there or root(*OURS.inventories, inventory("CUSTOM_A", 9), traits=OURS.traits | {"CUSTOM_T", "CUSTOM_OP"})
     snap = snapshot(placement=view(providers=(view_of, CHILD)))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
-    return decide(snap, settings(provider_entries=entries), subject, None, added=was)
+    return decide(snap, settings(provider_entries=entries), subject, None, history=History(added=was))
 
 
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
@@ -172,13 +173,15 @@ def test_a_foreign_provider_loses_only_the_addition_of_a_removed_entry():
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
-    (put,) = decide(snap, settings(), subject, None, added=(gone,)).plan.writes
+    (put,) = decide(snap, settings(), subject, None, history=History(added=(gone,))).plan.writes
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
 def test_all_additions_are_remembered_while_placement_is_unread():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
-    assert decide(snapshot(lost=("placement",)), settings(), subject, None, added=(A, T)).tree.added == (A, T)
+    assert decide(
+        snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))
+    ).tree.added == (A, T)
 
 
 GPU = nested.child(nested.GPU_06, inventory("CUSTOM_GPU", 16, max_unit=16))
@@ -196,7 +199,7 @@ def on_gpu(facts, *entries, there=GPU, was=(), held=()):
     """Return the decision on a host with that card, and that child in Placement."""
     snap = snapshot(libvirt=facts, placement=nested.standing(there, held=held))
     chosen = settings(mdev_types=(GPU_TYPE,), provider_entries=entries)
-    return decide(snap, chosen, Subject(root_uuid=ROOT_UUID, node=NODE), None, added=was)
+    return decide(snap, chosen, Subject(root_uuid=ROOT_UUID, node=NODE), None, history=History(added=was))
 
 
 def of_gpu(decision):
@@ -275,5 +278,5 @@ def test_contradicting_entries_keep_earlier_traits_on_a_pci_device():
     facts = pci.world(pci.device("0000:81:00.0"), placement=pci.tree(extended))
     chosen = pci.pci_settings({"vendor_id": "10de"}, provider_entries=both)
     subject, was = Subject(root_uuid=ROOT_UUID, node=NODE), (Addition(there.uuid, Added.TRAIT, "CUSTOM_T"),)
-    writes = decide(facts, chosen, subject, None, added=was).plan.writes
+    writes = decide(facts, chosen, subject, None, history=History(added=was)).plan.writes
     assert [w.traits for w in writes if w.provider_uuid == there.uuid] == [tuple(sorted(there.traits | {"CUSTOM_T"}))]
