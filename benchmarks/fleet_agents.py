@@ -149,7 +149,7 @@ class Agent:
         """Run one audit; return its report, and whether it requests a follow-up at once."""
         result = run_audit(AuditRequest(reasons=("fleet",)), self._settings, self._parts, self._memory, lambda: False)
         self._memory = result.memory
-        return result.report, result.look_again
+        return result.report, result.audit_again
 
     def load(self) -> History:
         """Return the findings so far."""
@@ -219,13 +219,13 @@ def until_converged(agent: Agent, end: float) -> dict[str, Any]:
     while time.time() < end:
         audits += 1
         try:
-            report, look_again = agent.audit()
+            report, audit_again = agent.audit()
         except AgentError as error:
             raise AssertionError("run_audit lets no such error out") from error
         told = report.error or report.outcome.value
-        if report.outcome is Outcome.CLEAN and not look_again:
+        if report.outcome is Outcome.CLEAN and not audit_again:
             return _said(agent, "converged", audits=audits, seconds=time.time() - began)
-        state = follow_up(state, time.monotonic(), failed=worth_retrying(report), look_again=look_again)
+        state = follow_up(state, time.monotonic(), failed=worth_retrying(report), audit_again=audit_again)
         _sleep_until(time.time() + (max(0.0, state.at - time.monotonic()) if state.at is not None else 1.0))
     return _said(agent, "not converged", audits=audits, last=told)
 
