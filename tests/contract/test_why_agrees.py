@@ -28,7 +28,7 @@ from tests.rigs.placement_world import replace_world
 from tests.rigs.random_requests import SHARES, TRAITS, query_of, random_request, random_world
 
 VERSION = "1.39"
-REQUESTS = int(os.environ.get("STOCKTAKE_WHY_REQUESTS", "400"))
+REQUESTS = int(os.environ.get("STOCKTAKE_WHY_REQUESTS", "700"))
 REQUESTS_PER_WORLD = 20
 SEED = int(os.environ.get("STOCKTAKE_WHY_SEED", "16"))
 # Two constraints of the host, which Placement does not know, and UNDECIDED, which needs a request with many groups.
