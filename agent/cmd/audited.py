@@ -14,7 +14,7 @@ from agent.cmd import wiring
 from agent.cmd.exit_handling import say
 from agent.cmd.logs import setup_command_logging
 from agent.config.build import load_checked, settings_from
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
 from agent.errors import FolderUnavailable
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish

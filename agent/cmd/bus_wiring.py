@@ -6,9 +6,9 @@ import importlib.metadata
 from collections.abc import Callable
 
 from agent.bus.options import DaemonControl
-from agent.config.load import Loaded
-from agent.config.reading.bus import bus_options_from
-from agent.config.reading.notifications import publishing_options_from
+from agent.config.loaded import Loaded
+from agent.config.options.notifications import publishing_options_from
+from agent.config.options.rabbit import bus_options_from
 from agent.daemon.service import BusService, NoBus
 
 

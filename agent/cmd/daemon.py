@@ -27,7 +27,7 @@ from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY
 
 if TYPE_CHECKING:
     from agent.cmd.wiring import Wired
-    from agent.config.load import Loaded
+    from agent.config.loaded import Loaded
     from agent.daemon.worker import Configured
     from agent.model.audit import Publish
 

@@ -17,7 +17,7 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
 from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal

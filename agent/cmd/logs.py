@@ -20,7 +20,7 @@ from oslo_config import cfg
 from oslo_log import formatters
 from oslo_log import log as logging
 
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
 from agent.config.options.opts import logging_opts
 from agent.config.traced_conf import set_override
 from agent.errors import ConfigError

@@ -21,10 +21,10 @@ from typing import NamedTuple, cast
 from agent.audit.parts import Parts
 from agent.cmd.logs import audit_context
 from agent.config import build
-from agent.config.load import Loaded
-from agent.config.reading.bus import bus_options_from
-from agent.config.reading.image_cache import cache_path
-from agent.config.reading.state_choice import state_options_from
+from agent.config.loaded import Loaded
+from agent.config.options.image_cache import cache_path
+from agent.config.options.rabbit import bus_options_from
+from agent.config.options.state import state_options_from
 from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptible_sleep import Pauses
 from agent.daemon.read_guard import ReadMark

@@ -11,32 +11,32 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from agent.config.load import Loaded, survey
-from agent.config.reading import mdev_types as mdevs
+from agent.config.bounds import bound_notices, bounded, check_bounds
+from agent.config.load import survey
+from agent.config.loaded import Key, Loaded
+from agent.config.options.devices import mdev_notices, mdev_types
+from agent.config.options.heal import heal_settings
+from agent.config.options.image_cache import cache_notices, cache_path
+from agent.config.options.neutron import networks
+from agent.config.options.pci import pci, pci_notices
+from agent.config.options.rabbit import bus_options_from
+from agent.config.options.state import state_options_from
+from agent.config.problems import problems_of, refuse
 from agent.config.reading.blanks import blank_notices, comment_notices
-from agent.config.reading.bounds import bound_notices, bounded, check_bounds
-from agent.config.reading.bus import bus_options_from
 from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
-from agent.config.reading.disks import excluded_image_types, image_type_notices, images_type, volume_groups
-from agent.config.reading.guest_cpu import guest_cpu, machine_notices, machine_types
-from agent.config.reading.heal import heal_settings
+from agent.config.reading.disks import EXCLUDED_TYPES, excluded_image_types, images_type, volume_groups
+from agent.config.reading.guest_cpu import MACHINES, guest_cpu, machine_types
 from agent.config.reading.host_checks import host_notices, host_problems
-from agent.config.reading.image_cache import cache_notices, cache_path
 from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
-from agent.config.reading.networks import networks
-from agent.config.reading.pci import pci, pci_notices
 from agent.config.reading.pmem_labels import pmem_labels
-from agent.config.reading.problems import problems_of, refuse
 from agent.config.reading.provider_yaml import provider_entries, provider_notices
-from agent.config.reading.ratios import ratio
-from agent.config.reading.state_choice import state_options_from
-from agent.config.reading.tpm import tpm, tpm_notices
-from agent.config.values import AgentOptions
+from agent.config.reading.tpm import TPM_OWNERS, tpm
 from agent.errors import ConfigError
 from agent.host_files.identity import ComputeIdFiles
-from agent.model.settings import CephAccess, Role, Settings, UnmanagedPolicy
+from agent.model.settings import CephAccess, RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.placement.http.access import client_from_conf
 
 DEFAULT_INTERVAL_S = 60.0
@@ -52,6 +52,7 @@ def settings_from(loaded: Loaded) -> Settings:
     """Return the settings of an audit. Raises ConfigError with every problem."""
     check_settings(loaded)
     value, cpus = loaded.value, cpu_sets(loaded)
+    interval_s = _interval_s(loaded)
     return Settings(
         role=Role(value("agent", "role")),
         takeover=value("agent", "takeover"),
@@ -60,25 +61,26 @@ def settings_from(loaded: Loaded) -> Settings:
         unknown_guests=UnmanagedPolicy(value("agent", "unknown_guests")),
         confirm_audits=value("agent", "confirm_audits"),
         confirm_spacing_s=float(value("agent", "confirm_spacing")),
-        confirm_within_s=_confirm_within_s(loaded),
+        # Three intervals, so that a late or failed audit does not prevent confirmation.
+        confirm_within_s=None if interval_s is None else 3 * interval_s,
         service_down_time_s=bounded(loaded, "DEFAULT", "service_down_time"),
         full_read_every=value("placement", "full_read_every"),
         consumer_reads=value("placement", "consumer_reads"),
         source_deadline_s=value("agent", "source_deadline"),
         provider_entries=provider_entries(loaded),
         heal=heal_settings(loaded),
-        cpu_ratio=ratio(loaded, "cpu"),
+        cpu_ratio=_ratio(loaded, "cpu"),
         reserved_host_cpus=value("DEFAULT", "reserved_host_cpus"),
         cpu_shared_set=cpus.shared,
         cpu_dedicated_set=cpus.dedicated,
         vcpu_pin_set=cpus.pinned,
         cpu_power_management=value("libvirt", "cpu_power_management"),
-        memory_ratio=ratio(loaded, "ram"),
+        memory_ratio=_ratio(loaded, "ram"),
         reserved_host_memory_mib=value("DEFAULT", "reserved_host_memory_mb"),
         file_backed_memory_mib=file_backed_memory_mib(loaded),
         reserved_huge_pages=reserved_huge_pages(loaded),
         pmem_labels=pmem_labels(loaded),
-        disk_ratio=ratio(loaded, "disk"),
+        disk_ratio=_ratio(loaded, "disk"),
         reserved_host_disk_mib=value("DEFAULT", "reserved_host_disk_mb"),
         images_type=images_type(loaded),
         images_volume_group=value("libvirt", "images_volume_group") or None,
@@ -94,22 +96,37 @@ def settings_from(loaded: Loaded) -> Settings:
         machine_types=machine_types(loaded),
         tpm=tpm(loaded),
         intel_tdx_guests=bounded(loaded, "libvirt", "num_intel_tdx_guests"),
-        mdev_types=mdevs.mdev_types(loaded),
+        mdev_types=mdev_types(loaded),
         pci=pci(loaded),
         networks=networks(loaded),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """Options of the daemon. ``interval_s`` is None if no timer triggers audits."""
+
+    interval_s: float | None
+    event_driven: bool
+    event_settle_s: float
+    event_cap_s: float
+    peer_audit_interval_s: float
+    summary_interval_s: float
+    state_dir: str
+    run_dir: str
+    graceful_shutdown_timeout_s: float
+    start_splay_s: float
+
+
 def agent_options_from(loaded: Loaded) -> AgentOptions:
     """Return the daemon's folders and times. Raises ConfigError."""
     settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
-    problems = _absolute(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
+    problems = _relative(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
     if settle > cap:
         problems.append(f"{loaded.quote('agent', 'event_cap')}: must not be below event_settle, which is {settle}")
-    if problems:
-        raise ConfigError(*problems)
+    refuse(problems)
     return AgentOptions(
-        interval_s=_interval_s(loaded.value("DEFAULT", "update_resources_interval")),
+        interval_s=_interval_s(loaded),
         event_driven=loaded.value("agent", "event_driven"),
         event_settle_s=settle,
         event_cap_s=cap,
@@ -176,50 +193,44 @@ def notices(loaded: Loaded) -> tuple[str, ...]:
 
     The daemon logs the notices once at start. A malformed option yields no notice: it is a problem.
     """
-    told: list[str] = []
+    found: list[str] = []
     for read in NOTICES:
         with contextlib.suppress(ConfigError):
-            told += read(loaded)
-    return tuple(told)
+            found += read(loaded)
+    return tuple(found)
 
 
-def _confirm_within_s(loaded: Loaded) -> float | None:
-    """Return three intervals, so that a late or failed audit does not prevent confirmation; None without a timer."""
-    interval_s = _interval_s(loaded.value("DEFAULT", "update_resources_interval"))
-    return None if interval_s is None else 3 * interval_s
+def _interval_s(loaded: Loaded) -> float | None:
+    seconds = loaded.value("DEFAULT", "update_resources_interval")
+    return None if seconds < 0 else float(seconds or DEFAULT_INTERVAL_S)
 
 
-def _interval_s(seconds: int) -> float | None:
-    if seconds < 0:
-        return None
-    return float(seconds) if seconds else DEFAULT_INTERVAL_S
+def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
+    """Return the ratios of ``cpu``, ``ram`` or ``disk``. 0.0 means unset, as in nova: one file works for both."""
+    return RatioPolicy(
+        configured=loaded.value("DEFAULT", f"{name}_allocation_ratio") or None,
+        initial=bounded(loaded, "DEFAULT", f"initial_{name}_allocation_ratio"),
+    )
 
 
 def _check_paths(loaded: Loaded) -> None:
-    has_files = bool(loaded.value("compute", "provider_config_location"))
-    folders = [("compute", "provider_config_location")] if has_files else []
-    refuse(_absolute(loaded, ("DEFAULT", "instances_path"), *folders))
+    folder = ("compute", "provider_config_location")
+    refuse(_relative(loaded, ("DEFAULT", "instances_path"), *([folder] if loaded.value(*folder) else [])))
 
 
-def _absolute(loaded: Loaded, *options: tuple[str, str]) -> list[str]:
+def _relative(loaded: Loaded, *options: Key) -> list[str]:
     relative = (option for option in options if not os.path.isabs(loaded.value(*option)))
     return [f"{loaded.quote(*option)}: must be an absolute path" for option in relative]
 
 
 def _check_auth(loaded: Loaded) -> None:
-    refuse(_auth_problems(loaded))
-
-
-def _auth_problems(loaded: Loaded) -> Iterable[str]:
     section = loaded.value("placement", "auth_section") or "placement"
-    auth_type = loaded.value(section, "auth_type")
-    if not auth_type:
-        looked = ", ".join((*loaded.searched, *loaded.value("agent", "nova_conf")))
-        yield f"[{section}] auth_type is not set: the agent cannot use Placement without it (looked in {looked})"
-        return
-    for group, opt in loaded.options:
-        if group == section and opt.required and loaded.value(group, opt.dest) in (None, ""):
-            yield f"[{section}] {opt.dest} is not set: {loaded.quote(section, 'auth_type')} needs it"
+    if not loaded.value(section, "auth_type"):
+        problem = f"[{section}] auth_type is not set: the agent cannot use Placement without it"
+        raise ConfigError(f"{problem} (looked in {loaded.all_searched()})")
+    required = [opt.dest for group, opt in loaded.options if group == section and opt.required]
+    unset = [name for name in required if loaded.value(section, name) in (None, "")]
+    refuse(f"[{section}] {name} is not set: {loaded.quote(section, 'auth_type')} needs it" for name in unset)
 
 
 def _check_client(loaded: Loaded) -> None:
@@ -251,7 +262,7 @@ SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     guest_cpu,
     machine_types,
     tpm,
-    mdevs.mdev_types,
+    mdev_types,
     pmem_labels,
     pci,
     networks,
@@ -280,13 +291,13 @@ NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
     bound_notices,
     cache_notices,
     cpu_notices,
-    image_type_notices,
-    machine_notices,
-    tpm_notices,
+    EXCLUDED_TYPES.notices,
+    MACHINES.notices,
+    TPM_OWNERS.notices,
     _deprecated,
     memory_notices,
     huge_page_notices,
-    mdevs.notices,
+    mdev_notices,
     pci_notices,
     provider_notices,
     host_notices,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.config.build import load_checked, require
-from agent.config.load import Key, Loaded
+from agent.config.loaded import Key, Loaded
 from agent.config.traced_conf import empty_conf, in_oslo, set_override
 
 

@@ -14,7 +14,8 @@ import pytest
 from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import settings_from
-from agent.config.load import Loaded, load
+from agent.config.load import load
+from agent.config.loaded import Loaded
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Role

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from agent.config.reading.device_spec import parse_device_specs
-from agent.config.reading.pci_reporting import placement_problems
+from agent.config.options.device_spec import parse_device_specs
+from agent.config.options.pci import placement_problems
 from agent.model.host.device_match import matched
 from agent.model.host.device_spec import PciSettings
 from agent.model.host.devices import PciDevice, PciKind

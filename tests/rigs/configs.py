@@ -2,7 +2,8 @@
 
 import pathlib
 
-from agent.config.load import Loaded, load
+from agent.config.load import load
+from agent.config.loaded import Loaded
 
 #: An operator's nova.conf: many options that Stocktake does not read, references, credentials, a debug switch.
 NOVA_CONF = """\

@@ -17,9 +17,9 @@ from keystoneauth1 import loading
 
 from agent.config.blank import MEANS_NONE
 from agent.config.build import BUILDERS, load_checked, notices, settings_from
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
 from agent.config.options import devices, neutron, nova, opts
-from agent.config.reading.notifications import publishing_options_from
+from agent.config.options.notifications import publishing_options_from
 from agent.config.reload import needs_restart, reload
 from agent.errors import ConfigError
 from agent.placement.http.access import client_from_conf

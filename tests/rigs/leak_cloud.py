@@ -22,7 +22,8 @@ import sqlalchemy
 from agent.audit.run import run_audit
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import settings_from
-from agent.config.load import Loaded, load
+from agent.config.load import load
+from agent.config.loaded import Loaded
 from agent.demo import cell
 from agent.model.audit import AuditMemory, AuditRequest
 from agent.model.nova import Flavor, NovaState

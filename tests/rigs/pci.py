@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from agent.config.reading.device_spec import parse_device_specs
+from agent.config.options.device_spec import parse_device_specs
 from agent.model.host.device_spec import PciSettings
 from agent.model.host.devices import Devices, OddDevice, PciDevice, PciKind
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent.cmd.commands.base import JSON, DocumentCommand
 
 if TYPE_CHECKING:
-    from agent.config.load import Loaded
+    from agent.config.loaded import Loaded
 
 
 class ConfigCheck(DocumentCommand):

@@ -94,7 +94,7 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
     from agent.bus.service import checked_bus
     from agent.cmd.logs import setup_command_logging
     from agent.config.load import load
-    from agent.config.reading.bus import bus_options_from
+    from agent.config.options.rabbit import bus_options_from
     from agent.config.traced_conf import set_override
     from agent.errors import ConfigError
 

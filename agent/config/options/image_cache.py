@@ -1,8 +1,19 @@
-"""[image_cache]: the folder of nova's cached images; name and meaning are those of nova.conf."""
+"""[image_cache]: the folder of cached images, as nova-compute finds it: ``instances_path``/``subdirectory_name``.
+
+A name in Stocktake's own files must stay inside ``instances_path``. A name in nova.conf may lead elsewhere, because
+nova-compute allows that. If it leads to ``instances_path`` itself or to a folder above, the default applies: otherwise
+every disk would count as a cached image.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 from oslo_config import cfg
+
+from agent.config.loaded import Loaded
+from agent.config.problems import is_novas, novas_notices, refuse
 
 GROUP = "image_cache"
 
@@ -15,3 +26,37 @@ OPTS = FROM_NOVA = [
         help="Folder of cached images inside [DEFAULT] instances_path. The default is nova's. Needs a restart.",
     ),
 ]
+
+_NAME = (GROUP, "subdirectory_name")
+
+
+def cache_path(loaded: Loaded) -> str:
+    """Return the absolute path of the folder.
+
+    Raises ConfigError if the name in Stocktake's own files leads out of ``instances_path``.
+    """
+    if not is_novas(loaded, _NAME):
+        refuse(_problems(loaded))
+    name: str = loaded.default(*_NAME) if _holds_all(loaded) else loaded.value(*_NAME)
+    instances_path: str = loaded.value("DEFAULT", "instances_path")
+    return os.path.normpath(os.path.join(instances_path, name))
+
+
+def cache_notices(loaded: Loaded) -> Iterator[str]:
+    """Yield a notice if the name in nova.conf leads out of ``instances_path``."""
+    there = "the agent looks for the cache there, as nova-compute does"
+    outcome = "the agent takes the default" if _holds_all(loaded) else there
+    yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
+
+
+def _problems(loaded: Loaded) -> Iterator[str]:
+    name = loaded.value(*_NAME)
+    if os.path.isabs(name) or os.path.normpath(name).split(os.sep)[0] in (os.curdir, os.pardir):
+        yield f"{loaded.quote(*_NAME)}: must name a folder inside {loaded.quote('DEFAULT', 'instances_path')}"
+
+
+def _holds_all(loaded: Loaded) -> bool:
+    """Return whether the folder is ``instances_path`` or a folder above it."""
+    instances_path = os.path.normpath(loaded.value("DEFAULT", "instances_path"))
+    folder = os.path.normpath(os.path.join(instances_path, loaded.value(*_NAME)))
+    return os.path.isabs(instances_path) and os.path.commonpath([folder, instances_path]) == folder

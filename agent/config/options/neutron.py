@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from oslo_config import cfg, types
 
+from agent.config.loaded import Loaded
+from agent.config.problems import refuse
+from agent.model.settings import NetworkAffinity
+
 GROUP = "neutron"
 
 OPTS = FROM_NOVA = [
@@ -24,3 +28,17 @@ def physnet_group(name: str) -> str:
 def physnet_opts() -> list[cfg.Opt]:
     """Return the options of that group."""
     return [cfg.ListOpt("numa_nodes", default=[], item_type=types.Integer(min=0))]
+
+
+def networks(loaded: Loaded) -> NetworkAffinity:
+    """Return the cells of each network, by name. Raises ConfigError for a network without cells."""
+    names = sorted(set(loaded.listed("neutron", "physnets")))
+    cells = {name: _cells(loaded, physnet_group(name)) for name in names}
+    quoted = loaded.quote("neutron", "physnets")
+    bare = [physnet_group(name) for name in names if not cells[name]]
+    refuse(f"{quoted}: needs [{group}] numa_nodes, which is not set" for group in bare)
+    return NetworkAffinity(physnets=tuple(cells.items()), tunnel=_cells(loaded, "neutron_tunnel"))
+
+
+def _cells(loaded: Loaded, group: str) -> tuple[int, ...]:
+    return tuple(sorted(set(loaded.value(group, "numa_nodes"))))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from agent.bus.options import PublishingOptions
+from agent.config.loaded import Loaded
+
 GROUP = "notifications"
 
 OPTS = [
@@ -37,3 +40,13 @@ OPTS = [
         "never. Needs transport_url. Needs a restart.",
     ),
 ]
+
+
+def publishing_options_from(loaded: Loaded) -> PublishingOptions:
+    """Return the [notifications] options; they have an effect only if ``transport_url`` is set."""
+    interval = loaded.value(GROUP, "publish_interval")
+    return PublishingOptions(
+        topics=tuple(loaded.value(GROUP, "topics")) if loaded.value(GROUP, "enabled") else (),
+        interval_s=float(interval) if interval else None,
+        answers=loaded.value(GROUP, "rpc"),
+    )

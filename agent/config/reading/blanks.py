@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.config.load import DEFAULT_ORIGIN, Loaded
+from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 
 
 def blank_notices(loaded: Loaded) -> Iterator[str]:

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.config.load import Loaded
-from agent.config.reading.problems import refuse
-from agent.config.reading.tolerance import is_novas, novas_notices
+from agent.config.loaded import Loaded
+from agent.config.problems import is_novas, novas_notices, refuse
 from agent.model.host.cpuset import parse_cpu_list, render_cpu_list
 
 CpuSet = tuple[int, ...] | None

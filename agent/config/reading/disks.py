@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from agent.config.load import Loaded
-from agent.config.reading.problems import refuse
-from agent.config.reading.tolerance import novas_notices, refuse_ours
+from agent.config.loaded import Loaded
+from agent.config.problems import Tolerated, refuse
 
 _EXCLUDED = ("compute", "image_type_exclude_list")
 
@@ -44,13 +43,8 @@ def excluded_image_types(loaded: Loaded) -> frozenset[str]:
 
     Raises ConfigError if Stocktake's own files list a name that is not an image format.
     """
-    refuse_ours(loaded, _EXCLUDED, _strange_formats(loaded))
+    EXCLUDED_TYPES.refuse_own(loaded)
     return frozenset(loaded.listed(*_EXCLUDED)) & IMAGE_FORMATS
-
-
-def image_type_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each name in nova.conf that is not an image format."""
-    yield from novas_notices(loaded, _EXCLUDED, _strange_formats(loaded), "the agent leaves the name out")
 
 
 def _strange_formats(loaded: Loaded) -> Iterator[str]:
@@ -58,6 +52,9 @@ def _strange_formats(loaded: Loaded) -> Iterator[str]:
     for name in loaded.listed(*_EXCLUDED):
         if name not in IMAGE_FORMATS:
             yield f"{quoted}: {name!r} is no image format; the formats are {formats}"
+
+
+EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent leaves the name out")
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.config.load import Loaded
-from agent.config.reading.problems import refuse
-from agent.config.reading.tolerance import novas_notices, refuse_ours
+from agent.config.loaded import Loaded
+from agent.config.problems import Tolerated, refuse
 from agent.model.settings import GuestCpu
 
 EMULATED = ("kvm", "qemu")
@@ -28,7 +27,7 @@ def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
 
     Raises ConfigError if an entry in Stocktake's own files lacks one of the two.
     """
-    refuse_ours(loaded, _MACHINES, _half_machines(loaded))
+    MACHINES.refuse_own(loaded)
     chosen: dict[str, str] = {}
     for arch, machine in _machines(loaded):
         if arch and machine:
@@ -36,16 +35,14 @@ def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
     return tuple(chosen.items())
 
 
-def machine_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each entry in nova.conf without an architecture or a machine type."""
-    yield from novas_notices(loaded, _MACHINES, _half_machines(loaded), "the agent leaves the entry out")
-
-
 def _half_machines(loaded: Loaded) -> Iterator[str]:
     quoted = loaded.quote(*_MACHINES)
     for entry, pair in zip(loaded.listed(*_MACHINES), _machines(loaded), strict=True):
         if not all(pair):
             yield f"{quoted}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"
+
+
+MACHINES = Tolerated(_MACHINES, _half_machines, "the agent leaves the entry out")
 
 
 def _machines(loaded: Loaded) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.config.load import Loaded
-from agent.config.options.devices import type_group
-from agent.config.reading import mdev_types
+from agent.config.loaded import Loaded
+from agent.config.options.devices import other_names, type_group
 from agent.host_files.kernel_files import TDX_CAPACITY, tdx_capacity
 
 SYS = "/sys"
@@ -45,7 +44,7 @@ def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
 
     In the name of a virtual parent, ``_`` stands for ``/``: mtty_mtty is mtty/mtty.
     """
-    for type_id, name in mdev_types.other_names(loaded):
+    for type_id, name in other_names(loaded):
         path = os.path.join(sys_root, "devices/virtual", name.replace("_", "/"))
         if not os.path.exists(path):
             quoted = loaded.quote(type_group(type_id), "device_addresses")
@@ -54,7 +53,7 @@ def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
 
 def _address_notices(loaded: Loaded) -> Iterable[str]:
     address = loaded.value("DEFAULT", "my_ip")
-    if address and not _is_ours(address):
+    if address and not _is_local(address):
         yield f"{loaded.quote('DEFAULT', 'my_ip')}: no interface of this machine has this address"
 
 
@@ -65,7 +64,7 @@ def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
         yield f"{quoted}: the kernel has keys for {there} such guests only ({sys_root / TDX_CAPACITY})"
 
 
-def _is_ours(address: str) -> bool:
+def _is_local(address: str) -> bool:
     """Return whether a socket can bind to the address. A host name returns False: resolving it may take long."""
     try:
         version = ipaddress.ip_address(address).version

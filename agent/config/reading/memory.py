@@ -10,10 +10,9 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
+from agent.config.problems import is_novas, novas_notices, refuse
 from agent.config.reading.guest_cpu import EMULATED
-from agent.config.reading.problems import refuse
-from agent.config.reading.tolerance import is_novas, novas_notices
 from agent.model.settings import ReservedPages
 
 _HUGE_PAGES = ("DEFAULT", "reserved_huge_pages")

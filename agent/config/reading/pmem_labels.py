@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from agent.config.load import Loaded
-from agent.config.reading.problems import refuse
+from agent.config.loaded import Loaded
+from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
 # Placement's limit for the name of a class, minus the prefix of the class of a label.

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
 from agent.config.yaml_budget import check_parts, read_bounded
 from agent.errors import ConfigError
 from agent.host_files.regular_file import open_regular

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.config.load import Loaded
+from agent.config.loaded import Loaded
+from agent.config.problems import Tolerated, refuse
 from agent.config.reading.guest_cpu import EMULATED
-from agent.config.reading.problems import refuse
-from agent.config.reading.tolerance import novas_notices, refuse_ours
 from agent.model.settings import Tpm
 
 _SECRETS = ("libvirt", "supported_tpm_secret_security")
@@ -27,13 +26,8 @@ def tpm(loaded: Loaded) -> Tpm:
     if enabled and loaded.value("libvirt", "virt_type") not in EMULATED:
         quoted = loaded.quote("libvirt", "swtpm_enabled")
         refuse([f"{quoted}: needs virt_type kvm or qemu, not {loaded.quote('libvirt', 'virt_type')}"])
-    refuse_ours(loaded, _SECRETS, _strange_owners(loaded))
+    TPM_OWNERS.refuse_own(loaded)
     return Tpm(enabled=enabled, secret_security=tuple(name for name in loaded.listed(*_SECRETS) if name in OWNERS))
-
-
-def tpm_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each unknown owner of secrets in nova.conf."""
-    yield from novas_notices(loaded, _SECRETS, _strange_owners(loaded), "the agent leaves the name out")
 
 
 def _strange_owners(loaded: Loaded) -> Iterator[str]:
@@ -41,3 +35,6 @@ def _strange_owners(loaded: Loaded) -> Iterator[str]:
     for name in loaded.listed(*_SECRETS):
         if name not in OWNERS:
             yield f"{quoted}: {name!r} is none of {', '.join(OWNERS)}"
+
+
+TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent leaves the name out")

@@ -10,8 +10,7 @@ from agent.config.build import (
     settings_from,
 )
 from agent.config.load import load, survey
-from agent.config.reading.state_choice import state_options_from
-from agent.config.values import StateOptions
+from agent.config.options.state import StateOptions, state_options_from
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
 from agent.model.settings import RatioPolicy, Role, UnmanagedPolicy

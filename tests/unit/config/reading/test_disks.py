@@ -3,8 +3,8 @@
 import pytest
 
 from agent.config.build import ceph_access, check, settings_from
+from agent.config.options.image_cache import cache_path
 from agent.config.reading.disks import excluded_image_types, images_type
-from agent.config.reading.image_cache import cache_path
 from agent.errors import ConfigError
 from agent.model.settings import CephAccess
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours

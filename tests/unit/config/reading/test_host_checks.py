@@ -1,4 +1,4 @@
-"""Checks that need the machine itself. For mediated devices see reading/test_mdev_types.py."""
+"""Checks that need the machine itself. For mediated devices see options/test_devices.py."""
 
 import grp
 import os

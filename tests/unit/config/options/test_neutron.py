@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.config.reading.networks import networks
+from agent.config.options.neutron import networks
 from agent.errors import ConfigError
 from agent.model.settings import NetworkAffinity
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours

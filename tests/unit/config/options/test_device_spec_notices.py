@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config.reading.device_spec import parse_device_specs
-from agent.config.reading.device_spec_notices import earlier_twin, oddities
+from agent.config.options.device_spec import earlier_twin, oddities, parse_device_specs
 
 #: Every key that has a meaning for nova-compute, with a valid value.
 NOVA = {

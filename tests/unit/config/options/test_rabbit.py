@@ -6,7 +6,7 @@ from agent.bus.options import BusOptions
 from agent.bus.service import checked_bus
 from agent.config.build import check
 from agent.config.load import load
-from agent.config.reading.bus import bus_options_from
+from agent.config.options.rabbit import bus_options_from
 from agent.config.reload import needs_restart, reload
 from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config.reading.device_spec import parse_device_specs
+from agent.config.options.device_spec import parse_device_specs
 
 
 def one(**fields):

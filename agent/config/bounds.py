@@ -11,9 +11,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from agent.config.load import Key, Loaded
-from agent.config.reading.problems import problems_of, refuse
-from agent.config.reading.tolerance import novas_notices, refuse_ours
+from agent.config.loaded import Key, Loaded
+from agent.config.problems import Tolerated, problems_of, refuse
 from agent.errors import ConfigError
 
 
@@ -45,25 +44,25 @@ def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - a
 
     Raises ConfigError if the number in Stocktake's own files is outside its bound.
     """
-    return _bounded(loaded, (group, option))
-
-
-def _bounded(loaded: Loaded, key: Key) -> Any:  # noqa: ANN401 - as above
-    problems = tuple(_problems(loaded, key))
-    refuse_ours(loaded, key, problems)
-    return loaded.default(*key) if problems else loaded.value(*key)
+    check = _tolerated((group, option))
+    check.refuse_own(loaded)
+    return loaded.default(group, option) if any(check.problems(loaded)) else loaded.value(group, option)
 
 
 def check_bounds(loaded: Loaded) -> None:
     """Raise ConfigError with every number in Stocktake's own files that is outside its bound."""
-    refuse(problems_of(loaded, [functools.partial(_bounded, key=key) for key in BOUNDS]))
+    refuse(problems_of(loaded, [_tolerated(key).refuse_own for key in BOUNDS]))
 
 
 def bound_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each number in nova.conf that is outside its bound."""
     for key in BOUNDS:
         with contextlib.suppress(ConfigError):
-            yield from novas_notices(loaded, key, _problems(loaded, key), "the agent takes the default")
+            yield from _tolerated(key).notices(loaded)
+
+
+def _tolerated(key: Key) -> Tolerated:
+    return Tolerated(key, functools.partial(_problems, key=key), "the agent takes the default")
 
 
 def _problems(loaded: Loaded, key: Key) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Parse the values of ``[pci] device_spec`` and report those that are invalid.
+"""Parse the values of ``[pci] device_spec``, report those that are invalid and those that are probably mistakes.
 
 In an address object, each part (domain, bus, slot, function) is a regular expression
 that need match only the start of the part: ``"bus": "8"`` means the buses 80 to 8f.
@@ -6,15 +6,18 @@ In an address string, each part must match as a whole. The parser converts both 
 expressions that match the whole part.
 A null tag exists but has no value: a device whose ``physical_network`` is null has no
 network and may be a provider in Placement.
+nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is no error but
+a missing filter: the entry matches more devices than intended, up to all devices of the host.
 
 Pure.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from agent.model.host.device_spec import DeviceSpec
@@ -28,6 +31,8 @@ _FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 #: Keys that select the devices of an entry; every other key is a tag.
 MATCHED = frozenset({"vendor_id", "product_id", "address", "devname"})
 _STRICT = frozenset({"managed", "live_migratable", "one_time_use"})
+#: Tags that have a meaning for nova-compute.
+TAGS = _STRICT | {"physical_network", "trusted", "remote_managed", "resource_class", "traits"}
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
@@ -206,3 +211,36 @@ def _tag(name: str, value: object) -> str | None:
     if name in _STRICT and lowered not in _TRUE | _FALSE:
         raise ValueError(f"{name} must be true or false, not {json.dumps(value)}")
     return "true" if lowered in _TRUE else "false"
+
+
+def oddities(spec: DeviceSpec) -> Iterable[str]:
+    """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
+    if _matches_all(spec):
+        yield "hands out every PCI device of the host: it names no vendor_id, product_id, address or devname"
+    for name, _ in spec.tags:
+        if name not in TAGS and (nearest := _nearest(name)):
+            yield f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
+    idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
+    if spec.tag("physical_network") and idle:
+        verb = "has" if len(idle) == 1 else "have"
+        yield f"{' and '.join(idle)} {verb} no effect beside physical_network: such devices are not in Placement"
+
+
+def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
+    """Return the first earlier entry with the same filters, because of which this entry has no effect; or None."""
+    return next((other for other in earlier if _filter(other) == _filter(spec)), None)
+
+
+def _filter(spec: DeviceSpec) -> tuple[object, ...]:
+    # remote_managed is the only tag that filters: devices without a card's serial number do not match.
+    remote = spec.tag("remote_managed") == "true"
+    return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote
+
+
+def _matches_all(spec: DeviceSpec) -> bool:
+    return _filter(spec) == (ANY, ANY, (".*",) * 4, None, False)
+
+
+def _nearest(name: str) -> str | None:
+    written = name.strip().lower().replace("-", "_").replace(" ", "_")
+    return next(iter(difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1)), None)

@@ -4,8 +4,8 @@ import pytest
 
 from agent.config.build import notices
 from agent.config.load import load
+from agent.config.options.devices import mdev_types
 from agent.config.reading.host_checks import host_problems
-from agent.config.reading.mdev_types import mdev_types
 from agent.errors import ConfigError
 from agent.model.settings import MdevTypeChoice
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write

@@ -2,7 +2,7 @@ import pytest
 
 from agent.config.build import check, notices
 from agent.config.load import load
-from agent.config.reading.pci import pci
+from agent.config.options.pci import pci
 from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 

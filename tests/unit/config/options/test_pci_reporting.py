@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from agent.config.reading.device_spec import parse_device_specs
-from agent.config.reading.pci_reporting import placement_problems
+from agent.config.options.device_spec import parse_device_specs
+from agent.config.options.pci import placement_problems
 from agent.model.host.device_spec import PciSettings
 
 

@@ -1,0 +1,125 @@
+"""The loaded configuration: every effective value with the file that set it, and what is wrong in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from oslo_config import cfg
+
+from agent.config.traced_conf import MASK, Blank, value_of
+from agent.errors import ConfigError
+from agent.text.urls import without_login
+
+DEFAULT_ORIGIN = "default"
+
+Key = tuple[str, str]
+
+
+class ConfigRow(NamedTuple):
+    """One effective value for display; ``origin`` is a file's path or ``default``."""
+
+    group: str
+    option: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NovaFacts:
+    """Options that are read from nova.conf only; all None if there is no nova.conf."""
+
+    state_path: str | None = None
+    connection: str | None = field(default=None, repr=False)
+    connection_origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """The parsed configuration; ``build.check`` decides whether the values are valid together.
+
+    ``config_files`` and ``config_dirs``: the paths named on the command line.
+    ``searched``: the paths searched for configuration files.
+    ``files`` and ``nova_files``: the files that were read; a later file overrides an earlier one.
+    ``options``: (group, option), including those of the auth plugin.
+    ``configured``: the values as the files set them, even where a reload keeps the running value.
+    ``entry_origins``: for an option that may be set several times, the file of each of its values.
+    ``problems``: the problems of the files themselves; empty in the result of ``load``.
+    ``unread``: for each value that cannot be parsed, the reason.
+    ``blanks``: the lines that leave an option empty, and so do not set it.
+    ``ignored``: why a value in nova.conf is ignored: it cannot be parsed, and nova-compute does not read it.
+    """
+
+    conf: cfg.ConfigOpts = field(repr=False)
+    config_files: tuple[str, ...]
+    config_dirs: tuple[str, ...]
+    searched: tuple[str, ...]
+    files: tuple[str, ...]
+    nova_files: tuple[str, ...]
+    nova: NovaFacts
+    options: tuple[tuple[str, cfg.Opt], ...] = field(repr=False)
+    origins: Mapping[Key, str] = field(repr=False)
+    configured: Mapping[Key, Any] = field(repr=False)
+    entry_origins: Mapping[Key, tuple[str, ...]] = field(repr=False, default_factory=dict)
+    problems: tuple[str, ...] = ()
+    unread: Mapping[Key, str] = field(repr=False, default_factory=dict)
+    blanks: tuple[Blank, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
+        """Return the effective value. Raises ConfigError if it cannot be parsed: no caller may use another value."""
+        if problem := self.unread.get((group, option)):
+            raise ConfigError(problem)
+        return value_of(self.conf, group, option)
+
+    def listed(self, group: str, option: str) -> tuple[str, ...]:
+        """Return the effective items of a list option, stripped, without empty ones; nothing if the option is unset."""
+        return tuple(item.strip() for item in self.value(group, option) or () if item.strip())
+
+    def entries(self, group: str, option: str) -> tuple[tuple[str, str], ...]:
+        """Return (value, its file) for an option that may be set several times, without empty values."""
+        pairs = zip(self.value(group, option), self.entry_origins.get((group, option), ()), strict=True)
+        return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
+
+    def origin(self, group: str, option: str) -> str:
+        """Return the file that set the option, or ``default``."""
+        return self.origins.get((group, option), DEFAULT_ORIGIN)
+
+    def all_searched(self) -> str:
+        """Return the paths searched for any configuration, nova.conf's last, for messages. Raises ConfigError."""
+        return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
+
+    def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
+        """Return the default in the option's definition; ``survey`` replaces those of host, my_ip and [placement]."""
+        return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
+
+    def quote(self, group: str, option: str) -> str:
+        """Return ``file: [group] option = value`` or ``[group] option is not set`` for messages; secrets are masked."""
+        opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
+        shown, origin = _shown(opt, self.value(group, option)), self.origin(group, option)
+        if origin == DEFAULT_ORIGIN and not shown:
+            return f"[{group}] {option} is not set"
+        return f"{origin}: [{group}] {option} = {shown}"
+
+    def rows(self) -> tuple[ConfigRow, ...]:
+        """Return every effective value, [DEFAULT] first, secrets masked."""
+        rows = (
+            ConfigRow(group, opt.dest, _shown(opt, self.value(group, opt.dest)), self.origin(group, opt.dest))
+            for group, opt in self.options
+        )
+        return tuple(sorted(rows, key=lambda row: (row.group != "DEFAULT", row.group, row.option)))
+
+
+def _shown(opt: cfg.Opt, value: Any) -> str:  # noqa: ANN401 - an option's type is the option's
+    if value is None:
+        return ""
+    return MASK if opt.secret else without_login(_written(value))
+
+
+def _written(value: Any) -> str:  # noqa: ANN401 - as above
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{item}" for key, item in value.items())
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,60 @@
+"""Collect problems of the configuration, and decide whether a wrong value fails the start.
+
+The file that sets the value decides. A wrong value in Stocktake's own files is an error. If nova-compute accepts and
+ignores a wrong value in nova.conf, the agent ignores the value too and logs a notice: a nova.conf with which
+nova-compute starts must not stop the agent. A value in nova.conf that nova-compute rejects, or that breaks its audits,
+is an error for the agent too: its reader uses ``refuse`` and not ``Tolerated``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from agent.config.loaded import Key, Loaded
+from agent.errors import ConfigError
+
+
+def problems_of(loaded: Loaded, readers: Iterable[Callable[[Loaded], object]]) -> tuple[str, ...]:
+    """Return every sentence of every ConfigError that the readers raise, in order and without repetition."""
+    problems: list[str] = []
+    for read in readers:
+        try:
+            read(loaded)
+        except ConfigError as error:
+            problems += error.problems
+    return tuple(dict.fromkeys(problems))
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """Raise ConfigError with these problems, if there are any."""
+    if found := tuple(problems):
+        raise ConfigError(*found)
+
+
+class Tolerated(NamedTuple):
+    """A check that nova-compute does not make. ``outcome``: what the agent does with a wrong value of nova.conf."""
+
+    key: Key
+    problems: Callable[[Loaded], Iterable[str]]
+    outcome: str
+
+    def refuse_own(self, loaded: Loaded) -> None:
+        """Raise ConfigError with the problems of the option's value, unless the value comes from nova.conf."""
+        if not is_novas(loaded, self.key):
+            refuse(self.problems(loaded))
+
+    def notices(self, loaded: Loaded) -> Iterator[str]:
+        """Yield a notice for each problem of a value that comes from nova.conf."""
+        yield from novas_notices(loaded, self.key, self.problems(loaded), self.outcome)
+
+
+def novas_notices(loaded: Loaded, key: Key, problems: Iterable[str], outcome: str) -> Iterator[str]:
+    """Yield the problems of a value that comes from nova.conf, each with ``outcome``: what the agent does instead."""
+    if is_novas(loaded, key):
+        yield from (f"{problem}. nova-compute starts with it; {outcome}" for problem in problems)
+
+
+def is_novas(loaded: Loaded, key: Key) -> bool:
+    """Return whether the effective value comes from nova.conf."""
+    return loaded.origin(*key) in loaded.nova_files
