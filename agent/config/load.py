@@ -6,7 +6,7 @@ defaults of Stocktake's options, because oslo.config ranks defaults below files.
 This module reads every option once, so that a malformed value fails the start and
 not the first audit that uses it.
 
-In the code, ``ours`` are Stocktake's own files and ``theirs`` is nova.conf.
+In the code, ``own`` are Stocktake's own files and ``nova_conf`` is nova.conf.
 """
 
 from __future__ import annotations
@@ -52,41 +52,41 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
     files = parse_files(found.paths)
     nova_files = _nova_files(files)
     auth = auth_options(files, nova_files)
-    ours = open_book(files, [*opts.registered_opts(), *auth.options])
-    theirs = _nova_book(nova_files, auth.options)
-    dynamic = dynamic_options(ours, theirs)
-    ours.register(dynamic)
-    theirs.register(dynamic)
-    register_strays(theirs)
-    set_default(ours.conf, "DEFAULT", "host", socket.gethostname())
-    set_default(ours.conf, "DEFAULT", "my_ip", _own_address())
+    own = open_book(files, [*opts.registered_opts(), *auth.options])
+    nova_conf = _nova_book(nova_files, auth.options)
+    dynamic = dynamic_options(own, nova_conf)
+    own.register(dynamic)
+    nova_conf.register(dynamic)
+    register_strays(nova_conf)
+    set_default(own.conf, "DEFAULT", "host", socket.gethostname())
+    set_default(own.conf, "DEFAULT", "my_ip", _own_address())
     for name, value in placement.DEFAULTS.items():
-        set_default(ours.conf, placement.GROUP, name, value)
+        set_default(own.conf, placement.GROUP, name, value)
     unread: dict[Key, str] = {}
     ignored: list[str] = []
-    taken = _take(ours, theirs, [*opts.shared_opts(), *auth.options, *dynamic], unread, ignored)
-    taken |= _take_instances_path(ours, theirs, unread)
-    unknown = unknown_options(ours.files, known_names(ours.options), auth.unchecked)
+    taken = _take(own, nova_conf, [*opts.shared_opts(), *auth.options, *dynamic], unread, ignored)
+    taken |= _take_instances_path(own, nova_conf, unread)
+    unknown = unknown_options(own.files, known_names(own.options), auth.unchecked)
     problems = [*auth.problems, *unread.values(), *unknown]
-    configured = _read_all(ours, unread)
+    configured = _read_all(own, unread)
     problems = [*dict.fromkeys((*problems, *unread.values()))]
-    origins = _origins(ours) | taken
-    ours.conf.trace(origins)
+    origins = _origins(own) | taken
+    own.conf.trace(origins)
     return Loaded(
-        conf=ours.conf,
+        conf=own.conf,
         config_files=tuple(config_files),
         config_dirs=tuple(config_dirs),
         searched=found.searched,
         files=found.paths,
-        nova_files=tuple(file.path for file in theirs.files),
-        nova=_nova_facts(theirs, problems, ignored),
-        options=tuple(ours.options),
+        nova_files=tuple(file.path for file in nova_conf.files),
+        nova=_nova_facts(nova_conf, problems, ignored),
+        options=tuple(own.options),
         origins=origins,
         configured=configured,
-        entry_origins=_entry_origins(theirs) | _entry_origins(ours),
+        entry_origins=_entry_origins(nova_conf) | _entry_origins(own),
         problems=tuple(problems),
         unread=unread,
-        blanks=(*ours.blanks, *theirs.blanks),
+        blanks=(*own.blanks, *nova_conf.blanks),
         ignored=tuple(ignored),
     )
 
@@ -103,25 +103,25 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
-    book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, own in nova.OPTS for opt in own)])
+    book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
     # Not through ``literal``: oslo.config must substitute $state_path here.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 
 
 def _take(
-    ours: Book, theirs: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
+    own: Book, nova_conf: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
 ) -> dict[Key, str]:
     """Set nova.conf's values as defaults of the options that Stocktake's files do not set; return the file of each."""
     taken: dict[Key, str] = {}
     for group, opt in options:
-        source = theirs.file_of(group, opt)
-        if source is None or ours.file_of(group, opt):
+        source = nova_conf.file_of(group, opt)
+        if source is None or own.file_of(group, opt):
             continue
         try:
-            set_default(ours.conf, group, opt.dest, theirs.read(group, opt))
+            set_default(own.conf, group, opt.dest, nova_conf.read(group, opt))
         except ConfigError as error:
-            if _goes_unread(theirs, (group, opt.dest)):
+            if _goes_unread(nova_conf, (group, opt.dest)):
                 ignored += error.problems
                 continue
             (unread[group, opt.dest],) = error.problems
@@ -129,27 +129,27 @@ def _take(
     return taken
 
 
-def _goes_unread(theirs: Book, key: Key) -> bool:
+def _goes_unread(nova_conf: Book, key: Key) -> bool:
     """Return whether nova-compute starts without reading this option."""
     if key != ("DEFAULT", "force_raw_images"):
         return key in nova.READ_AT_NEED
-    (images,) = (opt for group, opt in theirs.options if (group, opt.dest) == ("libvirt", "images_type"))
+    (images,) = (opt for group, opt in nova_conf.options if (group, opt.dest) == ("libvirt", "images_type"))
     try:
-        return theirs.read("libvirt", images) not in nova.RAW_ONLY
+        return nova_conf.read("libvirt", images) not in nova.RAW_ONLY
     except ConfigError:
         return False
 
 
-def _take_instances_path(ours: Book, theirs: Book, unread: dict[Key, str]) -> dict[Key, str]:
+def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
     """Apply nova's default of ``instances_path``, which depends on ``state_path`` (read from nova.conf only)."""
-    by_name = {opt.dest: opt for group, opt in theirs.options if group == "DEFAULT"}
-    source = theirs.file_of("DEFAULT", by_name["state_path"])
+    by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
+    source = nova_conf.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
-    if source is None or theirs.file_of("DEFAULT", path) or ours.file_of("DEFAULT", path):
+    if source is None or nova_conf.file_of("DEFAULT", path) or own.file_of("DEFAULT", path):
         return {}
     key = ("DEFAULT", "instances_path")
     try:
-        set_default(ours.conf, *key, theirs.read("DEFAULT", path))
+        set_default(own.conf, *key, nova_conf.read("DEFAULT", path))
     except ConfigError as error:
         (unread[key],) = error.problems
     return {key: source.path}
@@ -191,20 +191,20 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
     return values
 
 
-def _nova_facts(theirs: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
+def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Return the options that are read from nova.conf only.
 
     Raises ConfigError, with ``others`` first, if nova-compute reads a malformed one: too many checks depend on it.
     """
-    if not theirs.files:
+    if not nova_conf.files:
         return NovaFacts()
-    own = [(group, opt) for group, options in nova.OPTS for opt in options]
+    options = [(group, opt) for group, listed in nova.OPTS for opt in listed]
     unread: dict[Key, str] = {}
-    values = _read_all(dataclasses.replace(theirs, options=own), unread)
-    ignored += [problem for key, problem in unread.items() if _goes_unread(theirs, key)]
-    if refused := [problem for key, problem in unread.items() if not _goes_unread(theirs, key)]:
+    values = _read_all(dataclasses.replace(nova_conf, options=options), unread)
+    ignored += [problem for key, problem in unread.items() if _goes_unread(nova_conf, key)]
+    if refused := [problem for key, problem in unread.items() if not _goes_unread(nova_conf, key)]:
         raise ConfigError(*dict.fromkeys((*others, *refused)))
-    origins = _origins(theirs)
+    origins = _origins(nova_conf)
     return NovaFacts(
         state_path=values["DEFAULT", "state_path"],
         connection=values.get(("database", "connection")),

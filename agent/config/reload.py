@@ -37,8 +37,8 @@ def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
 def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
     runs = {(group, opt.dest): running.value(group, opt.dest) for group, opt in running.options if not opt.mutable}
     mutable = {(group, opt.dest) for group, opt in reloaded.options if opt.mutable}
-    said = {key: value for key, value in reloaded.configured.items() if key not in mutable}
-    return {key for key in runs.keys() | said.keys() if runs.get(key) != said.get(key)}
+    configured = {key: value for key, value in reloaded.configured.items() if key not in mutable}
+    return {key for key in runs.keys() | configured.keys() if runs.get(key) != configured.get(key)}
 
 
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
@@ -48,22 +48,16 @@ def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
     plugins: ``endpoint`` of the plugin ``admin_token`` and ``endpoint`` of ``none`` are different options.
     """
     conf = empty_conf()
-    origins: dict[Key, str] = {}
-    entry_origins: dict[Key, tuple[str, ...]] = {}
+    sources = {(group, opt.dest): fresh if opt.mutable else running for group, opt in running.options}
     for group, opt in running.options:
-        source = fresh if opt.mutable else running
         conf.register_opt(opt, group=in_oslo(group))
-        set_override(conf, group, opt.dest, source.value(group, opt.dest))
-        if (origin := source.origins.get((group, opt.dest))) is not None:
-            origins[group, opt.dest] = origin
-        if paths := source.entry_origins.get((group, opt.dest)):
-            entry_origins[group, opt.dest] = paths
+        set_override(conf, group, opt.dest, sources[group, opt.dest].value(group, opt.dest))
     return dataclasses.replace(
         running,
         conf=conf,
-        origins=origins,
+        origins={key: source.origins[key] for key, source in sources.items() if key in source.origins},
         configured=fresh.configured,
-        entry_origins=entry_origins,
+        entry_origins={key: one.entry_origins[key] for key, one in sources.items() if key in one.entry_origins},
         blanks=fresh.blanks,
         ignored=fresh.ignored,
     )

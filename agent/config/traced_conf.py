@@ -110,8 +110,11 @@ class Book:
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
+            cause = error.__context__ or error
+            # oslo.config's own message is better only for a ``$name`` that refers to no option.
+            hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
-            raise ConfigError(self._problem(group, opt, _reason(opt, error.__context__ or error))) from None
+            raise ConfigError(self._problem(group, opt, hint or str(cause))) from None
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(self._problem(group, opt, "not a finite number"))
         return value
@@ -128,19 +131,12 @@ class Book:
                     written.pop(name, None)
 
     def _problem(self, group: str, opt: cfg.Opt, reason: str) -> str:
-        path, raw = "default", ""
-        if hit := last_set(self.files, group, opt):
-            path, raw = hit[0].path, hit[1]
+        hit = last_set(self.files, group, opt)
+        path, raw = (hit[0].path, hit[1]) if hit else ("default", "")
         if opt.secret:
             return f"{path}: [{group}] {opt.dest} = {MASK}: not a valid value"
         comment = "; write a comment on a line of its own" if raw.startswith("#") else ""
         return f"{path}: [{group}] {opt.dest} = {without_login(raw)}: {without_login(reason)}{comment}"
-
-
-def _reason(opt: cfg.Opt, error: BaseException) -> str:
-    """Return what the value must be, or oslo.config's own message for a ``$name`` that refers to no option."""
-    is_reference = isinstance(error, cfg.Error)
-    return (None if is_reference else wanted(opt.type)) or str(error)
 
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:

@@ -46,16 +46,12 @@ def unknown_options(
             if group in unchecked:
                 continue
             strays = [name for name in options if name not in known.get(group, ())]
-            instead = [_stray(file.path, group, name, known) for name in strays]
+            instead = [f"{file.path}: unknown option [{group}] {name}{_hint(group, name, known)}" for name in strays]
             if group not in known and not any((group, name) in INSTEAD for name in options):
                 problems.append(f"{file.path}: unknown group [{group}]{_nearest_group(group, options, known)}")
             else:
                 problems += instead
     return problems
-
-
-def _stray(path: str, group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
-    return f"{path}: unknown option [{group}] {name}{_hint(group, name, known)}"
 
 
 def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:

@@ -26,32 +26,24 @@ class AuthOptions:
     problems: tuple[str, ...] = ()
 
 
-def auth_options(ours: Sequence[ConfigFile], theirs: Sequence[ConfigFile]) -> AuthOptions:
+def auth_options(own: Sequence[ConfigFile], nova_conf: Sequence[ConfigFile]) -> AuthOptions:
     """Return the options of the configured plugin, and a problem if no such plugin exists.
 
-    ``ours`` are Stocktake's own files, ``theirs`` is nova.conf.
+    ``own`` are Stocktake's own files.
     """
     common = {opt.dest: opt for opt in loading.get_auth_common_conf_options()}
-    section_set = _first_set(ours, theirs, placement.GROUP, common["auth_section"])
+    place = (placement.GROUP, common["auth_section"])
+    section_set = last_set(own, *place) or last_set(nova_conf, *place)
     section = section_set[1] if section_set else placement.GROUP
-    own = ((section, common["auth_type"]),)
-    type_set = _first_set(ours, theirs, section, common["auth_type"])
+    type_option = ((section, common["auth_type"]),)
+    type_set = last_set(own, section, common["auth_type"]) or last_set(nova_conf, section, common["auth_type"])
     if type_set is None:
-        return AuthOptions(options=own, unchecked=frozenset({group_name(section)}))
+        return AuthOptions(options=type_option, unchecked=frozenset({group_name(section)}))
     file, auth_type = type_set
     try:
         plugin = loading.get_auth_plugin_conf_options(auth_type)
     except keystone.NoMatchingPlugin:
         names = ", ".join(sorted(loading.get_available_plugin_names()))
         problem = f"{file.path}: [{section}] auth_type = {auth_type}: no such auth plugin; installed plugins: {names}"
-        return AuthOptions(options=own, unchecked=frozenset({group_name(section)}), problems=(problem,))
-    return AuthOptions(options=(*own, *((section, opt) for opt in plugin)))
-
-
-def _first_set(
-    ours: Sequence[ConfigFile], theirs: Sequence[ConfigFile], group: str, opt: cfg.Opt
-) -> tuple[ConfigFile, str] | None:
-    for files in (ours, theirs):
-        if hit := last_set(files, group, opt):
-            return hit
-    return None
+        return AuthOptions(options=type_option, unchecked=frozenset({group_name(section)}), problems=(problem,))
+    return AuthOptions(options=(*type_option, *((section, opt) for opt in plugin)))

@@ -38,6 +38,7 @@ _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
 T = TypeVar("T")
 Address = tuple[tuple[str, str, str, str], str | None]
+_ANY_ADDRESS: Address = ((".*", ".*", ".*", ".*"), None)
 
 
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
@@ -84,7 +85,7 @@ def _spec(text: str, fields: dict[str, object], problems: list[str]) -> DeviceSp
     vendor_id = _tried(lambda: _id(fields, "vendor_id"), ANY, found)
     product_id = _tried(lambda: _id(fields, "product_id"), ANY, found)
     devname = _tried(lambda: _devname(fields), None, found)
-    parts, single = _tried(lambda: _address(fields.get("address")), _any_address(), found)
+    parts, single = _tried(lambda: _address(fields.get("address")), _ANY_ADDRESS, found)
     tags = [
         (name, _tried(lambda name=name: _tag(name, fields[name]), None, found))  # type: ignore[misc]
         for name in sorted(fields.keys() - MATCHED)
@@ -139,13 +140,9 @@ def _devname(fields: dict[str, object]) -> str | None:
     return None if value is None else _text("devname", value) or None
 
 
-def _any_address() -> Address:
-    return (".*", ".*", ".*", ".*"), None
-
-
 def _address(value: object) -> Address:
     if value in (None, "", {}):
-        return _any_address()
+        return _ANY_ADDRESS
     if isinstance(value, str):
         return _written(value)
     if isinstance(value, dict):
@@ -215,10 +212,11 @@ def _tag(name: str, value: object) -> str | None:
 
 def oddities(spec: DeviceSpec) -> Iterable[str]:
     """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
-    if _matches_all(spec):
+    if _filter(spec) == (ANY, ANY, _ANY_ADDRESS[0], None, False):
         yield "hands out every PCI device of the host: it names no vendor_id, product_id, address or devname"
-    for name, _ in spec.tags:
-        if name not in TAGS and (nearest := _nearest(name)):
+    for name in [name for name, _ in spec.tags if name not in TAGS]:
+        written = name.strip().lower().replace("-", "_").replace(" ", "_")
+        for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
             yield f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
@@ -235,12 +233,3 @@ def _filter(spec: DeviceSpec) -> tuple[object, ...]:
     # remote_managed is the only tag that filters: devices without a card's serial number do not match.
     remote = spec.tag("remote_managed") == "true"
     return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote
-
-
-def _matches_all(spec: DeviceSpec) -> bool:
-    return _filter(spec) == (ANY, ANY, (".*",) * 4, None, False)
-
-
-def _nearest(name: str) -> str | None:
-    written = name.strip().lower().replace("-", "_").replace(" ", "_")
-    return next(iter(difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1)), None)

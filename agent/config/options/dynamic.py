@@ -32,26 +32,23 @@ PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
-def dynamic_options(ours: Book, theirs: Book) -> tuple[tuple[str, cfg.Opt], ...]:
+def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ...]:
     """Return (group, option) of every such group.
 
-    The deciding value comes from ``ours`` (Stocktake's own files), else from ``theirs`` (nova.conf), else the default.
+    The deciding value comes from Stocktake's ``own`` files, else from ``nova_conf``, else the default.
     """
-    broker = _broker_opts(ours, theirs)
-    types = _in_force(ours, theirs, MDEV)
-    networks = _in_force(ours, theirs, PHYSNETS)
     return (
-        *_members(types, devices.type_group, devices.type_opts),
-        *_members(networks, neutron.physnet_group, lambda _name: neutron.physnet_opts()),
-        *broker,
+        *_members(_in_force(own, nova_conf, MDEV), devices.type_group, devices.type_opts),
+        *_members(_in_force(own, nova_conf, PHYSNETS), neutron.physnet_group, lambda _name: neutron.physnet_opts()),
+        *_broker_opts(own, nova_conf),
     )
 
 
-def _broker_opts(ours: Book, theirs: Book) -> list[tuple[str, cfg.Opt]]:
+def _broker_opts(own: Book, nova_conf: Book) -> list[tuple[str, cfg.Opt]]:
     """Return the broker's options if ``transport_url`` is set or one of Stocktake's own files contains the group."""
-    (url,) = (opt for group, opt in ours.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
-    is_named = any(book.file_of("DEFAULT", url) for book in (ours, theirs))
-    if not is_named and not any(RABBIT in file.sections for file in ours.files):
+    (url,) = (opt for group, opt in own.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
+    is_named = any(book.file_of("DEFAULT", url) for book in (own, nova_conf))
+    if not is_named and not any(RABBIT in file.sections for file in own.files):
         return []
     return [(RABBIT, opt) for opt in rabbit_opts()]
 
@@ -62,9 +59,9 @@ def _members(
     return [(group(name), opt) for name in dict.fromkeys(names) if name for opt in opts(name)]
 
 
-def _in_force(ours: Book, theirs: Book, family: Family) -> Sequence[str]:
-    (opt,) = (opt for group, opt in ours.options if (group, opt.dest) == (family.group, family.option))
-    for book in (ours, theirs):
+def _in_force(own: Book, nova_conf: Book, family: Family) -> Sequence[str]:
+    (opt,) = (opt for group, opt in own.options if (group, opt.dest) == (family.group, family.option))
+    for book in (own, nova_conf):
         if book.file_of(family.group, opt):
             try:
                 named: list[str] = book.read(family.group, opt)

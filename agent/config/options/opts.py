@@ -28,18 +28,7 @@ from agent.config.options import (
     workarounds,
 )
 
-WITH_NOVA = (
-    default,
-    compute,
-    libvirt,
-    pci,
-    devices,
-    neutron,
-    neutron_tunnel,
-    workarounds,
-    image_cache,
-    placement,
-)
+WITH_NOVA = (default, compute, libvirt, pci, devices, neutron, neutron_tunnel, workarounds, image_cache, placement)
 GROUPS = (*WITH_NOVA, agent, heal, lvm, notifications, state)
 
 

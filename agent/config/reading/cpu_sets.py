@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.config.loaded import Loaded
 from agent.config.problems import is_novas, novas_notices, refuse
@@ -21,9 +21,8 @@ CpuSet = tuple[int, ...] | None
 _LISTS = (("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuSets:
-    """CPU ids, ascending; None if the option is not set."""
+class CpuSets(NamedTuple):
+    """CPU ids, ascending, in the order of ``_LISTS``; None if the option is not set."""
 
     shared: CpuSet
     dedicated: CpuSet
@@ -33,11 +32,7 @@ class CpuSets:
 def cpu_sets(loaded: Loaded) -> CpuSets:
     """Return the three lists. Raises ConfigError if a list cannot be parsed or two lists exclude each other."""
     problems: list[str] = []
-    sets = CpuSets(
-        shared=_cpu_set(loaded, "compute", "cpu_shared_set", problems),
-        dedicated=_cpu_set(loaded, "compute", "cpu_dedicated_set", problems),
-        pinned=_cpu_set(loaded, "DEFAULT", "vcpu_pin_set", problems),
-    )
+    sets = CpuSets(*(_cpu_set(loaded, group, option, problems) for group, option in _LISTS))
     shared = loaded.quote("compute", "cpu_shared_set")
     dedicated = loaded.quote("compute", "cpu_dedicated_set")
     if both := set(sets.shared or ()) & set(sets.dedicated or ()):

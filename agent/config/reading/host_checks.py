@@ -67,12 +67,9 @@ def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
 def _is_local(address: str) -> bool:
     """Return whether a socket can bind to the address. A host name returns False: resolving it may take long."""
     try:
-        version = ipaddress.ip_address(address).version
-    except ValueError:
-        return False
-    with socket.socket(socket.AF_INET if version == 4 else socket.AF_INET6, socket.SOCK_DGRAM) as probe:
-        try:
+        family = socket.AF_INET if ipaddress.ip_address(address).version == 4 else socket.AF_INET6
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
-        except OSError:
-            return False
+    except (ValueError, OSError):
+        return False
     return True

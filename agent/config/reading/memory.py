@@ -58,16 +58,16 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each entry that a later one with another count replaces, and for unknown keys in nova.conf."""
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
+        quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
         if strange := _strange_keys(text):
-            problem = f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {', '.join(strange)} is not known"
+            problem = f"{quoted}: {', '.join(strange)} is not known"
             yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent leaves the key out")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
-            key, quoted = (pages.cell, pages.size_kib), f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
-            before = held.get(key)
-            if before and before[1] != pages:
-                yield f"{before[0]}: has no effect: the later {quoted} applies"
-            held[key] = quoted, pages
+            before, earlier = held.get((pages.cell, pages.size_kib), (quoted, pages))
+            if earlier != pages:
+                yield f"{before}: has no effect: the later {quoted} applies"
+            held[pages.cell, pages.size_kib] = quoted, pages
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages:
@@ -88,15 +88,15 @@ def _key_of(item: str) -> str:
 
 def parse_reserved_pages(text: str) -> ReservedPages:
     """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit, as in 2MB or 1GB. Raises ValueError."""
-    given = dict(_pair(item) for item in text.split(","))
-    if missing := [key for key in _KEYS if key not in given]:
+    fields = dict(_pair(item) for item in text.split(","))
+    if missing := [key for key in _KEYS if key not in fields]:
         raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")
-    if strange := sorted(given.keys() - set(_KEYS)):
+    if strange := sorted(fields.keys() - set(_KEYS)):
         raise ValueError(f"{strange[0]!r} is not known; an entry is node:N,size:S,count:C")
     return ReservedPages(
-        cell=_number("node", given["node"]),
-        size_kib=_size_kib(given["size"]),
-        count=_number("count", given["count"]),
+        cell=_number("node", fields["node"]),
+        size_kib=_size_kib(fields["size"]),
+        count=_number("count", fields["count"]),
     )
 
 

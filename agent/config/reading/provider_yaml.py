@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.config.loaded import Loaded
+from agent.config.problems import refuse
 from agent.config.yaml_budget import check_parts, read_bounded
 from agent.errors import ConfigError
 from agent.host_files.regular_file import open_regular
@@ -47,49 +48,34 @@ _INVENTORY = {
     "required": ["total"],
     "additionalProperties": False,
 }
-_SCHEMA = {
+_IDENTIFICATION = {
     "type": "object",
     "properties": {
-        "providers": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "identification": {
-                        "type": "object",
-                        "properties": {
-                            "uuid": {"anyOf": [{"type": "string", "pattern": _UUID}, {"const": COMPUTE_NODE}]},
-                            "name": {"type": "string", "minLength": 1, "maxLength": 200},
-                        },
-                        "minProperties": 1,
-                        "maxProperties": 1,
-                        "additionalProperties": False,
-                    },
-                    "inventories": {
-                        "type": "object",
-                        "properties": {
-                            "additional": {
-                                "type": "array",
-                                "items": {
-                                    "type": "object",
-                                    "patternProperties": {_NAME: _INVENTORY},
-                                    "additionalProperties": False,
-                                },
-                            }
-                        },
-                    },
-                    "traits": {
-                        "type": "object",
-                        "properties": {
-                            "additional": {"type": "array", "items": {"type": "string", "pattern": _NAME}},
-                        },
-                    },
-                },
-                "required": ["identification"],
-            },
-        },
+        "uuid": {"anyOf": [{"type": "string", "pattern": _UUID}, {"const": COMPUTE_NODE}]},
+        "name": {"type": "string", "minLength": 1, "maxLength": 200},
     },
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
 }
+
+
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"additional": {"type": "array", "items": items}}}
+
+
+_PROVIDER = {
+    "type": "object",
+    "properties": {
+        "identification": _IDENTIFICATION,
+        "inventories": _list_of(
+            {"type": "object", "patternProperties": {_NAME: _INVENTORY}, "additionalProperties": False}
+        ),
+        "traits": _list_of({"type": "string", "pattern": _NAME}),
+    },
+    "required": ["identification"],
+}
+_SCHEMA = {"type": "object", "properties": {"providers": {"type": "array", "items": _PROVIDER}}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +121,7 @@ def read_provider_files(folder: str) -> ProviderFiles:
                     notices.append(f"{entry.origin}: provider {_who(entry)} has nothing to add, and is ignored")
         except ConfigError as error:
             problems += error.problems
-    problems += _named_twice(entries)
-    if problems:
-        raise ConfigError(*problems)
+    refuse((*problems, *_named_twice(entries)))
     return ProviderFiles(entries=tuple(entries), notices=tuple(notices))
 
 
@@ -220,8 +204,7 @@ def _check_schema(document: _Document) -> None:
 
     errors = jsonschema.Draft7Validator(_SCHEMA).iter_errors(document.content)
     found = sorted(errors, key=lambda error: list(map(str, error.path)))
-    if found:
-        raise ConfigError(*(f"{document.at(*error.path)}: {_place(error.path)}{error.message}" for error in found))
+    refuse(f"{document.at(*error.path)}: {_place(error.path)}{error.message}" for error in found)
 
 
 def _place(path: Sequence[str | int]) -> str:
@@ -246,8 +229,7 @@ def _entry(document: _Document, index: int) -> ProviderEntry:
         inventories=_inventories(document, index, problems),
         traits=_traits(document, index, problems),
     )
-    if problems:
-        raise ConfigError(*problems)
+    refuse(problems)
     return entry
 
 
@@ -315,16 +297,12 @@ def _who(entry: ProviderEntry) -> str:
 
 def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
     """Return all entries of all files. Raises ConfigError with file and line of each problem."""
-    return _read_all(loaded).entries
+    return read_provider_files(loaded.value("compute", "provider_config_location")).entries
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
     """Return notices about ignored parts of the files; nothing if a file is invalid: that is a problem."""
     try:
-        return _read_all(loaded).notices
+        return read_provider_files(loaded.value("compute", "provider_config_location")).notices
     except ConfigError:
         return ()
-
-
-def _read_all(loaded: Loaded) -> ProviderFiles:
-    return read_provider_files(loaded.value("compute", "provider_config_location"))
