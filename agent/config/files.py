@@ -20,13 +20,16 @@ from agent.errors import ConfigError
 DEFAULT_FILE = "/etc/stocktake/stocktake.conf"
 DEFAULT_DIR = "/etc/stocktake/stocktake.conf.d"
 
+# The content of one file: normalised group -> option name as written -> raw values in file order.
+Sections = dict[str, dict[str, list[str]]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """One parsed file. ``sections``: normalised group -> option name as written -> raw values in file order."""
+    """One parsed file."""
 
     path: str
-    sections: dict[str, dict[str, list[str]]]
+    sections: Sections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,7 @@ def _in_folder(folder: str) -> list[str]:
 
 
 def _parse(path: str) -> ConfigFile:
-    written: dict[str, dict[str, list[str]]] = {}
+    written: Sections = {}
     parser = cfg.ConfigParser(path, written)
     try:
         parser.parse()
@@ -103,7 +106,7 @@ def _parse(path: str) -> ConfigFile:
         raise ConfigError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    sections: dict[str, dict[str, list[str]]] = {}
+    sections: Sections = {}
     for section, options in written.items():
         group = sections.setdefault(group_name(section), {})
         for name, values in options.items():

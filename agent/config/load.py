@@ -70,8 +70,8 @@ def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) ->
     problems = [*auth.problems, *unread.values(), *unknown]
     configured = _read_all(own, unread)
     problems = [*dict.fromkeys((*problems, *unread.values()))]
-    origins = _origins(own) | taken
-    own.conf.trace(origins)
+    origins = {(group, opt.dest): file.path for group, opt in own.options if (file := own.file_of(group, opt))} | taken
+    own.conf.traced = origins
     return Loaded(
         conf=own.conf,
         config_files=tuple(config_files),
@@ -155,11 +155,6 @@ def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> 
     return {key: source.path}
 
 
-def _origins(book: Book) -> dict[Key, str]:
-    hits = ((group, opt.dest, book.file_of(group, opt)) for group, opt in book.options)
-    return {(group, name): file.path for group, name, file in hits if file}
-
-
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
     """Return the file of each value of the multi-valued options that this Book sets.
 
@@ -204,9 +199,4 @@ def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> N
     ignored += [problem for key, problem in unread.items() if _goes_unread(nova_conf, key)]
     if refused := [problem for key, problem in unread.items() if not _goes_unread(nova_conf, key)]:
         raise ConfigError(*dict.fromkeys((*others, *refused)))
-    origins = _origins(nova_conf)
-    return NovaFacts(
-        state_path=values["DEFAULT", "state_path"],
-        connection=values.get(("database", "connection")),
-        connection_origin=origins.get(("database", "connection")),
-    )
+    return NovaFacts(state_path=values["DEFAULT", "state_path"], connection=values.get(("database", "connection")))

@@ -32,7 +32,6 @@ class NovaFacts:
 
     state_path: str | None = None
     connection: str | None = field(default=None, repr=False)
-    connection_origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

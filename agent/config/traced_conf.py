@@ -18,16 +18,13 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 
 from agent.config.blank import is_set
-from agent.config.files import ConfigFile, group_name, last_set, names_of
+from agent.config.files import ConfigFile, Sections, group_name, last_set, names_of
 from agent.config.value_hints import wanted
 from agent.errors import ConfigError
 from agent.text.urls import without_login
 
 MASK = "***"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-
-# The content of one file: normalised group -> option name as written -> raw values in file order.
-Sections = dict[str, dict[str, list[str]]]
 
 
 class Blank(NamedTuple):
@@ -49,7 +46,8 @@ class TracedConf(cfg.ConfigOpts):
 
     def __init__(self) -> None:
         super().__init__()
-        self._traced: dict[tuple[str, str], str] = {}
+        # (group, option) -> the file that ``get_location`` returns.
+        self.traced: Mapping[tuple[str, str], str] = {}
 
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
@@ -60,13 +58,9 @@ class TracedConf(cfg.ConfigOpts):
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
 
-    def trace(self, origins: Mapping[tuple[str, str], str]) -> None:
-        """Set the file that ``get_location`` returns for each (group, option)."""
-        self._traced = dict(origins)
-
     def get_location(self, name: str, group: str | None = None) -> cfg.LocationInfo | None:
         """Return the location that set the effective value."""
-        path = self._traced.get((group or "DEFAULT", name))
+        path = self.traced.get((group or "DEFAULT", name))
         return cfg.LocationInfo(cfg.Locations.user, path) if path else super().get_location(name, group)
 
 

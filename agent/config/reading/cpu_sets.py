@@ -69,16 +69,9 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
-    if twice := _twice(loaded.value(group, option) or ""):
-        yield f"{loaded.quote(group, option)}: {_cpus(twice)} named twice"
-
-
-def _twice(text: str) -> tuple[int, ...]:
-    """Return the CPUs that more than one item of a valid list names; an exclusion such as ``^4`` does not count."""
-    items = filter(None, (item.strip() for item in text.split(",")))
+    """Yield a problem if more than one item of a valid list names a CPU; an exclusion such as ``^4`` does not count."""
+    items = filter(None, (item.strip() for item in (loaded.value(group, option) or "").split(",")))
     named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
-    return tuple(cpu for cpu, times in named.items() if times > 1)
-
-
-def _cpus(cpus: tuple[int, ...]) -> str:
-    return f"CPU {cpus[0]} is" if len(cpus) == 1 else f"CPUs {render_cpu_list(cpus)} are"
+    if twice := [cpu for cpu, times in named.items() if times > 1]:
+        cpus = f"CPU {twice[0]} is" if len(twice) == 1 else f"CPUs {render_cpu_list(twice)} are"
+        yield f"{loaded.quote(group, option)}: {cpus} named twice"
