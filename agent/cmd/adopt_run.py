@@ -21,7 +21,7 @@ from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.errors import LockHeld, PlacementError, SourceError
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
-from agent.healing.adopt import Adopted, looked, run_adopt
+from agent.healing.adopt import Adopted, read_facts, run_adopt
 from agent.healing.adopt_plan import adoption
 from agent.healing.identity_journal import words_of
 from agent.host_files.journal import Result
@@ -68,11 +68,11 @@ def _run(task: AuditTask, digest: str | None) -> AdoptRun:
     if parts.names is None or parts.own_file is None or parts.journal is None:
         raise AssertionError("adopt was wired without names, file or journal")
     if digest is None:
-        facts = looked(task, parts.names, parts.own_file)
+        facts = read_facts(task, parts.names, parts.own_file)
         return AdoptRun(facts=facts, plan=adoption(facts, task.settings))
     # Take the lock before reading the facts, so that no audit of the daemon runs between the read and the change.
     with parts.lock.hold():
-        facts = looked(task, parts.names, parts.own_file)
+        facts = read_facts(task, parts.names, parts.own_file)
         plan = adoption(facts, task.settings)
         if plan.digest != digest or plan.refusals:
             return AdoptRun(facts=facts, plan=plan, stale=not plan.refusals)

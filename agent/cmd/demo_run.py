@@ -30,7 +30,7 @@ from agent.model.report import AuditReport, InventoryRow
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.model.settings import Settings
 from agent.placement.http.client import PlacementClient
-from agent.placement.offers import own_world
+from agent.placement.offers import own_offers
 from agent.ports import StorageSource, ViewRequest
 from agent.sources.storage.lvm import Lvm
 from agent.why.answer import why
@@ -92,7 +92,7 @@ class _Agent:
 
     def answer(self, host: HostCast, request: ResourceRequest) -> TreeAnswer | None:
         """Return whether this host's tree has room for the request, and what refuses it; None if there is no tree."""
-        trees = why(request, own_world(self._client, self._view(host))).trees
+        trees = why(request, own_offers(self._client, self._view(host))).trees
         return next((tree for tree in trees if tree.root_uuid == host.root_uuid), None)
 
     def _view(self, host: HostCast) -> PlacementView:

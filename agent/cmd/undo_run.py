@@ -12,8 +12,8 @@ from agent.cmd.audited import loaded_for
 from agent.cmd.exit_handling import say
 from agent.config.build import settings_from
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
+from agent.healing.attempt import WriteAttempt
 from agent.healing.undo import NotFound, find_entry, undo
-from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Result
 from agent.model.audit import AuditRequest, Depth
 from agent.render.documents import SCHEMA_VERSION

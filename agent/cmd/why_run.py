@@ -29,8 +29,9 @@ from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.snapshot import PLACEMENT, STATE
 from agent.placement.http.client import PlacementClient
-from agent.placement.offers import Offers, own_world, whole_world
+from agent.placement.offers import Offers, cloud_offers, own_offers
 from agent.render.explain import unread
+from agent.repairs import BY_CODE
 from agent.usage_error import UsageError
 from agent.why.answer import why
 from agent.why.flavor import cells_and_page, flavor_notes
@@ -95,7 +96,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         node=result.report.node,
         provider_uuid=result.report.provider_uuid,
         answer=dataclasses.replace(
-            why(request, offers.world), host_obstacles=host_obstacles(shape, rooms) if rooms is not None else ()
+            why(request, offers.offered), host_obstacles=host_obstacles(shape, rooms) if rooms is not None else ()
         ),
         is_whole=question.everywhere,
         numa_nodes=question.numa_nodes,
@@ -110,7 +111,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         cells=rooms,
         requests=client.requests,
     )
-    return dataclasses.replace(report, holding=holding(result.report, report.own))
+    return dataclasses.replace(report, holding=holding(result.report, report.own, BY_CODE.keys()))
 
 
 @contextlib.contextmanager
@@ -137,8 +138,8 @@ def _offers(
     client: PlacementClient, question: Question, request: ResourceRequest, view: PlacementView | None
 ) -> Offers:
     if view is None or question.everywhere:
-        return whole_world(client, request, lambda line: say(f"reading the cloud: {line}"))
-    return Offers(world=own_world(client, view))
+        return cloud_offers(client, request, lambda line: say(f"reading the cloud: {line}"))
+    return Offers(offered=own_offers(client, view))
 
 
 def _instance(result: AuditResult, text: str) -> Instance:

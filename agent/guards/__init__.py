@@ -1,12 +1,12 @@
 """Guard rails of heal: checks that can refuse a repair, one module per check.
 
-Each module defines a GUARD: a name, and a pure function that returns the reason to refuse a Case, or None.
+Each module defines a GUARD: a name, and a pure function that returns the reason to refuse a GuardedFinding, or None.
 agent/healing/plan.py asks the guards in the order of the tuples; heal reports the first refusal. The guards in
 ``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` judge the proposed change
 as well.
 
-Begin with base.py (``Guard``, ``Case``), then read confirmed.py. To add a guard, add a module here and a line in one
-of the two tuples.
+Begin with base.py (``Guard``, ``GuardedFinding``), then read confirmed.py. To add a guard, add a module here and a line
+in one of the two tuples.
 
 Not here: the change itself (agent/repairs), and the plan, the checks right before a write, and the writes
 (agent/healing).

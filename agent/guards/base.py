@@ -1,4 +1,4 @@
-"""The types of guard rails: the GUARD that a module defines, and the Case that a guard judges. Pure.
+"""The types of guard rails: the GUARD that a module defines, and the GuardedFinding that a guard judges. Pure.
 
 A guard returns a reason with numbers, or None. A guard never changes an action, and does not rely on other guards:
 each guard must be sufficient on its own.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction
-from agent.model.placement import ConsumerRecord
 from agent.repairs.base import AnyRepair, Scene
 
 
@@ -36,14 +35,10 @@ class GuardedFinding:
             return self.repair.consumers(self.scene, self.seen)
         return (self.seen.finding.consumer_uuid,) if self.seen.finding.consumer_uuid is not None else ()
 
-    def record(self, consumer_uuid: str) -> ConsumerRecord | None:
-        """Return the consumer's whole record as heal read it after the audit."""
-        return self.scene.record(consumer_uuid)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """One guard rail. ``refuses`` returns the reason to refuse the case, or None."""
+    """One guard rail. ``refuses`` returns the reason to refuse the repair, or None."""
 
     name: str
     refuses: Callable[[GuardedFinding], str | None]

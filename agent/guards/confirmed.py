@@ -5,10 +5,10 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    if case.seen.confirmed:
+def _refuses(guarded: GuardedFinding) -> str | None:
+    if guarded.seen.confirmed:
         return None
-    return f"not confirmed: {case.scene.settings.confirm_audits} audits in a row must see it with equal evidence"
+    return f"not confirmed: {guarded.scene.settings.confirm_audits} audits in a row must see it with equal evidence"
 
 
 GUARD = Guard(name="confirmed", refuses=_refuses)

@@ -10,8 +10,8 @@ from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    scene = case.scene
+def _refuses(guarded: GuardedFinding) -> str | None:
+    scene = guarded.scene
     uuid, node = scene.subject.root_uuid, scene.subject.node
     if uuid is None or node is None or scene.identity is None or scene.identity.invented:
         return "it is not known which provider is this host's"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    most = case.scene.settings.heal.max_consumers
-    if len(case.chosen) < most:
+def _refuses(guarded: GuardedFinding) -> str | None:
+    most = guarded.scene.settings.heal.max_consumers
+    if len(guarded.chosen) < most:
         return None
     return f"{most} changes in this run already, as many as [heal] max_consumers allows; a later run makes the rest"
 

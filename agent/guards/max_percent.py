@@ -8,11 +8,11 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    view, percent = case.scene.view, case.scene.settings.heal.max_percent
+def _refuses(guarded: GuardedFinding) -> str | None:
+    view, percent = guarded.scene.view, guarded.scene.settings.heal.max_percent
     count = len(view.consumer_uuids) if view else 0
     most = max(1, int(count * percent / 100))
-    if len(case.chosen) < most:
+    if len(guarded.chosen) < most:
         return None
     return (
         f"{most} changes in this run already for {count} consumers on this host, as many as [heal] max_percent "

@@ -12,10 +12,10 @@ import datetime
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    wanted = case.scene.settings.heal.min_age_s
-    since = case.seen.stands_since or case.seen.first_seen_at
-    now, first = (datetime.datetime.fromisoformat(text) for text in (case.scene.now, since))
+def _refuses(guarded: GuardedFinding) -> str | None:
+    wanted = guarded.scene.settings.heal.min_age_s
+    since = guarded.seen.stands_since or guarded.seen.first_seen_at
+    now, first = (datetime.datetime.fromisoformat(text) for text in (guarded.scene.now, since))
     age_s = (now - first).total_seconds()
     # The age is negative after the clock was set back; then the real age is unknown.
     if age_s >= 0 and wanted <= age_s:

@@ -6,8 +6,8 @@ from agent.findings.rival_writer import RULE
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    rival = next((seen for seen in case.scene.findings if seen.finding.code == RULE.code), None)
+def _refuses(guarded: GuardedFinding) -> str | None:
+    rival = next((seen for seen in guarded.scene.findings if seen.finding.code == RULE.code), None)
     return f"another program writes this provider: {rival.finding.actual}" if rival else None
 
 

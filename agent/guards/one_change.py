@@ -10,12 +10,12 @@ from agent.model.heal import ReshapeAction
 from agent.repairs.base import TreeRepair
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    mine = set(case.consumer_uuids)
-    for other in case.chosen:
+def _refuses(guarded: GuardedFinding) -> str | None:
+    mine = set(guarded.consumer_uuids)
+    for other in guarded.chosen:
         if mine & {change.before.consumer_uuid for change in other.changes}:
             return f"this run changes the consumer already, for {other.code}"
-        if isinstance(other, ReshapeAction) and isinstance(case.repair, TreeRepair):
+        if isinstance(other, ReshapeAction) and isinstance(guarded.repair, TreeRepair):
             return f"this run moves {other.reshaping.resource_class} already; a later run moves this class"
     return None
 

@@ -14,15 +14,15 @@ from agent.model.heal import ConsumerChange, ReshapeAction
 from agent.model.placement import Allocation
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    action = case.action
+def _refuses(guarded: GuardedFinding) -> str | None:
+    action = guarded.action
     if action is None:
         return None
-    if sorted(change.before.consumer_uuid for change in action.changes) != sorted(case.consumer_uuids):
+    if sorted(change.before.consumer_uuid for change in action.changes) != sorted(guarded.consumer_uuids):
         return "the change is of another consumer"
-    tree = case.scene.tree
+    tree = guarded.scene.tree
     if isinstance(action, ReshapeAction):
-        problem = _strange(case, action)
+        problem = _strange(guarded, action)
         if problem is not None:
             return problem
         tree |= {provider.uuid for provider in action.reshaping.providers}
@@ -40,9 +40,9 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     return None
 
 
-def _strange(case: GuardedFinding, action: ReshapeAction) -> str | None:
+def _strange(guarded: GuardedFinding, action: ReshapeAction) -> str | None:
     """Return what the reshape must not change: a provider outside this host's tree, or a consumer's total."""
-    tree = case.scene.tree
+    tree = guarded.scene.tree
     for provider in action.reshaping.providers:
         there = provider.uuid in tree
         if there != (provider.before is not None) or (not there and provider.parent_uuid not in tree):

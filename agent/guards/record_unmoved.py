@@ -11,27 +11,25 @@ from agent.guards.base import Guard, GuardedFinding
 from agent.model.placement import Allocation
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    return next((why for consumer in case.consumer_uuids if (why := _moved(case, consumer))), None)
+def _refuses(guarded: GuardedFinding) -> str | None:
+    return next((why for consumer in guarded.consumer_uuids if (why := _moved(guarded, consumer))), None)
 
 
-def _moved(case: GuardedFinding, consumer_uuid: str) -> str | None:
-    record, view = case.record(consumer_uuid), case.scene.view
+def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
+    record, view = guarded.scene.record(consumer_uuid), guarded.scene.view
     if record is None or view is None:
         return "its whole record was not read"
-    made_from = (
-        [c.before for c in case.action.changes if c.before.consumer_uuid == consumer_uuid] if case.action else []
-    )
-    if any(before != record for before in made_from):
+    changes = guarded.action.changes if guarded.action else ()
+    if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
         return "the change is not made from the record that was read"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
-    here = [a for a in record.allocations if a.provider_uuid in case.scene.tree]
+    here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
         return "its allocations here are not those that the audit saw"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
         return f"its generation is {record.generation}, the audit saw {moved[0]}"
-    if not case.scene.has_moved:
+    if not guarded.scene.has_moved:
         return None
     return "allocations came to this host after the audit read it, or that audit wrote: the next audit decides"
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from agent.guards.base import Guard, GuardedFinding
 
-NAME = "recorded-fresh"
 
-
-def _refuses(case: GuardedFinding) -> str | None:
-    view = case.scene.view
+def _refuses(guarded: GuardedFinding) -> str | None:
+    view = guarded.scene.view
     if view is not None and view.allocations_fresh:
         return None
     return "Placement's allocations were not read in this audit; the next one reads them"
 
 
-GUARD = Guard(name=NAME, refuses=_refuses)
+GUARD = Guard(name="recorded-fresh", refuses=_refuses)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    if case.repair is None:
-        return f"no repair is known for {case.seen.finding.code}"
-    return None if case.consumer_uuids else "it names no consumer"
+def _refuses(guarded: GuardedFinding) -> str | None:
+    if guarded.repair is None:
+        return f"no repair is known for {guarded.seen.finding.code}"
+    return None if guarded.consumer_uuids else "it names no consumer"
 
 
 GUARD = Guard(name="repairable", refuses=_refuses)

@@ -9,8 +9,8 @@ from agent.guards.base import Guard, GuardedFinding
 from agent.model.settings import Role
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    role = case.scene.settings.role
+def _refuses(guarded: GuardedFinding) -> str | None:
+    role = guarded.scene.settings.role
     if role is Role.OBSERVER:
         return "role observer changes nothing"
     if role is Role.COMPANION:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    needed = case.repair.needs if case.repair else frozenset()
-    unread = sorted(source for source in needed if not case.scene.snapshot.fresh(source))
+def _refuses(guarded: GuardedFinding) -> str | None:
+    needed = guarded.repair.needs if guarded.repair else frozenset()
+    unread = sorted(source for source in needed if not guarded.scene.snapshot.fresh(source))
     return f"{', '.join(unread)} could not be read" if unread else None
 
 

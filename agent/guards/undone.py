@@ -8,8 +8,8 @@ from __future__ import annotations
 from agent.guards.base import Guard, GuardedFinding
 
 
-def _refuses(case: GuardedFinding) -> str | None:
-    if case.seen.finding.id not in case.scene.undone:
+def _refuses(guarded: GuardedFinding) -> str | None:
+    if guarded.seen.finding.id not in guarded.scene.undone:
         return None
     return "an operator undid this repair; stocktake heal by hand may repeat it, the daemon does not"
 

@@ -7,16 +7,17 @@ journal. A second run continues where the first one stopped, because each run re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from oslo_log import log as logging
 
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.parts import AuditTask, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
-from agent.healing.adopt_plan import tree_of
+from agent.healing.attempt import DONE_WORDS, WriteAttempt, refused
 from agent.healing.identity_journal import change_of
-from agent.healing.write import WriteAttempt, journalled
-from agent.host_files.journal import Change, Journal, Result
+from agent.healing.write import journalled
+from agent.host_files.journal import Journal, Result
 from agent.model.adoption import (
     AdoptFacts,
     AdoptPlan,
@@ -30,12 +31,11 @@ from agent.model.adoption import (
 from agent.model.audit import Identity
 from agent.model.host.store import StoreRecord
 from agent.model.nova import NovaState
-from agent.model.placement import DetachedTree, PlacementView
+from agent.model.placement import PlacementView
 from agent.ports import ProviderNames
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
-NO_CONSUMERS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Adopted:
     outcome: WriteAttempt
 
 
-def looked(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
+def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
     """Read everything that the decision depends on.
 
     Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
@@ -60,15 +60,17 @@ def looked(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> 
     state, problem = _state(task, found, holder.uuid if holder else None)
     identity = found or _of_row(state, node)
     uuid = identity.uuid if identity else None
-    trees = _trees(task, frozenset(filter(None, (uuid, holder.uuid if holder else None))))
+    nothing = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
+    orphans = parts.reader.orphans(nothing, frozenset(filter(None, (uuid, holder.uuid if holder else None)))).orphans
+    trees = {tree.uuid: tree for tree in orphans if tree.root is not None}
     return AdoptFacts(
         host=task.settings.host,
         node=node,
         identity=uuid,
         origin=identity.origin if identity else "",
         file=file,
-        own=tree_of(trees, uuid),
-        holder=tree_of(trees, holder.uuid) if holder and holder.uuid != uuid else None,
+        own=trees.get(uuid or ""),
+        holder=trees.get(holder.uuid) if holder and holder.uuid != uuid else None,
         state=state,
         others=_others(task, state),
         state_error=problem,
@@ -78,10 +80,10 @@ def looked(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> 
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return this host's state with the rows of both uuids; None and the reason if the source cannot be read."""
     try:
-        state = current_state(task, NO_CONSUMERS, found.uuid if found else None)
+        state = current_state(task, frozenset(), found.uuid if found else None)
         if holder is None or holder in {node.uuid for node in state.nodes}:
             return state, ""
-        asked = current_state(task, NO_CONSUMERS, holder)
+        asked = current_state(task, frozenset(), holder)
     except SourceError as error:
         return None, str(error)
     nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}
@@ -96,50 +98,39 @@ def _of_row(state: NovaState | None, node: str) -> Identity | None:
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return the state of the other hosts that the rows name, without hosts whose state cannot be read.
-
-    The plan refuses adoption if the state of such a host is missing.
-    """
+    """Return the state of the other hosts that the rows name; without one that cannot be read the plan refuses."""
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
         try:
-            found.append(current_state(task, NO_CONSUMERS, host=host))
+            found.append(current_state(task, frozenset(), host=host))
         except SourceError as error:
             LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
     return tuple(found)
-
-
-def _trees(task: AuditTask, uuids: frozenset[str]) -> tuple[DetachedTree, ...]:
-    nothing = PlacementView(root_uuid="", providers=(), allocations=(), allocations_fresh=True)
-    return task.parts.reader.orphans(nothing, uuids).orphans
 
 
 def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
     """Carry out the steps in order, up to the first that fails; the caller must have the write lock."""
     done: list[Adopted] = []
     for step in plan.steps:
-        outcome = stepped(task, journal, step, change_of(step, plan_digest=plan.digest))
+        line = change_of(step, plan_digest=plan.digest)
+        outcome = journalled(journal, line, partial(carried_out, task, step))
         done.append(Adopted(step=step, outcome=outcome))
         if outcome.result is not Result.DONE:
             break
     return tuple(done)
 
 
-def stepped(task: AuditTask, journal: Journal, step: AdoptStep, change: Change) -> WriteAttempt:
-    """Carry out one step with a journal line before it and its outcome after it; never raises an AgentError."""
-    return journalled(journal, change, lambda entry_id: replace(_tried(task, step), entry_id=entry_id))
-
-
-def _tried(task: AuditTask, step: AdoptStep) -> WriteAttempt:
+def carried_out(task: AuditTask, step: AdoptStep) -> WriteAttempt:
+    """Carry out one step; never raises an AgentError."""
     try:
         _carry_out(task, step)
     except (PlacementUnavailable, SourceError) as error:
         # The write may have succeeded although the response was lost; the next run reads the result.
         return WriteAttempt(result=Result.UNKNOWN, words=str(error), unread=True)
     except AgentError as error:
-        return WriteAttempt(result=Result.REFUSED, words=str(error))
-    return WriteAttempt(result=Result.DONE, words="changed as planned")
+        return refused(str(error))
+    return WriteAttempt(result=Result.DONE, words=DONE_WORDS)
 
 
 def _carry_out(task: AuditTask, step: AdoptStep) -> None:

@@ -19,17 +19,19 @@ from agent.model.adoption import (
     AdoptRefusal,
     AdoptStep,
     FileStep,
-    IdentityFile,
     NameStep,
     RecordStep,
 )
 from agent.model.node_record import NodeRecord
 from agent.model.nova import ComputeNode, NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
-from agent.model.placement import DetachedTree, Provider
+from agent.model.placement import Provider
 from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.provider_tree.rival import is_alive
+
+#: The name of the guard rail, and why it refuses.
+_Refusal = tuple[str, str]
 
 RESTART = "restart stocktake-agent afterwards: it keeps the identity that it started with"
 
@@ -43,7 +45,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     notes = _notes(facts, uuid)
     if not steps:
         return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, names and record belong together",))
-    refusals = tuple(_refusals(facts, settings, uuid, steps))
+    refusals = tuple(AdoptRefusal(guard=guard, why=why) for guard, why in _refusals(facts, settings, uuid, steps))
     if refusals:
         return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
     return AdoptPlan(uuid=uuid, steps=steps, notes=(*notes, RESTART))
@@ -53,8 +55,8 @@ def _wanted(facts: AdoptFacts) -> str | None:
     """Return the uuid that this host should have: that of the provider with its name, else the uuid that it has."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
-    known = facts.own_root is not None or any(row.uuid == facts.identity for row in _live(facts.state))
-    return facts.identity if known else None
+    is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
+    return facts.identity if is_known else None
 
 
 def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
@@ -107,14 +109,13 @@ def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordSte
 
 
 def _stored(facts: AdoptFacts, uuid: str) -> NodeRecord | None:
-    states = (*((facts.state,) if facts.state else ()), *facts.others)
-    return next((record for state in states for record in state.records if record.uuid == uuid), None)
+    return next((record for state in _states(facts) for record in state.records if record.uuid == uuid), None)
 
 
 def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
     """Return a note if the compute node row names another host or node and this run cannot write the row."""
     state = facts.state
-    row = next((row for row in _live(state) if row.uuid == uuid), None)
+    row = _row(facts, uuid)
     if row is None or state is None or _stored(facts, uuid) is not None:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
@@ -129,12 +130,11 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
 # Guard rails ----------------------------------------------------------------------------------------------------------
 
 
-def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[AdoptStep, ...]) -> Iterable[AdoptRefusal]:
+def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[AdoptStep, ...]) -> Iterable[_Refusal]:
     if settings.role is not Role.OWNER:
-        yield AdoptRefusal(guard="role", why=f"role {settings.role.value} does not own this host's provider")
+        yield "role", f"role {settings.role.value} does not own this host's provider"
     if facts.state is None:
-        why = f"whether another host has this identity is not known: {facts.state_error}"
-        yield AdoptRefusal(guard="state", why=why)
+        yield "state", f"whether another host has this identity is not known: {facts.state_error}"
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)
@@ -143,61 +143,43 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
         yield from _instances(facts, uuid)
 
 
-def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[AdoptRefusal]:
-    for state in (*((facts.state,) if facts.state else ()), *facts.others):
+def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
+    for state in _states(facts):
         if is_alive(state, settings):
-            yield AdoptRefusal(guard="alive", why=f"nova-compute of host {state.host} is alive")
+            yield "alive", f"nova-compute of host {state.host} is alive"
     asked = {facts.host, *(state.host for state in facts.others)}
-    for row in _live(facts.state):
+    for row in _live(facts):
         if row.host not in asked:
-            yield AdoptRefusal(
-                guard="alive",
-                why=f"whether nova-compute of host {row.host}, which row {row.id} names, is alive is not known",
-            )
+            yield "alive", f"whether nova-compute of host {row.host}, which row {row.id} names, is alive is not known"
 
 
-def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    """Yield the reasons why this host must not take another uuid."""
-    if facts.origin and not _is_own(facts.origin, facts.file):
-        yield AdoptRefusal(
-            guard="file",
-            why=f"this host's identity comes from {facts.origin}, which the agent never writes: "
-            f"put {uuid} there by hand",
-        )
+def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
+    # The agent may write its own file: also if the identity comes from a row.
+    if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
+        why = f"this host's identity comes from {facts.origin}, which the agent never writes: put {uuid} there by hand"
+        yield "file", why
     if facts.own is not None and facts.own.allocations:
         both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
-        yield AdoptRefusal(guard="allocations", why=f"{both} allocations: those of {facts.identity} would be lost")
+        yield "allocations", f"{both} allocations: those of {facts.identity} would be lost"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
-        yield AdoptRefusal(
-            guard="owner",
-            why=f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {AGENT_OWNER})",
-        )
+        yield "owner", f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {AGENT_OWNER})"
 
 
-def _is_own(origin: str, file: IdentityFile) -> bool:
-    """Return whether the identity comes from a row or the agent's own file: the agent may then write that file."""
-    return origin == file.path or origin.startswith("compute_nodes id")
-
-
-def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    """Yield a refusal for each live compute_nodes row that has this host and node, but not the adopted uuid.
-
-    The adopted record would clash with such a row.
-    """
-    for row in _live(facts.state):
+def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
+    """Yield a refusal for each live row with this host and node, but another uuid: the record would clash with it."""
+    for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
-            yield AdoptRefusal(guard="row", why=f"another row, {row.id}, has this host and node, and uuid {row.uuid}")
+            yield "row", f"another row, {row.id}, has this host and node, and uuid {row.uuid}"
 
 
-def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
-    row = next((row for row in _live(facts.state) if row.uuid == uuid), None)
+def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
+    row = _row(facts, uuid)
     old = {row.hypervisor_hostname if row else None, facts.own_root.name if facts.own_root else None}
-    states = (*((facts.state,) if facts.state else ()), *facts.others)
     hosts = {facts.host, row.host if row else facts.host}
     named = {
         instance.uuid
-        for state in states
+        for state in _states(facts)
         for instance in state.instances
         if not instance.deleted
         and instance.host in hosts
@@ -205,17 +187,20 @@ def _instances(facts: AdoptFacts, uuid: str) -> Iterable[AdoptRefusal]:
         and (instance.host, instance.node) != (facts.host, facts.node)
     }
     if named:
-        yield AdoptRefusal(
-            guard="instances",
-            why=f"{len(named)} instances name the old host or node, and nova finds them by that name: give the host "
+        yield (
+            "instances",
+            f"{len(named)} instances name the old host or node, and nova finds them by that name: give the host "
             f"its old name back, or change the instances' rows first ({', '.join(sorted(named)[:3])})",
         )
 
 
-def _live(state: NovaState | None) -> tuple[ComputeNode, ...]:
-    return tuple(row for row in (state.nodes if state else ()) if not row.deleted)
+def _states(facts: AdoptFacts) -> tuple[NovaState, ...]:
+    return (facts.state, *facts.others) if facts.state else facts.others
 
 
-def tree_of(trees: Iterable[DetachedTree], uuid: str | None) -> DetachedTree | None:
-    """Return the tree with this uuid, None if it has no root provider."""
-    return next((tree for tree in trees if tree.uuid == uuid and tree.root is not None), None)
+def _live(facts: AdoptFacts) -> tuple[ComputeNode, ...]:
+    return tuple(row for row in (facts.state.nodes if facts.state else ()) if not row.deleted)
+
+
+def _row(facts: AdoptFacts, uuid: str | None) -> ComputeNode | None:
+    return next((row for row in _live(facts) if row.uuid == uuid), None)

@@ -17,23 +17,19 @@ from agent.audit.run import run_audit
 from agent.errors import SourceUnavailable
 from agent.guards.confirmed import GUARD as CONFIRMED
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
-from agent.guards.recorded_fresh import NAME as RECORDED_FRESH
+from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
-from agent.model.heal import HealNote, HealRefusal
+from agent.model.heal import HealNote
 from agent.model.settings import Settings
 from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 
 # Refusals of these guards end by themselves with time, so they are not logged.
-_WAITING = frozenset({CONFIRMED.name, MINIMUM_AGE.name, RECORDED_FRESH})
-_EVENTS = {
-    Result.DONE: events.FINDING_HEALED,
-    Result.REFUSED: events.HEAL_REFUSED,
-    Result.UNKNOWN: events.HEAL_UNKNOWN,
-}
+_WAITING = frozenset({CONFIRMED.name, MINIMUM_AGE.name, RECORDED_FRESH.name})
+_EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
 
 
 # After a failed wait for proof that the state source is current, heal waits this long before it tries again.
@@ -72,24 +68,23 @@ class AuditThenHeal:
             if wanted is None:
                 return result
             healed = run_heal(task, wanted)
-            self._tell(wanted, healed)
+            self._log(wanted, healed)
             if any(each.outcome.unproven for each in healed):
                 # Waiting for the proof blocks the worker: after a failed wait heal must not wait in every audit.
                 self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
-    def _tell(self, wanted: Prepared, healed: tuple[Healed, ...]) -> None:
+    def _log(self, wanted: Prepared, healed: tuple[Healed, ...]) -> None:
         for each in healed:
-            if _told_key(each) in self._not_tried:
-                continue
-            fields = dataclasses.asdict(_note(each)) | {"why": each.action.why}
-            LOG.info(_EVENTS[each.outcome.result], extra=fields)
-        self._not_tried = frozenset(_told_key(each) for each in healed if each.outcome.unproven)
+            if _log_key(each) not in self._not_tried:
+                fields = dataclasses.asdict(_note(each)) | {"why": each.action.why}
+                LOG.info(_EVENTS[each.outcome.result], extra=fields)
+        self._not_tried = frozenset(_log_key(each) for each in healed if each.outcome.unproven)
         refused = [refusal for refusal in wanted.plan.refusals if refusal.guard not in _WAITING]
         for refusal in refused:
-            if _key(refusal) not in self._refused:
+            if (refusal.finding_id, refusal.guard) not in self._refused:
                 LOG.info(events.HEAL_REFUSED, extra=dataclasses.asdict(refusal))
-        self._refused = frozenset(map(_key, refused))
+        self._refused = frozenset((refusal.finding_id, refusal.guard) for refusal in refused)
 
 
 def _undone(parts: Parts) -> frozenset[str]:
@@ -101,17 +96,13 @@ def _undone(parts: Parts) -> frozenset[str]:
     return frozenset(e.change.finding_id for e in entries if e.undone_by and e.change.finding_id is not None)
 
 
-def _told_key(each: Healed) -> tuple[str, str]:
+def _log_key(each: Healed) -> tuple[str, str]:
     """Return what identifies a log line that would repeat in each audit: the finding and the reason without numbers."""
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)
 
 
-def _key(refusal: HealRefusal) -> tuple[str, str]:
-    return (refusal.finding_id, refusal.guard)
-
-
 def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ...]) -> AuditResult:
-    stale = any(refusal.guard == RECORDED_FRESH for refusal in wanted.plan.refusals)
+    stale = any(refusal.guard == RECORDED_FRESH.name for refusal in wanted.plan.refusals)
     memory = result.memory
     if stale or healed:
         memory = dataclasses.replace(memory, recheck_recorded=True)

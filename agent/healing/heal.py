@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask
 from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
+from agent.healing.attempt import WriteAttempt, out_of_reach
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.plan import asked_for, candidates, heal_plan
-from agent.healing.preconditions import NotNow
 from agent.healing.recheck import Proven, not_as_planned, proven
-from agent.healing.reshape import Order, reshape
+from agent.healing.reshape import reshape
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.tree_fingerprint import TreeFingerprint, after_own_write, has_moved, tree_of
-from agent.healing.write import Rewrite, WriteAttempt, rewrite
+from agent.healing.write import rewrite
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
 from agent.model.nova import NovaState
-from agent.model.placement import ConsumerRecord, PlacementView
+from agent.model.placement import ConsumerRecord
 from agent.repairs.base import Scene
 
 KIND = "allocations"
@@ -44,6 +44,10 @@ class Prepared:
     state: NovaState | None
     tree: TreeFingerprint | None = None
     consumers: frozenset[str] = frozenset()
+
+    def where(self, consumer_uuid: str) -> str | None:
+        """Return where the consumer's instance is; None if the cloud's state was not read."""
+        return whereabouts(self.state, consumer_uuid) if self.state else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +90,15 @@ def prepared(
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or _may_have_moved(task, tree))
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
+    recorded = scene.view.consumer_uuids | scene.view.shared_consumer_uuids if scene.view else frozenset()
     return Prepared(
         asked=asked,
         plan=plan,
         audit_id=result.report.audit_id,
         state=snapshot.nova.value,
         tree=tree,
-        consumers=_asked_about(scene.view, result),
+        consumers=recorded | result.memory.guests,
     )
-
-
-def _asked_about(view: PlacementView | None, result: AuditResult) -> frozenset[str]:
-    recorded = view.consumer_uuids | view.shared_consumer_uuids if view else frozenset()
-    return recorded | result.memory.guests
 
 
 def _may_have_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
@@ -120,14 +120,13 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     # Before taking the lock: this may wait for a heartbeat, and other writers should not wait too. Without a state no
     # action rests on the state: only a reshape can be planned then.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
-    if isinstance(proof, NotNow):
-        return tuple(Healed(action=action, outcome=_refused(proof)) for action in actions)
+    if isinstance(proof, WriteAttempt):
+        return tuple(Healed(action=action, outcome=proof) for action in actions)
     try:
         with task.parts.lock.hold():
             return _one_by_one(task, journal, wanted, proof)
     except LockHeld as error:
-        held = WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
-        return tuple(Healed(action=action, outcome=held) for action in actions)
+        return tuple(Healed(action=action, outcome=out_of_reach(error)) for action in actions)
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
@@ -136,27 +135,19 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
     tree = wanted.tree
     for action in wanted.plan.actions:
         task.stop_if_cancelled()
-        if (problem := _changed_since(task, wanted, proof, action)) is not None:
-            healed.append(Healed(action=action, outcome=_refused(problem)))
-            continue
-        if isinstance(action, ReshapeAction):
-            # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
-            healed.append(Healed(action=action, outcome=_reshaped(task, journal, wanted, action, tree)))
-            continue
-        change = _change(wanted, action)
-        outcome = rewrite(task, journal, Rewrite(before=action.before, write=action.write, change=change, tree=tree))
+        outcome = _changed_since(task, wanted, proof, action) or _carried_out(task, journal, wanted, action, tree)
         healed.append(Healed(action=action, outcome=outcome))
-        if tree is not None and outcome.result is Result.DONE:
+        # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
+        if isinstance(action, HealAction) and tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
 
 
-def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> NotNow | None:
+def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> WriteAttempt | None:
     """Return why the action no longer fits the cloud's rows, None if it does.
 
-    Placement is read after the rows, directly before the write. An audit reads in the opposite order, so that the later
-    read of the rows covers every consumer that Placement listed. Here Placement must be read last, because every
-    rightful use of an allocation begins with a write of that allocation.
+    Placement is read after the rows, directly before the write (recheck.py). An audit reads in the opposite order, so
+    that its read of the rows covers every consumer that Placement listed.
     """
     if wanted.state is None:
         return None
@@ -164,44 +155,36 @@ def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: Any
     return not_as_planned(task, wanted.state, proof, wanted.consumers, consumers)
 
 
-def _refused(problem: NotNow) -> WriteAttempt:
-    return WriteAttempt(result=Result.REFUSED, words=problem.words, unread=problem.unread, unproven=problem.unproven)
-
-
-def _reshaped(
-    task: AuditTask, journal: Journal, wanted: Prepared, action: ReshapeAction, tree: TreeFingerprint | None
+def _carried_out(
+    task: AuditTask, journal: Journal, wanted: Prepared, action: AnyAction, tree: TreeFingerprint | None
 ) -> WriteAttempt:
+    line = _change(wanted, action)
+    if isinstance(action, HealAction):
+        return rewrite(task, journal, line, action.changes[0], tree)
     assert tree is not None, "a reshape is made from a view"
-    state, reshaping = wanted.state, action.reshaping
-    change = Change(
-        kind=RESHAPE_KIND,
-        why=action.why,
-        before=before_json(reshaping, lambda consumer: whereabouts(state, consumer) if state else None),
-        after=after_document(reshaping),
-        finding_id=action.finding_id,
-        code=action.code,
-        provider_uuid=tree.root_uuid,
-        audit_id=wanted.audit_id,
-        plan_digest=wanted.plan.digest,
-    )
-    return reshape(task, journal, Order(reshaping=reshaping, tree=tree, change=change))
+    return reshape(task, journal, line, action.reshaping, tree)
 
 
-def _change(wanted: Prepared, action: HealAction) -> Change:
-    consumer = action.before.consumer_uuid
-    where = whereabouts(wanted.state, consumer) if wanted.state else None
-    providers = {a.provider_uuid for a in (*action.before.allocations, *action.write.allocations)}
-    kept = {a.provider_uuid for a in action.write.allocations} & {a.provider_uuid for a in action.before.allocations}
-    changed = sorted(providers - kept)
+def _change(wanted: Prepared, action: AnyAction) -> Change:
+    """Return the journal line of the action."""
+    if isinstance(action, ReshapeAction):
+        before, after = before_json(action.reshaping, wanted.where), after_document(action.reshaping)
+        changed = {action.reshaping.providers[0].uuid}
+    else:
+        before = {"consumer": record_json(action.before), "instance": wanted.where(action.before.consumer_uuid)}
+        after = {"consumer": after_json(action.before, action.write)}
+        # The providers that the consumer comes to or leaves.
+        changed = {a.provider_uuid for a in action.before.allocations}
+        changed ^= {a.provider_uuid for a in action.write.allocations}
     return Change(
-        kind=KIND,
+        kind=RESHAPE_KIND if isinstance(action, ReshapeAction) else KIND,
         why=action.why,
-        before={"consumer": record_json(action.before), "instance": where},
-        after={"consumer": after_json(action.before, action.write)},
+        before=before,
+        after=after,
         finding_id=action.finding_id,
         code=action.code,
-        consumer_uuid=consumer,
-        provider_uuid=changed[0] if changed else None,
+        consumer_uuid=action.consumer_uuid,
+        provider_uuid=min(changed, default=None),
         audit_id=wanted.audit_id,
         plan_digest=wanted.plan.digest,
     )

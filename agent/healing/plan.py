@@ -6,6 +6,8 @@ There are two steps, because heal reads a consumer's whole record only if the fi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent.guards import AFTER, BEFORE
 from agent.guards.base import Guard, GuardedFinding
 from agent.model.finding import SeenFinding
@@ -30,9 +32,9 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 
     At most ``most``, in the plan's order, plus all consumers of a reshape: a reshape needs every one of them.
     """
-    passed = [case for seen in asked if _refusal(case := _case(scene, seen, ()), BEFORE) is None]
-    single = [c for case in passed if not isinstance(case.repair, TreeRepair) for c in case.consumer_uuids]
-    together = [c for case in passed if isinstance(case.repair, TreeRepair) for c in case.consumer_uuids]
+    passed = [guarded for seen in asked if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
+    single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
+    together = [c for each in passed if isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
     return tuple(dict.fromkeys((*tuple(dict.fromkeys(single))[:most], *together)))
 
 
@@ -53,36 +55,31 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
 
 
 def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> AnyAction | HealRefusal | None:
-    case = _case(scene, seen, chosen)
-    refusal = _refusal(case, BEFORE)
-    if refusal is not None or case.repair is None:
+    guarded = _guarded(scene, seen, chosen)
+    refusal = _refusal(guarded, BEFORE)
+    if refusal is not None or guarded.repair is None:
         return refusal
-    if any(case.record(consumer) is None for consumer in case.consumer_uuids):
-        return _refusal(case, AFTER)
-    action = case.repair.proposed(scene, seen)
+    if any(scene.record(consumer) is None for consumer in guarded.consumer_uuids):
+        return _refusal(guarded, AFTER)
+    action = guarded.repair.proposed(scene, seen)
     if isinstance(action, Declined):
         return _refused(seen, REPAIR, action.why)
     if any(action.changes == other.changes for other in chosen):
         return None
-    return _refusal(_case(scene, seen, chosen, action), AFTER) or action
+    return _refusal(replace(guarded, action=action), AFTER) or action
 
 
-def _case(
-    scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...], action: AnyAction | None = None
-) -> GuardedFinding:
-    return GuardedFinding(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), action=action, chosen=chosen)
+def _guarded(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> GuardedFinding:
+    return GuardedFinding(scene=scene, seen=seen, repair=BY_CODE.get(seen.finding.code), chosen=chosen)
 
 
-def _refusal(case: GuardedFinding, guards: tuple[Guard, ...]) -> HealRefusal | None:
+def _refusal(guarded: GuardedFinding, guards: tuple[Guard, ...]) -> HealRefusal | None:
     for guard in guards:
-        why = guard.refuses(case)
-        if why is not None:
-            return _refused(case.seen, guard.name, why)
+        if (why := guard.refuses(guarded)) is not None:
+            return _refused(guarded.seen, guard.name, why)
     return None
 
 
 def _refused(seen: SeenFinding, guard: str, why: str) -> HealRefusal:
-    finding = seen.finding
-    return HealRefusal(
-        finding_id=finding.id, code=finding.code, consumer_uuid=finding.consumer_uuid, guard=guard, why=why
-    )
+    found = seen.finding
+    return HealRefusal(finding_id=found.id, code=found.code, consumer_uuid=found.consumer_uuid, guard=guard, why=why)

@@ -1,8 +1,7 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
-A change of one consumer and a reshape use the same checks. An equal consumer does not prove that nothing changed: the
-consumer may have been deleted and created again. So the tree's generations are read last, with one request
-(tree_fingerprint.py).
+A change of one consumer and a reshape use the same checks. An equal consumer does not prove that nothing changed, so
+the tree's generations are read last (tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask, Clock
 from agent.errors import PlacementError
+from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.healing.consumer_json import after_json, is_as
 from agent.healing.tree_fingerprint import TreeFingerprint, has_moved
 from agent.host_files.journal import Result
@@ -20,18 +20,6 @@ from agent.model.placement import ConsumerRecord
 from agent.ports import AllocationWriter
 
 READ_ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotNow:
-    """Why a write must not be done. ``unread``: a source could not be read; otherwise something has changed.
-
-    ``unproven``: nothing proves that the cloud's rows are current; an immediate retry would not help.
-    """
-
-    words: str
-    unread: bool = False
-    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +37,7 @@ class Fate:
 
 def not_now(
     task: AuditTask, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
-) -> NotNow | None:
+) -> WriteAttempt | None:
     """Return why the write must not be done (a consumer or the tree changed since the decision), or None.
 
     ``tree`` is None if the write does not depend on the tree.
@@ -58,21 +46,21 @@ def not_now(
         for change in changes:
             now = allocations.consumer(change.before.consumer_uuid)
             if now != change.before:
-                return NotNow(words=_moved_words(now, change.before))
+                return refused(_moved_words(now, change.before))
         if tree is None or not has_moved(task, tree):
             return None
     except PlacementError as error:
-        return NotNow(words=f"nothing was changed: {error}", unread=True)
+        return out_of_reach(error)
     since = "allocations that may be the consumer's came to this host since this was decided, or a provider was changed"
-    return NotNow(words=f"the state changed meanwhile: {since}")
+    return refused(f"the state changed meanwhile: {since}")
 
 
-def looked_up(
+def fate_of(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
     """Read the consumers up to three times, with growing waits, because Placement may still be working on the write."""
-    for look in range(1, READ_ATTEMPTS + 1):
-        clock.wait(0.2 * look)
+    for attempt in range(1, READ_ATTEMPTS + 1):
+        clock.wait(0.2 * attempt)
         fate = _fate(allocations, changes, f"the answer was lost ({lost})")
         if fate.settled:
             break
@@ -101,10 +89,10 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
 
 
 def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
-    told = f"consumer {now.consumer_uuid} changed since it was read"
+    changed = f"consumer {now.consumer_uuid} changed since it was read"
     if now.generation is None:
-        return f"the state changed meanwhile: {told}: it has no allocations now"
+        return f"the state changed meanwhile: {changed}: it has no allocations now"
     if now.generation == before.generation:
-        return f"the state changed meanwhile: {told}: it was removed and made again with other content"
+        return f"the state changed meanwhile: {changed}: it was removed and made again with other content"
     generations = f"it is at generation {now.generation}, it was read at {before.generation}"
-    return f"the state changed meanwhile: {told} ({generations})"
+    return f"the state changed meanwhile: {changed} ({generations})"

@@ -12,13 +12,14 @@ Every rightful use of an allocation begins with a write of that allocation. The 
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import NamedTuple
 
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.errors import SourceError
-from agent.healing.preconditions import NotNow
+from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.model.nova import Instance, Migration, NovaState, Pulse
 
 # Services report every 10 s (nova's report_interval); heal waits for the second newest heartbeat of the cell.
@@ -34,7 +35,7 @@ class Proven(NamedTuple):
     since: datetime.datetime | None
 
 
-def proven(task: AuditTask, state: NovaState) -> Proven | NotNow:
+def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
     """Wait until the source provably shows everything that was written until now; return why if it does not.
 
     Raises AuditCancelled if a stop is requested meanwhile.
@@ -48,17 +49,17 @@ def proven(task: AuditTask, state: NovaState) -> Proven | NotNow:
         # At least one new report must arrive: a heartbeat that is ahead of the clock proves nothing by itself.
         return _awaited(task, max(first.now, first.heartbeat) + MARGIN)
     except SourceError as error:
-        return NotNow(words=f"nothing was changed: {error}", unread=True)
+        return out_of_reach(error)
 
 
-def _awaited(task: AuditTask, since: datetime.datetime) -> Proven | NotNow:
+def _awaited(task: AuditTask, since: datetime.datetime) -> Proven | WriteAttempt:
     clock = task.parts.clock
-    give_up_at = clock.monotonic() + WAIT_S
+    ends_at = clock.monotonic() + WAIT_S
     while True:
         pulse = _pulse(task)
         if pulse.heartbeat is not None and pulse.heartbeat >= since:
             return Proven(since)
-        if clock.monotonic() >= give_up_at:
+        if clock.monotonic() >= ends_at:
             return _unproven(pulse)
         task.stop_if_cancelled()
         clock.wait(POLL_S)
@@ -68,16 +69,16 @@ def _pulse(task: AuditTask) -> Pulse:
     return task.parts.state.pulse(deadline_of(task.settings))
 
 
-def _unproven(pulse: Pulse) -> NotNow:
+def _unproven(pulse: Pulse) -> WriteAttempt:
     age = behind_s(pulse)
-    told = "no service of the cell has a heartbeat" if age is None else f"the cell's heartbeat is {age:.0f} s old"
-    why = f"{told} after {WAIT_S:.0f} s of waiting: the database is a replica that lags, or the clocks differ"
-    return NotNow(words=f"nothing was changed: state: {why}", unread=True, unproven=True)
+    found = "no service of the cell has a heartbeat" if age is None else f"the cell's heartbeat is {age:.0f} s old"
+    why = f"{found} after {WAIT_S:.0f} s of waiting: the database is a replica that lags, or the clocks differ"
+    return replace(refused(f"nothing was changed: state: {why}"), unread=True, unproven=True)
 
 
 def not_as_planned(
     task: AuditTask, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
-) -> NotNow | None:
+) -> WriteAttempt | None:
     """Return why the plan no longer fits the cloud's rows about these consumers, None if the rows did not change.
 
     ``asked`` are the consumers whose rows the audit read, so that both reads cover the same rows. The rows must be as
@@ -88,14 +89,14 @@ def not_as_planned(
     try:
         now = current_state(task, asked | consumers)
     except SourceError as error:
-        return NotNow(words=f"nothing was changed: {error}", unread=True)
+        return out_of_reach(error)
     if now.heartbeat is None or now.heartbeat < proof.since:
         return _unproven(now.pulse)
     changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
     if not changed:
         return None
     rows = f"the cloud's rows about consumer {', '.join(changed)}"
-    return NotNow(words=f"the state changed meanwhile: {rows} changed since the plan")
+    return refused(f"the state changed meanwhile: {rows} changed since the plan")
 
 
 def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:

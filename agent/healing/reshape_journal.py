@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent.healing.consumer_json import after_json, record_from_json, record_json
-from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
+from agent.model.heal import ProviderChange, Reshaping
 from agent.model.placement import ConsumerRecord, Inventory
 
 KIND = "reshape"
@@ -53,11 +53,11 @@ def after_document(reshaping: Reshaping) -> Document:
     return {
         "resource_class": reshaping.resource_class,
         "providers": [_provider(each, each.after) for each in reshaping.providers],
-        "consumers": [{"consumer": _after(each)} for each in reshaping.changes],
+        "consumers": [{"consumer": after_json(each.before, each.write)} for each in reshaping.changes],
     }
 
 
-def told_of(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN401 - JSON may be anything
+def reshape_from(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN401 - JSON may be anything
     """Return the reshape from an entry's two documents; None if the documents are not complete."""
     try:
         pairs = zip(before["providers"], after["providers"], strict=True)
@@ -69,10 +69,6 @@ def told_of(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN40
         )
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _after(change: ConsumerChange) -> Document:
-    return after_json(change.before, change.write)
 
 
 def _provider(change: ProviderChange, inventories: tuple[Inventory, ...] | None) -> Document:

@@ -1,7 +1,8 @@
 """Undo a journal entry: find the entry, check that it may be undone, and call the handler for its kind.
 
 A new kind needs a handler and a line in HANDLERS. A handler writes a journal line before each change (``Change.undoes``
-names the undone entry). If it must not undo the entry, it returns a refusal with the reason.
+names the undone entry). If it must not undo the entry, it returns a refusal with the reason. A PlacementError or
+SourceError of a handler comes from a read before its change: nothing was changed then.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask
-from agent.errors import LockHeld
+from agent.errors import LockHeld, PlacementError, SourceError
+from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.undo_allocations import undo_allocations
 from agent.healing.undo_identity import undo_file, undo_name, undo_record, undo_store
 from agent.healing.undo_reshape import undo_reshape
-from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Entry, Journal, Result
 from agent.model.settings import Role
 
@@ -58,13 +59,12 @@ def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, En
     problem = _problem(task, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
-        words = problem or f"this program cannot put back a change of kind {entry.change.kind}"
-        return WriteAttempt(result=Result.REFUSED, words=words)
+        return refused(problem or f"this program cannot put back a change of kind {entry.change.kind}")
     try:
         with task.parts.lock.hold():
             return handler(task, journal, entry)
-    except LockHeld as error:
-        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    except (LockHeld, PlacementError, SourceError) as error:
+        return out_of_reach(error)
 
 
 def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str | None:

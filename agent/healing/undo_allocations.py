@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from agent.audit.current_state import current_state
 from agent.audit.parts import AuditTask
-from agent.errors import PlacementError, SourceError
+from agent.healing.attempt import NO_ACCESS, WriteAttempt, refused
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
-from agent.healing.write import NO_ACCESS, Rewrite, WriteAttempt, rewrite
-from agent.host_files.journal import Change, Entry, Journal, Result
+from agent.healing.write import rewrite, undoing
+from agent.host_files.journal import Entry, Journal
+from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
 
@@ -21,18 +22,21 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
     if before is None or not isinstance(after, dict):
-        return _refused("the entry does not contain the state before the change")
+        return refused("the entry does not contain the state before the change")
     if task.parts.allocations is None:
-        return _refused(NO_ACCESS)
-    try:
-        now = task.parts.allocations.consumer(before.consumer_uuid)
-        where = _whereabouts(task, before.consumer_uuid)
-    except (PlacementError, SourceError) as error:
-        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return refused(NO_ACCESS)
+    now = task.parts.allocations.consumer(before.consumer_uuid)
+    where = whereabouts(current_state(task, frozenset({before.consumer_uuid})), before.consumer_uuid)
     if is_as(now, record_json(before)):
-        return _refused("the consumer has its earlier allocations: there is nothing to put back")
+        return refused("the consumer has its earlier allocations: there is nothing to put back")
     problem = _changed(entry, after, now, where)
-    return _refused(problem) if problem else rewrite(task, journal, _back(entry, before, now, where))
+    if problem is not None:
+        return refused(problem)
+    change = ConsumerChange(before=now, write=_write_back(before, now))
+    line = undoing(
+        entry, {"consumer": record_json(now), "instance": where}, {"consumer": after_json(now, change.write)}
+    )
+    return rewrite(task, journal, line, change)
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
@@ -45,9 +49,9 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
     return None
 
 
-def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str) -> Rewrite:
+def _write_back(before: ConsumerRecord, now: ConsumerRecord) -> PutAllocations:
     # Placement deletes a consumer without allocations, so the write must set its type; an existing one keeps its type.
-    write = PutAllocations(
+    return PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,
         project_id=before.project_id or now.project_id or "",
@@ -55,28 +59,7 @@ def _back(entry: Entry, before: ConsumerRecord, now: ConsumerRecord, where: str)
         allocations=before.allocations,
         consumer_type=None if now.allocations else before.consumer_type,
     )
-    change = Change(
-        kind=entry.change.kind,
-        why=f"put back what entry {entry.id} changed ({entry.change.code or entry.change.kind})",
-        before={"consumer": record_json(now), "instance": where},
-        after={"consumer": after_json(now, write)},
-        finding_id=entry.change.finding_id,
-        code=entry.change.code,
-        consumer_uuid=before.consumer_uuid,
-        provider_uuid=entry.change.provider_uuid,
-        undoes=entry.id,
-    )
-    return Rewrite(before=now, write=write, change=change)
-
-
-def _whereabouts(task: AuditTask, consumer_uuid: str) -> str:
-    state = current_state(task, frozenset({consumer_uuid}))
-    return whereabouts(state, consumer_uuid)
 
 
 def _member(document: object, name: str) -> object:
     return document.get(name) if isinstance(document, dict) else None
-
-
-def _refused(words: str) -> WriteAttempt:
-    return WriteAttempt(result=Result.REFUSED, words=words)

@@ -9,17 +9,17 @@ import dataclasses
 
 from agent.audit.current_state import current_state
 from agent.audit.parts import AuditTask
-from agent.errors import ConfigError, FolderUnavailable, PlacementError, SourceError
-from agent.healing.adopt import NO_CONSUMERS, stepped
+from agent.errors import ConfigError, FolderUnavailable
+from agent.healing.adopt import carried_out
+from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.healing.identity_journal import change_of, fields_of, file_back, name_back, record_back, store_back
-from agent.healing.write import WriteAttempt
-from agent.host_files.journal import Entry, Journal, Result
+from agent.healing.write import journalled
+from agent.host_files.journal import Entry, Journal
 from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.host.store import StoreRecord
-from agent.model.node_record import NodeRecord
 from agent.model.plan import SaveComputeNode
 
-UNTOLD = "the entry does not contain the state before the change"
+INCOMPLETE = "the entry does not contain the state before the change"
 NO_ACCESS = "this run has no access to what is to be put back"
 
 
@@ -27,17 +27,17 @@ def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the identity file's old text, or remove the file if there was none (kind ``compute-id-file``)."""
     step, file = file_back(entry), task.parts.own_file
     if step is None or file is None:
-        return _refused(UNTOLD if step is None else NO_ACCESS)
+        return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != file.own_path:
-        return _refused(f"the entry is about {step.path}, but the agent's file is {file.own_path} now")
+        return refused(f"the entry is about {step.path}, but the agent's file is {file.own_path} now")
     try:
         now = file.own_text()
     except ConfigError as error:
-        return _refused(f"nothing was changed: {error}")
+        return refused(f"nothing was changed: {error}")
     except FolderUnavailable as error:
-        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return out_of_reach(error)
     if now != step.before:
-        return _refused(f"{step.path} was changed since the entry was written")
+        return refused(f"{step.path} was changed since the entry was written")
     return _back(task, journal, entry, step)
 
 
@@ -45,13 +45,10 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the provider's old name (kind ``provider-name``)."""
     step, names = name_back(entry), task.parts.names
     if step is None or names is None:
-        return _refused(UNTOLD if step is None else NO_ACCESS)
-    try:
-        now = names.name_of(step.write.provider_uuid)
-    except PlacementError as error:
-        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+        return refused(INCOMPLETE if step is None else NO_ACCESS)
+    now = names.name_of(step.write.provider_uuid)
     if now != step.before:
-        return _refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
+        return refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
     return _back(task, journal, entry, step)
 
 
@@ -59,11 +56,11 @@ def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     """Restore the store that was remembered before, or none (kind ``store``)."""
     step, store = store_back(entry), task.parts.store
     if step is None or store is None:
-        return _refused(UNTOLD if step is None else NO_ACCESS)
+        return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != store.path:
-        return _refused(f"the entry is about {step.path}, but the agent's file is {store.path} now")
+        return refused(f"the entry is about {step.path}, but the agent's file is {store.path} now")
     if store.load() != StoreRecord(mark=step.before):
-        return _refused(f"{step.path} was changed since the entry was written")
+        return refused(f"{step.path} was changed since the entry was written")
     return _back(task, journal, entry, step)
 
 
@@ -71,33 +68,19 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     """Restore the changed fields of the compute node record, and no other field (kind ``record``)."""
     fields = record_back(entry)
     if fields is None:
-        return _refused(UNTOLD)
+        return refused(INCOMPLETE)
     after, before = fields
-    try:
-        stored = _stored(task, entry.change.provider_uuid, str(after.get("host") or task.settings.host))
-    except SourceError as error:
-        return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
+    uuid, host = entry.change.provider_uuid, str(after.get("host") or task.settings.host)
+    state = current_state(task, frozenset(), uuid, host=host)
+    stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
-        return _refused(f"the compute node record {entry.change.provider_uuid} does not exist, or cannot be written")
+        return refused(f"the compute node record {uuid} does not exist, or cannot be written")
     if fields_of(stored, tuple(after)) != after:
-        return _refused(f"the compute node record {stored.uuid} was changed since the entry was written")
+        return refused(f"the compute node record {stored.uuid} was changed since the entry was written")
     record = dataclasses.replace(stored, **before)
-    return _back(
-        task,
-        journal,
-        entry,
-        RecordStep(stored=stored, write=SaveComputeNode(record=record, changed=record.changes(stored))),
-    )
-
-
-def _stored(task: AuditTask, uuid: str | None, host: str) -> NodeRecord | None:
-    state = current_state(task, NO_CONSUMERS, uuid, host=host)
-    return next((record for record in state.records if record.uuid == uuid), None)
+    write = SaveComputeNode(record=record, changed=record.changes(stored))
+    return _back(task, journal, entry, RecordStep(stored=stored, write=write))
 
 
 def _back(task: AuditTask, journal: Journal, entry: Entry, step: AdoptStep) -> WriteAttempt:
-    return stepped(task, journal, step, change_of(step, undoes=entry.id))
-
-
-def _refused(words: str) -> WriteAttempt:
-    return WriteAttempt(result=Result.REFUSED, words=words)
+    return journalled(journal, change_of(step, undoes=entry.id), lambda: carried_out(task, step))

@@ -10,18 +10,6 @@ from typing import Any
 from agent.model.placement import ConsumerRecord, Inventory
 from agent.model.plan import PutAllocations
 
-#: Codes of the findings that heal can repair, the same as in agent/repairs. Modules that may not import agent/repairs
-#: use this list.
-HEALABLE = (
-    "allocation-leaked",
-    "allocation-missing",
-    "allocation-stale-move",
-    "consumer-on-several-providers",
-    "consumer-project-differs",
-    "pci-allocation-missing",
-    "reshape-needed",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChange:

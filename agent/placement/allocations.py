@@ -27,11 +27,7 @@ class AllocationClient:
         return self._client.get(_path(consumer_uuid), version, lambda body: wire.parse_consumer(body, consumer_uuid))
 
     def put(self, write: PutAllocations) -> None:
-        """Replace all allocations of the consumer.
-
-        Raises PlacementError: GenerationConflict if the consumer or a provider has changed, AllocationRefused if there
-        is no room.
-        """
+        """Replace all allocations of the consumer. Raises GenerationConflict and AllocationRefused among others."""
         version = MINIMUM if write.consumer_type is None else TYPED
         self._client.put(_path(write.consumer_uuid), version, wire.render_allocations(write), wire.nothing)
 

@@ -25,7 +25,7 @@ _Holders = tuple[tuple[str, int | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A consumer's record; ``look`` is the number of the tree read in which the record was read.
+    """A consumer's record; ``read_in`` is the number of the tree read in which the record was read.
 
     ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are its
     providers with their generations.
@@ -34,18 +34,18 @@ class _Known:
     listed_generation: int | None
     record: ConsumerRecord
     holders: _Holders
-    look: int
+    read_in: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
     """What one tree read knows of the tree's consumers; the next read starts from it.
 
-    ``look`` counts the reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers whose
-    record was read, ``awaited`` the consumers that came or changed and whose record is still to be read.
+    ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
+    whose record was read, ``awaited`` the consumers that came or changed and whose record is still to be read.
     """
 
-    look: int = 0
+    reads: int = 0
     generations: Mapping[str, int] = field(default_factory=dict)
     known: tuple[_Known, ...] = ()
     awaited: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
     of the tree, however. So the record of a consumer named by a finding is read again when one of its providers has
     another generation. It is not read in every audit, so that old findings cost nothing.
     """
-    look = last.look + 1
+    reads = last.reads + 1
     generations = _generations(held)
     current = {
         k.record.consumer_uuid: k for k in last.known if generations.get(k.record.consumer_uuid) == k.listed_generation
@@ -81,9 +81,9 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
     chosen += _in_turn(request, generations, current, frozenset(chosen))
     for uuid in chosen:
         record = source.consumer(uuid)
-        current[uuid] = _Known(listed_generation=generations[uuid], record=record, holders=holders[uuid], look=look)
+        current[uuid] = _Known(listed_generation=generations[uuid], record=record, holders=holders[uuid], read_in=reads)
     known = tuple(current[uuid] for uuid in sorted(current))
-    return Consumers(look=look, generations=generations, known=known, awaited=awaited - frozenset(chosen))
+    return Consumers(reads=reads, generations=generations, known=known, awaited=awaited - frozenset(chosen))
 
 
 def _generations(held: Held) -> dict[str, int]:
@@ -109,7 +109,7 @@ def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
 
     Empty in the first read: the consumers present then may have been there for years.
     """
-    if not last.look:
+    if not last.reads:
         return frozenset()
     before, awaited = last.generations, last.awaited
     return frozenset(uuid for uuid, at in generations.items() if before.get(uuid) != at or uuid in awaited)
@@ -135,5 +135,5 @@ def _in_turn(
     if not request.unsuspicious_reads:
         return ()
     new = sorted(generations.keys() - current.keys() - chosen, key=lambda uuid: (-generations[uuid], uuid))
-    old = sorted(current.keys() - chosen, key=lambda uuid: (current[uuid].look, uuid))
+    old = sorted(current.keys() - chosen, key=lambda uuid: (current[uuid].read_in, uuid))
     return [*new, *old][: request.unsuspicious_reads]

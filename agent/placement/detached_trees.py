@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from agent.model.placement import DetachedTree, PlacementView
 from agent.placement.http.client import PlacementClient
@@ -30,15 +31,13 @@ class BesideReader:
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}
         with self._client.global_request_id():
-            looks = [(uuid, self._readers[uuid].view(_asked(uuid))) for uuid in missing]
+            request = partial(ViewRequest, root_name="", fresh_allocations=True, consumer_reads=0)
+            trees = {uuid: self._readers[uuid].view(request(root_uuid=uuid)) for uuid in missing}
         return replace(
             view,
             beside=tuple(
-                DetachedTree(uuid=uuid, providers=look.providers, allocations=look.allocations) for uuid, look in looks
+                DetachedTree(uuid=uuid, providers=tree.providers, allocations=tree.allocations)
+                for uuid, tree in trees.items()
             ),
-            requests=view.requests + sum(look.requests for _, look in looks),
+            requests=view.requests + sum(tree.requests for tree in trees.values()),
         )
-
-
-def _asked(uuid: str) -> ViewRequest:
-    return ViewRequest(root_uuid=uuid, root_name="", fresh_allocations=True, consumer_reads=0)

@@ -5,13 +5,11 @@ A rename needs no generation and changes none.
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from agent.model.placement import Provider
 from agent.model.plan import RenameProvider
 from agent.placement import wire
 from agent.placement.http.client import MINIMUM, PlacementClient
-from agent.placement.paths import provider_path
+from agent.placement.provider_requests import listed, provider_path
 
 
 class ProviderNames:
@@ -22,13 +20,11 @@ class ProviderNames:
 
     def holder(self, name: str) -> Provider | None:
         """Return the provider with that name, as the list has it (no inventory, no trait). Raises PlacementError."""
-        found = self._client.get(f"/resource_providers?name={quote(name, safe='')}", MINIMUM, wire.parse_providers)
-        return found[0] if found else None
+        return next(iter(listed(self._client, name=name)), None)
 
     def name_of(self, uuid: str) -> str | None:
         """Return the provider's name; None if there is no such provider. Raises PlacementError."""
-        found = self._client.get(f"/resource_providers?uuid={quote(uuid, safe='')}", MINIMUM, wire.parse_providers)
-        return found[0].name if found else None
+        return next((provider.name for provider in listed(self._client, uuid=uuid)), None)
 
     def rename(self, write: RenameProvider) -> None:
         """Rename a provider. Raises PlacementError; DuplicateName if another provider has the name."""

@@ -17,23 +17,19 @@ If there are too many providers, some trees are not read: the result names them,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 from urllib.parse import quote
 
-from agent.errors import PlacementRejected
 from agent.model.placement import PlacementView, Provider
 from agent.model.resource_request import OfferedProvider, OfferedProviders, ResourceRequest
 from agent.placement import offer_wire, wire
 from agent.placement.http.bounds import WHOLE_CLOUD
 from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
-from agent.placement.paths import part_path
-from agent.placement.sharing import AGGREGATES_AT_ONCE, SHARES
-
-T = TypeVar("T")
+from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
+from agent.placement.sharing import SHARES, sharing_providers
 
 #: A class that all hosts have, and of which most hosts have room for a unit.
 EVERY_HOST_HAS = "VCPU"
@@ -47,11 +43,11 @@ PROGRESS_EVERY = 500
 class Offers:
     """The providers that were read, and the names of the roots of the trees that were not."""
 
-    world: OfferedProviders
+    offered: OfferedProviders
     unread: tuple[str, ...] = ()
 
 
-def own_world(client: PlacementClient, view: PlacementView) -> OfferedProviders:
+def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     """Return the tree of ``view`` with the use recorded there, and the providers that share with it.
 
     Each sharing provider takes five requests. Raises PlacementError.
@@ -60,47 +56,45 @@ def own_world(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     for (provider_uuid, resource_class), amount in view.used.items():
         used[provider_uuid][resource_class] = amount
     own = {provider.uuid for provider in view.providers}
-    aggregates = sorted(frozenset().union(*(provider.aggregates for provider in view.providers)))
-    sharing = [found for found in _sharing_in(client, aggregates) if found.uuid not in own]
+    joined = frozenset().union(*(provider.aggregates for provider in view.providers))
+    sharing = [found for found in sharing_providers(client, joined) if found.uuid not in own]
     trees = [found for each in sharing for found in _tree_of(client, each)]
     offered = [
         OfferedProvider(provider=provider, root_uuid=view.root_uuid, used=tuple(sorted(used[provider.uuid].items())))
         for provider in view.providers
     ]
-    return OfferedProviders(providers=(*offered, *_once(trees)))
+    return OfferedProviders(providers=(*offered, *{each.provider.uuid: each for each in trees}.values()))
 
 
-def whole_world(
-    client: PlacementClient,
-    request: ResourceRequest,
-    tell: Callable[[str], None],
-    most_reads: int = MOST_READS,
+def cloud_offers(
+    client: PlacementClient, request: ResourceRequest, report: Callable[[str], None], most_reads: int = MOST_READS
 ) -> Offers:
-    """Return every tree of the cloud, with the facts that the request needs. ``tell`` receives progress lines.
+    """Return every tree of the cloud, with the facts that the request needs. ``report`` receives progress lines.
 
     Raises PlacementError.
     """
-    listed = wire.parents_first(client.get("/resource_providers", MINIMUM, wire.parse_providers, WHOLE_CLOUD))
-    tell(f"{len(listed)} providers")
-    traits = _bearers(client, "required", {SHARES, *request.traits})
-    aggregates = _aggregates(client, request, {uuid for uuid, found in traits.items() if SHARES in found})
-    used = _used_everywhere(client, request, listed)
-    roots = _roots(listed)
-    unread = _Unread(client, tell, most_reads, request.classes)
+    everywhere = wire.parents_first(every_provider(client))
+    report(f"{len(everywhere)} providers")
+    traits_of = _bearers(client, "required", {SHARES, *request.traits})
+    aggregates_of = _aggregates(client, request, {uuid for uuid, found in traits_of.items() if SHARES in found})
+    used = _used_everywhere(client, request, everywhere)
+    roots = _roots(everywhere)
+    unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    for provider in _nearest_first(listed, roots, used):
+    # Trees with room for a unit come first: a limit then cuts off the least likely trees.
+    for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,
-            traits=traits.get(provider.uuid, frozenset()),
-            aggregates=aggregates.get(provider.uuid, frozenset()),
+            traits=traits_of.get(provider.uuid, frozenset()),
+            aggregates=aggregates_of.get(provider.uuid, frozenset()),
         )
         found = unread.offer(known, roots[provider.uuid], used.get(provider.uuid))
         if found is not None:
             offered[provider.uuid] = found
-    whole = tuple(offered[p.uuid] for p in listed if p.uuid in offered and roots[p.uuid] not in unread.roots)
-    names = {provider.uuid: provider.name for provider in listed}
+    whole = tuple(offered[p.uuid] for p in everywhere if p.uuid in offered and roots[p.uuid] not in unread.roots)
+    names = {provider.uuid: provider.name for provider in everywhere}
     return Offers(
-        world=OfferedProviders(providers=whole, is_whole=not unread.roots),
+        offered=OfferedProviders(providers=whole, is_whole=not unread.roots),
         unread=tuple(sorted(names[root] for root in unread.roots)),
     )
 
@@ -109,10 +103,10 @@ class _Unread:
     """Reads single providers up to a limit; ``roots`` are the roots of the trees beyond the limit."""
 
     def __init__(
-        self, client: PlacementClient, tell: Callable[[str], None], most: int, classes: frozenset[str]
+        self, client: PlacementClient, report: Callable[[str], None], most: int, classes: frozenset[str]
     ) -> None:
         self._client = client
-        self._tell = tell
+        self._report = report
         self._left = most
         self._done = 0
         self._classes = classes
@@ -128,19 +122,19 @@ class _Unread:
         if root in self.roots or self._left < (2 if used is None else 1):
             self.roots.add(root)
             return None
-        found = _gone_is_none(lambda: self._read(provider, used))
+        found = none_if_gone(lambda: self._read(provider, used))
         self._done += 1
         if self._done % PROGRESS_EVERY == 0:
-            self._tell(f"{self._done} of them read")
+            self._report(f"{self._done} of them read")
         return None if found is None else replace(found, root_uuid=root)
 
     def _read(self, provider: Provider, used: Amounts | None) -> OfferedProvider:
         self._left -= 1
-        inventories = self._client.get(part_path(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories)
-        if used is None and inventories.inventories:
+        found = inventories(self._client, provider.uuid)
+        if used is None and found.inventories:
             self._left -= 1
-            used = self._client.get(part_path(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
-        filled = replace(provider, inventories=inventories.inventories, generation=inventories.generation)
+            used = _used(self._client, provider.uuid)
+        filled = replace(provider, inventories=found.inventories, generation=found.generation)
         return OfferedProvider(provider=filled, root_uuid=provider.uuid, used=used or ())
 
 
@@ -156,64 +150,42 @@ def known_traits(client: PlacementClient) -> frozenset[str]:
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
     """Return the providers in that aggregate, as the list has them. Raises PlacementError."""
-    return client.get(
-        f"/resource_providers?member_of={quote(aggregate, safe='')}", MINIMUM, wire.parse_providers, WHOLE_CLOUD
-    )
+    return listed(client, WHOLE_CLOUD, member_of=aggregate)
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
     """Return all providers, as the list has them. Raises PlacementError."""
-    return client.get("/resource_providers", MINIMUM, wire.parse_providers, WHOLE_CLOUD)
-
-
-def _sharing_in(client: PlacementClient, aggregates: Sequence[str]) -> list[Provider]:
-    found: dict[str, Provider] = {}
-    for start in range(0, len(aggregates), AGGREGATES_AT_ONCE):
-        some = ",".join(aggregates[start : start + AGGREGATES_AT_ONCE])
-        path = f"/resource_providers?member_of={quote(f'in:{some}', safe=':,')}&required={SHARES}"
-        found.update({p.uuid: p for p in client.get(path, MINIMUM, wire.parse_providers)})
-    return [found[uuid] for uuid in sorted(found)]
+    return listed(client, WHOLE_CLOUD)
 
 
 def _tree_of(client: PlacementClient, sharing: Provider) -> list[OfferedProvider]:
     """Return the whole tree of a sharing provider; empty if the provider was deleted since it was listed."""
-    path = f"/resource_providers?in_tree={quote(sharing.uuid, safe='')}"
-    listed = wire.parents_first(client.get(path, MINIMUM, wire.parse_providers))
-    roots = _roots(listed)
-    read = (_gone_is_none(partial(_whole, client, each, roots[each.uuid])) for each in listed)
+    tree = wire.parents_first(listed(client, in_tree=sharing.uuid))
+    roots = _roots(tree)
+    read = (none_if_gone(partial(_whole, client, each, roots[each.uuid])) for each in tree)
     return [found for found in read if found is not None]
 
 
 def _whole(client: PlacementClient, provider: Provider, root: str) -> OfferedProvider:
+    uuid = provider.uuid
     filled = replace(
         provider,
-        inventories=client.get(part_path(provider.uuid, "inventories"), MINIMUM, wire.parse_inventories).inventories,
-        traits=client.get(part_path(provider.uuid, "traits"), MINIMUM, wire.parse_traits).traits,
-        aggregates=client.get(part_path(provider.uuid, "aggregates"), MINIMUM, wire.parse_aggregates).aggregates,
+        inventories=inventories(client, uuid).inventories,
+        traits=traits(client, uuid).traits,
+        aggregates=aggregates(client, uuid).aggregates,
     )
-    used = client.get(part_path(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages)
-    return OfferedProvider(provider=filled, root_uuid=root, used=used)
+    return OfferedProvider(provider=filled, root_uuid=root, used=_used(client, uuid))
 
 
-def _once(offered: Iterable[OfferedProvider]) -> tuple[OfferedProvider, ...]:
-    return tuple({each.provider.uuid: each for each in offered}.values())
-
-
-def _gone_is_none(read: Callable[[], T]) -> T | None:
-    try:
-        return read()
-    except PlacementRejected as error:
-        if error.status != 404:
-            raise
-        return None
+def _used(client: PlacementClient, uuid: str) -> Amounts:
+    return client.get(part_path(uuid, "usages"), MINIMUM, offer_wire.parse_usages)
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return for each provider those of ``names`` that it has, with one request per name."""
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
-        path = f"/resource_providers?{key}={quote(name, safe='')}"
-        for provider in client.get(path, MINIMUM, wire.parse_providers, WHOLE_CLOUD):
+        for provider in listed(client, WHOLE_CLOUD, **{key: name}):
             found[provider.uuid].add(name)
     return {uuid: frozenset(some) for uuid, some in found.items()}
 
@@ -222,7 +194,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
     """Return each provider's aggregates, among those that the request names and those of sharing providers."""
     shared: set[str] = set()
     for uuid in sorted(sharing):
-        read = _gone_is_none(partial(client.get, part_path(uuid, "aggregates"), MINIMUM, wire.parse_aggregates))
+        read = none_if_gone(partial(aggregates, client, uuid))
         shared |= read.aggregates if read else frozenset()
     return _bearers(client, "member_of", shared | request.aggregates)
 
@@ -253,10 +225,3 @@ def _roots(listed: Sequence[Provider]) -> dict[str, str]:
     for provider in listed:
         roots[provider.uuid] = roots.get(provider.parent_uuid or "", provider.uuid)
     return roots
-
-
-def _nearest_first(
-    listed: Sequence[Provider], roots: Mapping[str, str], used: Mapping[str, Amounts]
-) -> Sequence[Provider]:
-    """Sort the providers by tree, trees with room for a unit first: a limit then cuts off the least likely trees."""
-    return sorted(listed, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid]))

@@ -16,20 +16,31 @@ the agent ignores the other hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from urllib.parse import quote
+from functools import partial
+from typing import TypeVar
 
-from agent.errors import GenerationConflict, PlacementRejected, PlacementUnavailable
+from agent.errors import PlacementRejected, PlacementUnavailable
 from agent.model.placement import Allocation, DetachedTree, PlacementView, Provider, SharingProvider, UnlistedUsage
 from agent.placement import wire
 from agent.placement.allocations import AllocationClient
 from agent.placement.consumers import NO_CONSUMERS, Consumers, read_consumers
-from agent.placement.http.client import MINIMUM, REPARENTING, TYPED, PlacementClient
-from agent.placement.paths import part_path
+from agent.placement.http.client import REPARENTING, TYPED, PlacementClient
+from agent.placement.provider_requests import (
+    aggregates,
+    allocations,
+    conflict,
+    inventories,
+    listed,
+    none_if_gone,
+    traits,
+)
 from agent.placement.sharing import SharingReader
 from agent.placement.unlisted import read_unlisted
 from agent.ports import ViewRequest
+
+T = TypeVar("T")
 
 #: Limit of entries in one tree. An audit needs some 5 KiB for an allocation, from the claim to the row of the report:
 #: the daemon's peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000.
@@ -96,7 +107,10 @@ class TreeReader:
             self._orphans = tuple(known for tree in found.values() for known in tree)
             return replace(
                 view,
-                orphans=tuple(_orphan_tree(uuid, tree) for uuid, tree in found.items()),
+                orphans=tuple(
+                    DetachedTree(uuid=uuid, providers=tuple(k.provider for k in tree), allocations=_held(tree))
+                    for uuid, tree in found.items()
+                ),
                 requests=view.requests + self._client.requests - before,
             )
 
@@ -110,17 +124,18 @@ class TreeReader:
             if request.everything:
                 self._orphans = ()
                 self._client.forget()
-            look = self._look(request)
-            self._last = look
-            shared = self._shared(look, request)
-            unlisted = self._unlisted(look, request)
+            read = partial(_read_tree, self._client, self._last, request)
+            # A provider that was deleted between the list and its parts: read once more, from the list on.
+            reading = self._last = none_if_gone(read) or _unless_vanishing(read, "the tree")
+            shared = self._shared(reading, request)
+            unlisted = self._unlisted(reading, request)
             return PlacementView(
                 root_uuid=request.root_uuid,
-                providers=tuple(known.provider for known in look.providers),
-                allocations=tuple(allocation for known in look.providers for allocation in known.allocations),
-                allocations_fresh=look.allocations_fresh,
-                consumers=look.consumers.records,
-                name_holder=look.name_holder,
+                providers=tuple(known.provider for known in reading.providers),
+                allocations=_held(reading.providers),
+                allocations_fresh=reading.allocations_fresh,
+                consumers=reading.consumers.records,
+                name_holder=reading.name_holder,
                 requests=self._client.requests - before,
                 typed_consumers=self._client.maximum() >= TYPED,
                 reparents=self._client.maximum() >= REPARENTING,
@@ -131,98 +146,78 @@ class TreeReader:
                 unlisted=unlisted,
             )
 
-    def _shared(self, look: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
+    def _shared(self, reading: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
         """Return the providers that share with the tree; None if the audit did not request them.
 
         If the tree is in no aggregate, this takes no request.
         """
         if not request.shared_reads:
             return None
-        known = frozenset(a.consumer_uuid for known in look.providers for a in known.allocations)
-        return self._sharing.read((known.provider for known in look.providers), known, request)
+        known = frozenset(allocation.consumer_uuid for allocation in _held(reading.providers))
+        return self._sharing.read((known.provider for known in reading.providers), known, request)
 
-    def _unlisted(self, look: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
+    def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
         """Return the usage that Placement counts but does not list.
 
         Between two comparisons of all providers, only those are compared for which the last one found such usage.
         """
         if not request.usages:
             return ()
-        listed = [(known.provider, known.allocations) for known in look.providers]
+        pairs = [(known.provider, known.allocations) for known in reading.providers]
         if self._counted is not None and not request.spares_nothing:
-            return read_unlisted(self._client, [each for each in listed if each[0].uuid in self._counted])
-        found = read_unlisted(self._client, listed)
+            return read_unlisted(self._client, [each for each in pairs if each[0].uuid in self._counted])
+        found = read_unlisted(self._client, pairs)
         self._counted = frozenset(usage.provider_uuid for usage in found)
         return found
 
-    def _look(self, request: ViewRequest) -> _TreeReading:
-        try:
-            return _look(self._client, self._last, request)
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
-        # A provider was deleted between the list and its parts: read once more, from the list on.
-        try:
-            return _look(self._client, self._last, request)
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
-            message = f"providers vanish while the tree is read: {error.message}"
-            raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
 
-
-def _look(client: PlacementClient, last: _TreeReading, request: ViewRequest) -> _TreeReading:
-    listed = _listed(client, request.root_uuid)
-    if not listed:
-        nobody = read_consumers(AllocationClient(client), last.consumers, (), request)
-        return _TreeReading(consumers=nobody, name_holder=_name_holder(client, request.root_name))
-    if request.root_uuid not in {provider.uuid for provider in listed}:
+def _read_tree(client: PlacementClient, last: _TreeReading, request: ViewRequest) -> _TreeReading:
+    found = _in_tree(client, request.root_uuid)
+    if not found:
+        consumers = read_consumers(AllocationClient(client), last.consumers, (), request)
+        holders = listed(client, name=request.root_name) if request.root_name else ()
+        return _TreeReading(consumers=consumers, name_holder=next(iter(holders), None))
+    if request.root_uuid not in {provider.uuid for provider in found}:
         raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
     known = () if request.everything else last.providers
-    ours = _from(request.root_uuid, listed)
-    providers, fresh = _tree(client, ours, known, request.fresh_allocations)
+    providers, fresh = _tree(client, _below(request.root_uuid, found), known, request.fresh_allocations)
     held = tuple((k.provider, k.allocations) for k in providers)
     consumers = read_consumers(AllocationClient(client), last.consumers, held, request)
     return _TreeReading(providers=tuple(providers), consumers=consumers, allocations_fresh=fresh)
 
 
-def _listed(client: PlacementClient, uuid: str) -> list[Provider]:
-    path = f"/resource_providers?in_tree={quote(uuid, safe='')}"
-    return list(wire.parents_first(client.get(path, MINIMUM, wire.parse_providers)))
+def _in_tree(client: PlacementClient, uuid: str) -> tuple[Provider, ...]:
+    return wire.parents_first(listed(client, in_tree=uuid))
 
 
-def _from(root_uuid: str, listed: Iterable[Provider]) -> list[Provider]:
-    """Return the root and all providers below it, from a list with parents first."""
+def _below(root_uuid: str, providers: Iterable[Provider]) -> Iterable[Provider]:
+    """Yield the root and all providers below it, from a list with parents first."""
     below = {root_uuid}
-    ours: list[Provider] = []
-    for provider in listed:
+    for provider in providers:
         if provider.uuid in below or provider.parent_uuid in below:
             below.add(provider.uuid)
-            ours.append(provider)
-    return ours
+            yield provider
 
 
 def _tree(
     client: PlacementClient,
-    listed: Iterable[Provider],
+    tree: Iterable[Provider],
     last: Iterable[_Known],
     fresh_allocations: bool,  # noqa: FBT001 - the request's own field
 ) -> tuple[list[_Known], bool]:
     """Return the providers in the order of the list, and whether none of their allocations come from the cache."""
     known = {before.provider.uuid: before for before in last}
     providers, fresh, entries = [], True, 0
-    for provider in listed:
+    for provider in tree:
         before = known.get(provider.uuid)
         if before is None or before.provider.generation != provider.generation:
             providers.append(_read(client, provider))
-        elif not before.allocations:
-            # A new allocation would raise the generation, so the provider still has none and needs no request.
-            providers.append(_renamed(before, provider))
-        elif fresh_allocations:
+        elif before.allocations and fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
         else:
+            # A new allocation would raise the generation: a provider that had none still has none.
             providers.append(_renamed(before, provider))
-            fresh = False
+            fresh = fresh and not before.allocations
         entries += providers[-1].entries
         if entries > MOST_ENTRIES:
             raise PlacementUnavailable(_too_many(provider))
@@ -237,33 +232,25 @@ def _too_many(provider: Provider) -> str:
     )
 
 
-def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
-    """Return the tree of one orphaned node.
+def _held(providers: Iterable[_Known]) -> tuple[Allocation, ...]:
+    return tuple(allocation for known in providers for allocation in known.allocations)
 
-    Raises GenerationConflict if a provider was deleted during the read; the next audit reads the tree again.
-    """
+
+def _unless_vanishing(read: Callable[[], T], what: str) -> T:
+    """Return what ``read`` returns. Raises GenerationConflict if a provider was deleted during the read."""
     try:
-        return _tree(client, _listed(client, uuid), last, fresh_allocations=True)[0]
+        return read()
     except PlacementRejected as error:
         if error.status != 404:
             raise
-        message = f"providers vanish while the tree of {uuid} is read: {error.message}"
-        raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
+        raise conflict(f"providers vanish while {what} is read", error) from error
 
 
-def _orphan_tree(uuid: str, tree: list[_Known]) -> DetachedTree:
-    return DetachedTree(
-        uuid=uuid,
-        providers=tuple(known.provider for known in tree),
-        allocations=tuple(allocation for known in tree for allocation in known.allocations),
+def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
+    """Return the tree of one orphaned node; after a GenerationConflict the next audit reads the tree again."""
+    return _unless_vanishing(
+        lambda: _tree(client, _in_tree(client, uuid), last, fresh_allocations=True)[0], f"the tree of {uuid}"
     )
-
-
-def _name_holder(client: PlacementClient, name: str) -> Provider | None:
-    if not name:
-        return None
-    found = client.get(f"/resource_providers?name={quote(name, safe='')}", MINIMUM, wire.parse_providers)
-    return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,23 +267,33 @@ class _Parts:
         return tuple(p.generation for p in (self.inventories, self.traits, self.aggregates, self.allocations))
 
 
-def _read(client: PlacementClient, listed: Provider) -> _Known:
+def _read(client: PlacementClient, provider: Provider) -> _Known:
     """Return everything of one provider. Parts that are older than the newest part are read once more.
 
     If another writer is faster than that, the lowest generation counts for all parts. That generation is out of date,
     so a write with it fails with a conflict, and the next view reads the provider again.
     """
+    uuid = provider.uuid
     parts = _Parts(
-        inventories=_inventories(client, listed.uuid),
-        traits=_traits(client, listed.uuid),
-        aggregates=_aggregates(client, listed.uuid),
-        allocations=_allocations(client, listed.uuid),
+        inventories=inventories(client, uuid),
+        traits=traits(client, uuid),
+        aggregates=aggregates(client, uuid),
+        allocations=allocations(client, uuid, MOST_ENTRIES),
     )
-    if len(set(parts.generations)) > 1:
-        parts = _caught_up(client, listed.uuid, parts)
+    newest = max(parts.generations)
+    if newest > min(parts.generations):
+        first = parts
+        parts = _Parts(
+            inventories=first.inventories if first.inventories.generation == newest else inventories(client, uuid),
+            traits=first.traits if first.traits.generation == newest else traits(client, uuid),
+            aggregates=first.aggregates if first.aggregates.generation == newest else aggregates(client, uuid),
+            allocations=(
+                first.allocations if first.allocations.generation == newest else allocations(client, uuid, MOST_ENTRIES)
+            ),
+        )
     return _Known(
         provider=replace(
-            listed,
+            provider,
             generation=min(parts.generations),
             inventories=parts.inventories.inventories,
             traits=parts.traits.traits,
@@ -306,41 +303,13 @@ def _read(client: PlacementClient, listed: Provider) -> _Known:
     )
 
 
-def _caught_up(client: PlacementClient, uuid: str, parts: _Parts) -> _Parts:
-    newest = max(parts.generations)
-    return _Parts(
-        inventories=parts.inventories if parts.inventories.generation == newest else _inventories(client, uuid),
-        traits=parts.traits if parts.traits.generation == newest else _traits(client, uuid),
-        aggregates=parts.aggregates if parts.aggregates.generation == newest else _aggregates(client, uuid),
-        allocations=parts.allocations if parts.allocations.generation == newest else _allocations(client, uuid),
-    )
+def _read_allocations_again(client: PlacementClient, provider: Provider, before: _Known) -> _Known:
+    found = allocations(client, provider.uuid, MOST_ENTRIES)
+    if found.generation != provider.generation:
+        return _read(client, provider)
+    return replace(_renamed(before, provider), allocations=found.allocations)
 
 
-def _read_allocations_again(client: PlacementClient, listed: Provider, before: _Known) -> _Known:
-    found = _allocations(client, listed.uuid)
-    if found.generation != listed.generation:
-        return _read(client, listed)
-    return replace(_renamed(before, listed), allocations=found.allocations)
-
-
-def _renamed(before: _Known, listed: Provider) -> _Known:
-    same = replace(before.provider, name=listed.name, parent_uuid=listed.parent_uuid)
+def _renamed(before: _Known, provider: Provider) -> _Known:
+    same = replace(before.provider, name=provider.name, parent_uuid=provider.parent_uuid)
     return replace(before, provider=same)
-
-
-def _inventories(client: PlacementClient, uuid: str) -> wire.Inventories:
-    return client.get(part_path(uuid, "inventories"), MINIMUM, wire.parse_inventories)
-
-
-def _traits(client: PlacementClient, uuid: str) -> wire.Traits:
-    return client.get(part_path(uuid, "traits"), MINIMUM, wire.parse_traits)
-
-
-def _aggregates(client: PlacementClient, uuid: str) -> wire.Aggregates:
-    return client.get(part_path(uuid, "aggregates"), MINIMUM, wire.parse_aggregates)
-
-
-def _allocations(client: PlacementClient, uuid: str) -> wire.Allocations:
-    return client.get(
-        part_path(uuid, "allocations"), MINIMUM, lambda body: wire.parse_allocations(body, uuid, MOST_ENTRIES)
-    )

@@ -11,13 +11,11 @@ if the reshape does not follow.
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
-from agent.errors import DuplicateName, GenerationConflict, PlacementRejected
+from agent.errors import DuplicateName
 from agent.model.plan import CreateProvider, Reshape
 from agent.placement import wire
 from agent.placement.http.client import MINIMUM, PlacementClient
-from agent.placement.paths import provider_path
+from agent.placement.provider_requests import conflict, delete_provider, listed
 
 
 class ReshapeClient:
@@ -34,10 +32,9 @@ class ReshapeClient:
         except DuplicateName as error:
             # A duplicate uuid and a duplicate name have the same code (writer.py). A duplicate uuid means that another
             # writer has created the provider meanwhile.
-            if not self._exists(write.provider_uuid):
+            if not listed(self._client, uuid=write.provider_uuid):
                 raise
-            message = f"another client created the provider meanwhile: {error.message}"
-            raise GenerationConflict(message, status=error.status, request_id=error.request_id) from error
+            raise conflict("another client created the provider meanwhile", error) from error
         return made.generation or 0
 
     def reshape(self, write: Reshape) -> None:
@@ -50,12 +47,4 @@ class ReshapeClient:
 
     def delete(self, provider_uuid: str) -> None:
         """Delete a provider; a missing provider is no error. Raises PlacementError, ProviderInUse among others."""
-        try:
-            self._client.delete(provider_path(provider_uuid), MINIMUM)
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
-
-    def _exists(self, provider_uuid: str) -> bool:
-        path = f"/resource_providers?uuid={quote(provider_uuid, safe='')}"
-        return bool(self._client.get(path, MINIMUM, wire.parse_providers))
+        delete_provider(self._client, provider_uuid)

@@ -14,14 +14,13 @@ most expensive one for Placement, and all hosts of the aggregate would request i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from urllib.parse import quote
+from collections.abc import Collection, Iterable
+from functools import partial
 
-from agent.errors import AnswerTooLarge, PlacementRejected
+from agent.errors import AnswerTooLarge
 from agent.model.placement import Allocation, Provider, SharingProvider
-from agent.placement import wire
-from agent.placement.http.client import MINIMUM, PlacementClient
-from agent.placement.paths import part_path
+from agent.placement.http.client import PlacementClient
+from agent.placement.provider_requests import allocations, listed, none_if_gone
 from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -37,7 +36,7 @@ class SharingReader:
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
         self._after = ""
-        self._listed: tuple[frozenset[str], frozenset[Provider]] | None = None
+        self._listed: tuple[frozenset[str], tuple[Provider, ...]] | None = None
         self._too_large: dict[str, str] = {}
 
     @property
@@ -61,7 +60,7 @@ class SharingReader:
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())
         if request.everything or self._listed is None or self._listed[0] != aggregates:
-            self._listed = (aggregates, self._providers(aggregates))
+            self._listed = (aggregates, sharing_providers(self._client, aggregates))
             self._too_large = {}
         found = self._found(provider for provider in self._listed[1] if provider.uuid not in own)
         holders = {a.consumer_uuid for held in found.values() for a in held}
@@ -69,16 +68,8 @@ class SharingReader:
         chosen = wanted | known
         return tuple(
             SharingProvider(provider=provider, allocations=tuple(a for a in held if a.consumer_uuid in chosen))
-            for provider, held in sorted(found.items(), key=lambda item: item[0].uuid)
+            for provider, held in found.items()
         )
-
-    def _providers(self, aggregates: frozenset[str]) -> frozenset[Provider]:
-        found: set[Provider] = set()
-        for some in _chunks(sorted(aggregates)):
-            member_of = quote(f"in:{','.join(some)}", safe=":,")
-            path = f"/resource_providers?member_of={member_of}&required={SHARES}"
-            found.update(self._client.get(path, MINIMUM, wire.parse_providers))
-        return frozenset(found)
 
     def _found(self, sharing: Iterable[Provider]) -> dict[Provider, tuple[Allocation, ...]]:
         """Return the allocations on each provider, without the providers whose list is too large."""
@@ -87,22 +78,11 @@ class SharingReader:
             if provider.uuid in self._too_large:
                 continue
             try:
-                found[provider] = self._allocations(provider)
+                answer = none_if_gone(partial(allocations, self._client, provider.uuid, MOST_SHARED))
+                found[provider] = answer.allocations if answer else ()
             except AnswerTooLarge as error:
                 self._too_large[provider.uuid] = str(error).removeprefix("placement: ")
         return found
-
-    def _allocations(self, provider: Provider) -> tuple[Allocation, ...]:
-        path = part_path(provider.uuid, "allocations")
-        try:
-            answer = self._client.get(
-                path, MINIMUM, lambda body: wire.parse_allocations(body, provider.uuid, MOST_SHARED)
-            )
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
-            return ()  # deleted since it was listed
-        return answer.allocations
 
 
 def window(
@@ -120,6 +100,11 @@ def window(
     return frozenset((*first, *turn)), turn[-1] if turn else after
 
 
-def _chunks(uuids: list[str]) -> Iterator[Iterable[str]]:
-    for start in range(0, len(uuids), AGGREGATES_AT_ONCE):
-        yield uuids[start : start + AGGREGATES_AT_ONCE]
+def sharing_providers(client: PlacementClient, aggregates: Collection[str]) -> tuple[Provider, ...]:
+    """Return the providers that share with members of these aggregates, by uuid. Raises PlacementError."""
+    found: dict[str, Provider] = {}
+    ordered = sorted(aggregates)
+    for start in range(0, len(ordered), AGGREGATES_AT_ONCE):
+        some = ",".join(ordered[start : start + AGGREGATES_AT_ONCE])
+        found.update({p.uuid: p for p in listed(client, member_of=f"in:{some}", required=SHARES)})
+    return tuple(found[uuid] for uuid in sorted(found))

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from agent.errors import PlacementRejected
 from agent.model.placement import Allocation, Provider, UnlistedUsage
 from agent.placement import offer_wire
 from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
-from agent.placement.paths import part_path
+from agent.placement.provider_requests import none_if_gone, part_path
 
 #: A provider, and its allocations, which were read after it.
 Listed = tuple[Provider, tuple[Allocation, ...]]
@@ -34,13 +33,11 @@ def read_unlisted(client: PlacementClient, listed: Iterable[Listed]) -> tuple[Un
 
 
 def _of(client: PlacementClient, provider: Provider, held: Iterable[Allocation]) -> Iterable[UnlistedUsage]:
-    try:
-        generation, used = client.get(part_path(provider.uuid, "usages"), MINIMUM, offer_wire.parse_usages_at)
-    except PlacementRejected as error:
-        if error.status != 404:
-            raise
-        return ()  # deleted since it was read
-    return difference(provider.uuid, used, held) if generation == provider.generation else ()
+    path = part_path(provider.uuid, "usages")
+    answer = none_if_gone(lambda: client.get(path, MINIMUM, offer_wire.parse_usages_at))
+    if answer is None or answer[0] != provider.generation:
+        return ()
+    return difference(provider.uuid, answer[1], held)
 
 
 def difference(provider_uuid: str, used: Amounts, held: Iterable[Allocation]) -> Iterator[UnlistedUsage]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote
 
 from agent.errors import (
@@ -44,7 +45,7 @@ from agent.model.plan import (
 )
 from agent.placement import wire
 from agent.placement.http.client import MINIMUM, REPARENTING, PlacementClient
-from agent.placement.paths import part_path, provider_path
+from agent.placement.provider_requests import conflict, delete_provider, listed, part_path, provider_path
 
 CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
@@ -60,7 +61,7 @@ REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, Pro
 class _Course:
     """The progress of one plan, for one call of ``apply``.
 
-    ``generations`` has the present generation of each provider. ``given_up`` are providers that get no further write,
+    ``generations`` has the present generation of each provider. ``skipped`` are providers that get no further write,
     ``childless`` are providers below which no child is created, ``unmade`` are providers that were not created.
     """
 
@@ -68,7 +69,7 @@ class _Course:
     done: list[Write] = field(default_factory=list)
     refused: list[RefusedWrite] = field(default_factory=list)
     unknown_traits: set[str] = field(default_factory=set)
-    given_up: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
     childless: set[str] = field(default_factory=set)
     unmade: set[str] = field(default_factory=set)
 
@@ -77,18 +78,18 @@ class _Course:
         if isinstance(write, MoveProvider):
             return write.parent_uuid in self.unmade
         if isinstance(write, CreateProvider) and write.parent_uuid in self.childless:
-            self._give_up(write)
-        return write.provider_uuid in self.given_up
+            self._skip(write)
+        return write.provider_uuid in self.skipped
 
     def refuse(self, write: Write, error: PlacementError) -> None:
         """Note a write that Placement rejects, now and in every audit until an operator changes something."""
         self.refused.append(RefusedWrite(write=write, error=error))
         if isinstance(write, MoveProvider):
             return  # The provider's other writes are still right at its present place.
-        self._give_up(write)
+        self._skip(write)
 
-    def _give_up(self, write: Write) -> None:
-        self.given_up.add(write.provider_uuid)
+    def _skip(self, write: Write) -> None:
+        self.skipped.add(write.provider_uuid)
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
@@ -148,9 +149,9 @@ class TreeWriter:
             case MoveProvider():
                 self._move(write)
             case DeleteProvider():
-                self._delete(uuid)
+                delete_provider(self._client, uuid)
             case PutInventories() | PutAggregates():
-                course.generations[uuid] = self._put(write, course.generations[uuid])
+                self._put(write, course)
             case PutTraits():
                 return self._put_traits(write, course)
         return write
@@ -159,13 +160,13 @@ class TreeWriter:
         """Write the traits that Placement knows: with an unknown trait it rejects the whole set."""
         sent = _of_known(write, course)
         try:
-            course.generations[write.provider_uuid] = self._put(sent, course.generations[write.provider_uuid])
+            self._put(sent, course)
         except PlacementRejected as error:
             if UNKNOWN_TRAIT not in error.message:
                 raise
             self._learn_unknown(sent, course, error)
             sent = _of_known(write, course)
-            course.generations[write.provider_uuid] = self._put(sent, course.generations[write.provider_uuid])
+            self._put(sent, course)
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
@@ -179,56 +180,48 @@ class TreeWriter:
         course.unknown_traits |= standard
         if not missing or missing != standard:
             self._ensured = frozenset()
-            raise _again("a custom name is not known yet", error) from error
+            raise conflict("a custom name is not known yet", error) from error
 
-    def _put(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
+    def _put(self, write: PutInventories | PutTraits | PutAggregates, course: _Course) -> None:
         try:
-            return self._replace(write, generation)
+            course.generations[write.provider_uuid] = self._replace(write, course.generations[write.provider_uuid])
         except PlacementRejected as error:
             if error.status == 404:
-                raise _again("the provider was deleted since it was read", error) from error
+                raise conflict("the provider was deleted since it was read", error) from error
             if not UNKNOWN_CLASS.search(error.message):
                 raise
             # Another client deleted a custom name, or two threads of the server refreshed its cache of names at once
             # (attribute_cache.py; seen with 16 writers). The next round creates all custom names again.
             self._ensured = frozenset()
-            raise _again("a custom name is not known yet", error) from error
+            raise conflict("a custom name is not known yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
-        """PUT the whole set and return the new generation."""
-        put = self._client.put
+        put, path = self._client.put, partial(part_path, write.provider_uuid)
         match write:
             case PutInventories(inventories=inventories):
                 self._ensure("/resource_classes", (inventory.resource_class for inventory in inventories))
                 body = wire.render_inventories(inventories, generation)
-                return put(
-                    part_path(write.provider_uuid, "inventories"), MINIMUM, body, wire.parse_inventories
-                ).generation
+                return put(path("inventories"), MINIMUM, body, wire.parse_inventories).generation
             case PutTraits(traits=traits):
                 self._ensure("/traits", traits)
-                body = wire.render_traits(traits, generation)
-                return put(part_path(write.provider_uuid, "traits"), MINIMUM, body, wire.parse_traits).generation
+                return put(
+                    path("traits"), MINIMUM, wire.render_traits(traits, generation), wire.parse_traits
+                ).generation
             case PutAggregates(aggregates=aggregates):
                 body = wire.render_aggregates(aggregates, generation)
-                return put(
-                    part_path(write.provider_uuid, "aggregates"), MINIMUM, body, wire.parse_aggregates
-                ).generation
+                return put(path("aggregates"), MINIMUM, body, wire.parse_aggregates).generation
 
     def _create(self, write: CreateProvider) -> int:
-        """Create the provider and return its first generation.
-
-        Raises GenerationConflict if the tree has changed since the plan, and the errors of ``_not_new``.
-        """
+        """Create the provider and return its generation. Raises GenerationConflict and the errors of ``_not_new``."""
         try:
-            created = self._client.post(
-                "/resource_providers", MINIMUM, wire.render_provider(write), wire.parse_provider
-            )
+            body = wire.render_provider(write)
+            created = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
         except DuplicateName as error:
             raise self._not_new(write, error) from error
         except PlacementRejected as error:
             if NO_PARENT not in error.message:
                 raise
-            raise _again("its parent was deleted since it was read", error) from error
+            raise conflict("its parent was deleted since it was read", error) from error
         return created.generation or 0
 
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
@@ -238,12 +231,11 @@ class TreeWriter:
         the provider is below its planned parent; ProviderElsewhere otherwise. Placement has one code for name and uuid,
         and if both exist, the server's database decides which one the text names.
         """
-        path = f"/resource_providers?in_tree={quote(write.provider_uuid, safe='')}"
-        tree = {provider.uuid: provider for provider in self._client.get(path, MINIMUM, wire.parse_providers)}
+        tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:
             return error
         if write.parent_uuid is None or write.parent_uuid in _above(tree, write.provider_uuid):
-            return _again("another client created the provider meanwhile", error)
+            return conflict("another client created the provider meanwhile", error)
         return ProviderElsewhere(
             f"{_where(tree, write.provider_uuid)}: {error.message}", status=error.status, request_id=error.request_id
         )
@@ -264,14 +256,7 @@ class TreeWriter:
         except PlacementRejected as error:
             if error.status != 404 and not TREE_CHANGED.search(error.message):
                 raise
-            raise _again("the tree was changed since it was read", error) from error
-
-    def _delete(self, uuid: str) -> None:
-        try:
-            self._client.delete(provider_path(uuid), MINIMUM)
-        except PlacementRejected as error:
-            if error.status != 404:
-                raise
+            raise conflict("the tree was changed since it was read", error) from error
 
     def _ensure(self, collection: str, names: Iterable[str]) -> None:
         """Create the custom names among ``names`` in ``collection``, unless this process has done so."""
@@ -292,7 +277,6 @@ def _stop_if(cancelled: Callable[[], bool], where: str) -> None:
 
 
 def _above(tree: Mapping[str, Provider], uuid: str) -> tuple[str, ...]:
-    """Return the provider's ancestors, the nearest first."""
     return ancestors(uuid, {provider.uuid: provider.parent_uuid for provider in tree.values()})
 
 
@@ -303,7 +287,3 @@ def _where(tree: Mapping[str, Provider], uuid: str) -> str:
         return f"provider {uuid} exists already, as {standing.name} without a parent"
     at = tree[above[-1]] if above else standing
     return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
-
-
-def _again(why: str, error: PlacementError) -> GenerationConflict:
-    return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

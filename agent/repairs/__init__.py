@@ -5,7 +5,7 @@ declines with the reason. The order of ``BUILTIN`` is the order of a plan. If tw
 a consumer, the plan names the first of them.
 
 Begin with base.py (``Scene``, ``Repair``), then read allocation_leaked.py, the shortest repair. To add a repair, add
-a module here, a line in ``BUILTIN``, and its code in ``HEALABLE`` (agent/model/heal.py).
+a module here and a line in ``BUILTIN``.
 
 Not here: the detection of the difference (agent/findings), the decision whether heal may make the change
 (agent/guards), and the plan and the writes (agent/healing).

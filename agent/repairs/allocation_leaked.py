@@ -6,7 +6,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_our_part
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -14,7 +14,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     instance = rows[0].instance if rows else None
     if instance is None or not instance.deleted or instance.hidden:
         return Declined(why="its instance is not known to be deleted")
-    return without_our_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) is deleted")
+    return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) is deleted")
 
 
 REPAIR = Repair(code="allocation-leaked", needs=THREE_BOOKS, propose=_propose)

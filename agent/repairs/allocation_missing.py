@@ -8,15 +8,24 @@ for which there is no room.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from agent.model.compared import Row
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
-from agent.model.placement import ROOT, Allocation, ConsumerRecord
-from agent.model.plan import PutAllocations
+from agent.model.placement import ROOT, ConsumerRecord
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, amounts_text
+from agent.repairs.base import (
+    THREE_BOOKS,
+    Declined,
+    Repair,
+    Scene,
+    allocations_of,
+    amounts_text,
+    healing,
+    rewritten,
+)
 
 # Extra specs that ask for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
 _BEYOND_NUMBERS = re.compile(
@@ -30,19 +39,14 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     problem = _problem(scene, rows, record)
     if problem is not None:
         return Declined(why=problem)
-    instance, promised = rows[0].instance, _promised(scene, rows)
+    instance, root_uuid = rows[0].instance, scene.subject.root_uuid or ""
     if instance is None or instance.project_id is None or instance.user_id is None:
         return Declined(why="the cloud does not say which project and user it belongs to")
-    write = PutAllocations(
-        consumer_uuid=record.consumer_uuid,
-        consumer_generation=None,
-        project_id=instance.project_id,
-        user_id=instance.user_id,
-        allocations=promised,
-    )
+    promised = allocations_of(record, {(root_uuid, row.resource_class): row.promised for row in rows if row.promised})
+    write = replace(rewritten(record, promised), project_id=instance.project_id, user_id=instance.user_id)
     who = f"instance {instance.uuid} ({instance.name})"
     why = f"{who} rests here without an allocation: {amounts_text(promised)} are added"
-    return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
+    return healing(seen, record, write, why)
 
 
 def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
@@ -78,20 +82,6 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     offered = {i.resource_class for i in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)
     return f"Placement has no {', '.join(absent)} of this host: another provider may serve it" if absent else None
-
-
-def _promised(scene: Scene, rows: tuple[Row, ...]) -> tuple[Allocation, ...]:
-    return tuple(
-        Allocation(
-            consumer_uuid=row.key,
-            consumer_generation=None,
-            provider_uuid=scene.subject.root_uuid or "",
-            resource_class=row.resource_class,
-            amount=row.promised,
-        )
-        for row in sorted(rows, key=lambda row: row.resource_class)
-        if row.promised
-    )
 
 
 REPAIR = Repair(code="allocation-missing", needs=THREE_BOOKS, propose=_propose)

@@ -11,14 +11,14 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_our_part
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_STALE_MOVE)
     if not rows:
         return Declined(why="its allocation is not left over from a finished move")
-    return without_our_part(scene, seen, record, _because(rows[0]))
+    return without_own_part(scene, seen, record, _because(rows[0]))
 
 
 def _because(row: Row) -> str:

@@ -7,7 +7,7 @@ nor whether another program writes the provider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import os_traits
@@ -112,11 +112,7 @@ class TreeRepair:
     code: str
     needs: frozenset[str]
     consumers: Callable[[Scene, SeenFinding], tuple[str, ...]]
-    propose: Callable[[Scene, SeenFinding], ReshapeAction | Declined]
-
-    def proposed(self, scene: Scene, seen: SeenFinding) -> ReshapeAction | Declined:
-        """Return the change to make, based on the consumers' records."""
-        return self.propose(scene, seen)
+    proposed: Callable[[Scene, SeenFinding], ReshapeAction | Declined]
 
 
 AnyRepair = Repair | TreeRepair
@@ -129,7 +125,7 @@ def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allo
     return here, tuple(a for a in record.allocations if a.provider_uuid not in tree)
 
 
-def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, because: str) -> HealAction | Declined:
+def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, because: str) -> HealAction | Declined:
     """Return the change that removes the consumer's allocations on this host's tree and keeps its other allocations.
 
     If no allocation remains, the change is an empty PUT with the consumer's generation: a DELETE would also remove
@@ -141,13 +137,13 @@ def without_our_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement does not report its project and user, and a change must contain both")
     kept = f"its allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "it has none elsewhere"
-    return HealAction(
-        finding_id=seen.finding.id,
-        code=seen.finding.code,
-        before=record,
-        write=rewritten(record, elsewhere),
-        why=f"{because}: {amounts_text(here)} on this host are removed; {kept}",
-    )
+    why = f"{because}: {amounts_text(here)} on this host are removed; {kept}"
+    return healing(seen, record, rewritten(record, elsewhere), why)
+
+
+def healing(seen: SeenFinding, record: ConsumerRecord, write: PutAllocations, why: str) -> HealAction:
+    """Return the action that repairs the finding by this write."""
+    return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
 
 
 def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> PutAllocations:
@@ -161,6 +157,20 @@ def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> Pu
         project_id=record.project_id or "",
         user_id=record.user_id or "",
         allocations=allocations,
+    )
+
+
+def allocations_of(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int]) -> tuple[Allocation, ...]:
+    """Return these amounts, by provider and class, as the consumer's allocations."""
+    return tuple(
+        Allocation(
+            consumer_uuid=record.consumer_uuid,
+            consumer_generation=record.generation,
+            provider_uuid=provider,
+            resource_class=resource_class,
+            amount=amount,
+        )
+        for (provider, resource_class), amount in sorted(amounts.items())
     )
 
 

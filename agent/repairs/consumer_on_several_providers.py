@@ -10,14 +10,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import (
-    THREE_BOOKS,
-    Declined,
-    Repair,
-    Scene,
-    here_and_elsewhere,
-    without_our_part,
-)
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_elsewhere, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -27,14 +20,13 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
         return Declined(why=f"where it lives is not settled: {_situation(instance)}")
     if instance.host == scene.settings.host:
-        return Declined(
-            why="the instance lives here: the other host's part is wrong, and that host's agent must remove it"
-        )
+        why = "the instance lives here: the other host's part is wrong, and that host's agent must remove it"
+        return Declined(why=why)
     if instance.uuid in _guests(scene):
         return Declined(why=f"the cloud says that it lives on {instance.host}, and its guest is defined here")
     if not here_and_elsewhere(scene, record)[1]:
         return Declined(why="it has no allocation elsewhere any more")
-    return without_our_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
+    return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
 
 
 def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
@@ -44,9 +36,7 @@ def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
 
 def _guests(scene: Scene) -> frozenset[str]:
     host = scene.snapshot.host.value
-    return (
-        frozenset(d.uuid for d in host.domains) | frozenset(d.uuid for d in host.odd_domains) if host else frozenset()
-    )
+    return frozenset(d.uuid for known in (host.domains, host.odd_domains) for d in known) if host else frozenset()
 
 
 def _situation(instance: Instance) -> str:

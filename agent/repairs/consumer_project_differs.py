@@ -8,7 +8,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, rewritten
+from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, healing, rewritten
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -28,7 +28,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id} and user "
         f"{instance.user_id}, not to {record.project_id} and {record.user_id}; the amounts stay"
     )
-    return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
+    return healing(seen, record, write, why)
 
 
 def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:

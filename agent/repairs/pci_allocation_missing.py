@@ -7,26 +7,38 @@ the repair declines. Like nova-compute, the repair corrects only the providers t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.findings.pci_allocation_missing import RULE, resting
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.host.facts import Domain
-from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider
+from agent.model.placement import ConsumerRecord, Inventory, Provider
 from agent.nested.pci_view import pci_view, taken_by, unknown_because
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_elsewhere, rewritten
+from agent.repairs.base import (
+    THREE_BOOKS,
+    Declined,
+    Repair,
+    Scene,
+    allocations_of,
+    healing,
+    here_and_elsewhere,
+    rewritten,
+)
 from agent.text.amounts import with_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """The amount that the consumer should have on one existing provider."""
+    """The amount that the consumer should have of what one existing provider offers."""
 
     provider: Provider
-    resource_class: str
+    offered: Inventory
     amount: int
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return (self.provider.uuid, self.offered.resource_class)
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -37,21 +49,16 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if isinstance(wanted, Declined):
         return wanted
     held = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
-    wrong = [w for w in wanted if held.get((w.provider.uuid, w.resource_class)) != w.amount]
+    wrong = [w for w in wanted if held.get(w.place) != w.amount]
     if not wrong:
         return Declined(why="its allocations match by now what its guest takes")
     full = next((why for each in wrong if (why := _no_room(scene, record, each))), None)
     if full is not None:
         return Declined(why=full)
-    after = held | {(w.provider.uuid, w.resource_class): w.amount for w in wrong}
-    said = ", ".join(f"{with_class(w.resource_class, w.amount)} on {w.provider.name}" for w in wrong)
-    return HealAction(
-        finding_id=seen.finding.id,
-        code=seen.finding.code,
-        before=record,
-        write=rewritten(record, _allocations(record, after)),
-        why=f"guest {guest.uuid} ({guest.name}) takes {said}; its other allocations stay",
-    )
+    after = held | {w.place: w.amount for w in wrong}
+    taken = ", ".join(f"{with_class(w.offered.resource_class, w.amount)} on {w.provider.name}" for w in wrong)
+    why = f"guest {guest.uuid} ({guest.name}) takes {taken}; its other allocations stay"
+    return healing(seen, record, rewritten(record, allocations_of(record, after)), why)
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
@@ -72,43 +79,25 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
     found: list[_Wanted] = []
     for (key, resource_class), amount in taken_by(guest, view).items():
         provider = view.observed.get(key.name)
-        if provider is None or provider.inventory(resource_class) is None:
+        offered = provider.inventory(resource_class) if provider else None
+        if provider is None or offered is None:
             return Declined(
                 why=f"{key.name} is not published with {resource_class} yet; an audit that writes will publish it"
             )
-        found.append(_Wanted(provider=provider, resource_class=resource_class, amount=amount))
+        found.append(_Wanted(provider=provider, offered=offered, amount=amount))
     return tuple(found)
 
 
 def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | None:
     """Return why Placement would reject the amount, or None."""
-    offered, place = _offered(wanted), (wanted.provider.uuid, wanted.resource_class)
+    offered = wanted.offered
     others = [a for a in (scene.view.allocations if scene.view else ()) if a.consumer_uuid != record.consumer_uuid]
-    used = sum(a.amount for a in others if (a.provider_uuid, a.resource_class) == place)
+    used = sum(a.amount for a in others if (a.provider_uuid, a.resource_class) == wanted.place)
     if used + wanted.amount <= offered.capacity and wanted.amount <= offered.max_unit:
         return None
     return (
-        f"{wanted.provider.name} offers {with_class(place[1], offered.capacity)}, at most {offered.max_unit} to "
-        f"each consumer; others have {used}, and this one needs {wanted.amount}"
-    )
-
-
-def _offered(wanted: _Wanted) -> Inventory:
-    offered = wanted.provider.inventory(wanted.resource_class)
-    assert offered is not None, "_wanted names only what is offered"
-    return offered
-
-
-def _allocations(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int]) -> tuple[Allocation, ...]:
-    return tuple(
-        Allocation(
-            consumer_uuid=record.consumer_uuid,
-            consumer_generation=record.generation,
-            provider_uuid=provider,
-            resource_class=resource_class,
-            amount=amount,
-        )
-        for (provider, resource_class), amount in sorted(amounts.items())
+        f"{wanted.provider.name} offers {with_class(offered.resource_class, offered.capacity)}, at most "
+        f"{offered.max_unit} to each consumer; others have {used}, and this one needs {wanted.amount}"
     )
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.findings.reshape_needed import RULE
 from agent.model.finding import SeenFinding
 from agent.model.heal import ConsumerChange, ProviderChange, ReshapeAction, Reshaping
-from agent.model.placement import Allocation, ConsumerRecord, Inventory, Provider, ProviderKey
+from agent.model.placement import ConsumerRecord, Inventory, Provider, ProviderKey
 from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, UnknownChildren, children, still_on_root
 from agent.provider_tree.desired import can_decide, child_uuid
-from agent.repairs.base import Declined, Scene, TreeRepair, rewritten
+from agent.repairs.base import Declined, Scene, TreeRepair, allocations_of, rewritten
 from agent.text.amounts import with_class
 
 
@@ -32,11 +32,6 @@ class _Target:
     name: str
     observed: Provider | None
     inventory: Inventory
-
-    def held_by(self, record: ConsumerRecord) -> int:
-        """Return how much of the class the consumer already has on this child."""
-        mine = (self.uuid, self.inventory.resource_class)
-        return sum(a.amount for a in record.allocations if (a.provider_uuid, a.resource_class) == mine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +66,14 @@ def _propose(scene: Scene, seen: SeenFinding) -> ReshapeAction | Declined:
     if overfull is not None:
         return Declined(why=overfull)
     reshaping = Reshaping(resource_class=move.resource_class, providers=_providers(move), changes=tuple(changes))
-    return ReshapeAction(
-        finding_id=seen.finding.id, code=seen.finding.code, reshaping=reshaping, why=_why(move, changes)
-    )
+    why = _why(move, changes)
+    return ReshapeAction(finding_id=seen.finding.id, code=seen.finding.code, reshaping=reshaping, why=why)
 
 
 def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     snapshot, settings, root = scene.snapshot, scene.settings, scene.snapshot.observed_root
-    mine = (f for f in FAMILIES if f.is_configured(settings) and resource_class in still_on_root(f, snapshot))
-    family = next(mine, None)
+    own = (f for f in FAMILIES if f.is_configured(settings) and resource_class in still_on_root(f, snapshot))
+    family = next(own, None)
     if family is None or root is None:
         return Declined(why=f"no consumer uses {resource_class} on the root any more")
     if not can_decide(family, snapshot, settings):
@@ -114,33 +108,21 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
         return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
-    held = [a for a in record.allocations if (a.provider_uuid, a.resource_class) == (move.root.uuid, name)]
-    if not held:
+    amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
+    leaving = amounts.pop((move.root.uuid, name), 0)
+    if not leaving:
         # Since the audit another run has moved the allocation, or the allocation has gone.
         return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
-    coming = {key: amount - move.targets[key].held_by(record) for key, amount in sorted(belongs.items())}
-    leaving = sum(a.amount for a in held)
-    if any(amount < 0 for amount in coming.values()) or sum(coming.values()) != leaving:
+    wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
+    coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]
+    if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
             why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but the host counts for it in all: "
             f"{placed or 'nothing'}"
         )
-    after = _moved(move, record, coming)
-    return ConsumerChange(before=record, write=rewritten(record, after))
-
-
-def _moved(move: _Move, record: ConsumerRecord, coming: Mapping[ProviderKey, int]) -> tuple[Allocation, ...]:
-    """Return all of the consumer's allocations, with the class on the children that it belongs on."""
-    name = move.resource_class
-    amounts = {(a.provider_uuid, a.resource_class): a for a in record.allocations}
-    gone = amounts.pop((move.root.uuid, name))
-    for key, amount in coming.items():
-        place = (move.targets[key].uuid, name)
-        before = amounts[place].amount if place in amounts else 0
-        if amount:
-            amounts[place] = replace(gone, provider_uuid=place[0], amount=before + amount)
-    return tuple(amounts[place] for place in sorted(amounts))
+    after = amounts | {place: amount for place, amount in wanted.items() if amount}
+    return ConsumerChange(before=record, write=rewritten(record, allocations_of(record, after)))
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
@@ -210,4 +192,4 @@ def _why(move: _Move, changes: list[ConsumerChange]) -> str:
     return f"{name} of {many} moves from {move.root.name} to {where}; each has as much as before"
 
 
-REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, propose=_propose)
+REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, proposed=_propose)

@@ -11,18 +11,20 @@ twice. Findings that sum up others (over-capacity) have no consumer, so no row c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from agent.model.finding import SeenFinding
-from agent.model.heal import HEALABLE
 from agent.model.own_consumers import OWN_KIND
 from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding
 
 
-def holding(report: AuditReport, own: TreeAnswer | None) -> tuple[HoldingFinding, ...]:
-    """Return one value per code, sorted; () if this host's first obstacle is not about the capacity of a class."""
+def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
+    """Return one value per code, sorted; () if this host's first obstacle is not about the capacity of a class.
+
+    ``repairable`` are the codes of findings that heal can repair.
+    """
     first = own.obstacles[0] if own and own.obstacles else None
     if first is None or first.constraint is not Constraint.CAPACITY:
         return ()
@@ -32,10 +34,12 @@ def holding(report: AuditReport, own: TreeAnswer | None) -> tuple[HoldingFinding
     for row in there:
         for seen in _about(row, report.findings) if _unpromised(row, kept) > 0 else ():
             found[seen.finding.code].append((row, seen))
-    return tuple(_of_code(code, found[code], kept) for code in sorted(found))
+    return tuple(_of_code(code, found[code], kept, repairable) for code in sorted(found))
 
 
-def _of_code(code: str, held: list[tuple[LedgerRow, SeenFinding]], kept: frozenset[tuple[str, str]]) -> HoldingFinding:
+def _of_code(
+    code: str, held: list[tuple[LedgerRow, SeenFinding]], kept: frozenset[tuple[str, str]], repairable: Set[str]
+) -> HoldingFinding:
     rows = {(row.provider_uuid, row.consumer_key): row for row, _ in held}
     findings = {seen.finding.id: seen for _, seen in held}
     return HoldingFinding(
@@ -45,7 +49,7 @@ def _of_code(code: str, held: list[tuple[LedgerRow, SeenFinding]], kept: frozens
         findings=len(findings),
         confirmed=all(seen.confirmed for seen in findings.values()),
         # heal does not remove allocations on a provider that shares with this host.
-        healable=code in HEALABLE and not all(row.outside_tree for row in rows.values()),
+        healable=code in repairable and not all(row.outside_tree for row in rows.values()),
     )
 
 

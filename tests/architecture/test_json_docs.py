@@ -28,13 +28,13 @@ from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Seen, stories
 from agent.healing.adopt import Adopted
 from agent.healing.after_audit import _note
+from agent.healing.attempt import WriteAttempt
 from agent.healing.heal import Healed, Prepared, _change
 from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND, change_of
 from agent.healing.plan import asked_for, heal_plan
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
-from agent.healing.write import WriteAttempt
 from agent.host_files.journal import Change, Entry, FileJournal, Result
 from agent.host_files.store_file import store_document
 from agent.model.adoption import (

@@ -16,7 +16,7 @@ from agent.audit.parts import AuditTask
 from agent.cmd import wiring
 from agent.config.build import load_checked, settings_from
 from agent.demo import cell
-from agent.healing.adopt import looked, run_adopt
+from agent.healing.adopt import read_facts, run_adopt
 from agent.healing.adopt_plan import adoption
 from agent.host_files.journal import Result
 from agent.model.adoption import AdoptPlan
@@ -198,7 +198,7 @@ def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]
         parts = wired.parts
         request = AuditRequest(reasons=("test",), depth=Depth.FULL)
         task = AuditTask(request=request, settings=settings_from(loaded), parts=parts, cancelled=lambda: False)
-        plan = adoption(looked(task, parts.names, parts.own_file), task.settings)
+        plan = adoption(read_facts(task, parts.names, parts.own_file), task.settings)
         client = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(script))
         yield with_parts(task, names=ProviderNames(client)), plan
 

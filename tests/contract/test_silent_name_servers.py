@@ -56,7 +56,8 @@ read = lambda: source.read({HOST!r}, frozenset(), Deadline.after({DEADLINE_S}))
 PLACEMENT = f"""
 from pathlib import Path
 from agent.placement import wire
-from agent.placement.http.client import MINIMUM, TIMEOUTS_A_QUESTION
+from agent.placement.http.client import MINIMUM
+from agent.placement.http.throttled_session import TIMEOUTS_A_QUESTION
 from tests.rigs.placement import client_of
 client = client_of(Path(sys.argv[2]), sys.argv[1], timeout={DEADLINE_S} / TIMEOUTS_A_QUESTION)
 read = lambda: client.get("/resource_providers?name=nobody", MINIMUM, wire.parse_providers)

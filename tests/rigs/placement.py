@@ -20,7 +20,8 @@ from requests.adapters import HTTPAdapter
 from agent.config.options import placement as placement_options
 from agent.demo.placement import TOKEN, PlacementServer, start_placement
 from agent.placement.http.access import client_from_conf
-from agent.placement.http.client import CountingSession, PlacementClient
+from agent.placement.http.client import PlacementClient
+from agent.placement.http.throttled_session import PacedSession
 from agent.ports import ViewRequest
 from agent.timing.full_read_schedule import Turn, turn
 from tests.rigs.wait import until
@@ -183,14 +184,14 @@ def client_of(folder: Path, url: str, transport: HTTPAdapter | None = None, **op
     return client_from_conf(conf_of(folder, **wanted), transport=transport)
 
 
-def _noted(session: CountingSession) -> None:
-    _plain_init(session)
+def _noted(session: PacedSession, *args: Any, **options: Any) -> None:
+    _plain_init(session, *args, **options)
     _sessions.add(session)
 
 
-_sessions: weakref.WeakSet[CountingSession] = weakref.WeakSet()
-_plain_init = CountingSession.__init__
-CountingSession.__init__ = _noted  # type: ignore[method-assign] # whoever makes a client, and however
+_sessions: weakref.WeakSet[PacedSession] = weakref.WeakSet()
+_plain_init = PacedSession.__init__
+PacedSession.__init__ = _noted  # type: ignore[method-assign] # whoever makes a client, and however
 
 
 def close_clients() -> None:

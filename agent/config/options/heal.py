@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError
-from agent.model.heal import HEALABLE, HealSettings
+from agent.model.heal import HealSettings
 
 GROUP = "heal"
 
@@ -57,10 +57,12 @@ OPTS = [
 
 def heal_settings(loaded: Loaded) -> HealSettings:
     """Return the [heal] options. Raises ConfigError for a code that no repair exists for, naming the valid codes."""
-    unknown = sorted(set(loaded.listed("heal", "codes")) - set(HEALABLE))
+    from agent.repairs import BY_CODE
+
+    unknown = sorted(set(loaded.listed("heal", "codes")) - BY_CODE.keys())
     if unknown:
         quoted = loaded.quote("heal", "codes")
-        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; the codes are {', '.join(HEALABLE)}")
+        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; the codes are {', '.join(sorted(BY_CODE))}")
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
         codes=loaded.listed("heal", "codes"),

@@ -61,7 +61,7 @@ def client_from_conf(
         manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))
         return _build(conf, group, transport, PacedSession(manners, wait))
     except kx.ClientException as error:
-        raise ConfigError(f"{_told(conf, _section(conf, group), 'auth_type')}: {quoted(str(error))}") from error
+        raise ConfigError(f"{_setting(conf, _section(conf, group), 'auth_type')}: {quoted(str(error))}") from error
     except (cfg.Error, TypeError, ValueError) as error:
         raise ConfigError(f"[{group}]: {quoted(str(error))}") from error
 
@@ -105,12 +105,12 @@ def _wrong_urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Itera
         named.append((section, "endpoint", getattr(auth, "endpoint", None)))
     for owner, option, url in named:
         if url and (problem := url_problem(url)):
-            yield f"{_told(conf, owner, option)}: {problem}"
+            yield f"{_setting(conf, owner, option)}: {problem}"
 
 
 def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     section = _section(conf, group)
-    by = _told(conf, section, "auth_type")
+    by = _setting(conf, section, "auth_type")
     # keystoneauth notices a missing password only at the first request, and raises a bare Exception.
     if isinstance(auth, generic.Password) and conf[section].password is None:
         yield f"[{section}] password is not set: {by} needs it"
@@ -126,8 +126,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:
     options = conf[group]
     for problem in tls_problems(options.cafile, options.certfile, options.keyfile):
-        option = problem.partition(" ")[0]
-        yield f"{_from(conf, group, option)}[{group}] {problem}"
+        yield f"{_from(conf, group, problem.partition(' ')[0])}[{group}] {problem}"
 
 
 def _section(conf: cfg.ConfigOpts, group: str) -> str:
@@ -135,7 +134,7 @@ def _section(conf: cfg.ConfigOpts, group: str) -> str:
     return conf[group].auth_section or group
 
 
-def _told(conf: cfg.ConfigOpts, group: str, option: str) -> str:
+def _setting(conf: cfg.ConfigOpts, group: str, option: str) -> str:
     """Return ``file: [group] option = value``, without a login in the value."""
     return f"{_from(conf, group, option)}[{group}] {option} = {quoted(without_login(str(conf[group][option])))}"
 

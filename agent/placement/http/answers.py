@@ -80,10 +80,7 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to a place to which the agent sends no password, or still redirects after ``asked`` requests.
-
-    ``location`` is the target of the redirect.
-    """
+    """Keystone redirects to ``location``, which gets no password, or still redirects after ``asked`` requests."""
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" still, after {asked} requests" if asked > 1 else ""
@@ -123,10 +120,7 @@ class Reply:
 
 
 def _is_text(found: object) -> bool:
-    """Whether every string in the document can be encoded as UTF-8.
-
-    Encoding the whole document would show it too, but would need as much memory again.
-    """
+    """Whether each string can be encoded as UTF-8. Encoding the whole document would take as much memory again."""
     waiting = [found]
     while waiting:
         match waiting.pop():
@@ -143,20 +137,19 @@ def _is_text(found: object) -> bool:
 
 def refusal(reply: Reply) -> PlacementError:
     """Return the error for an answer with status 300 or above."""
-    said = _said(reply)
-    kind = _kind(reply, said.code)
-    if kind is PlacementRejected and reply.status in _NOT_THERE and not (said.code or said.detail):
+    document = _document(reply)
+    kind = _kind(reply, document.code)
+    if kind is PlacementRejected and reply.status in _NOT_THERE and not (document.code or document.detail):
         kind = PlacementUnavailable
-    if kind is GenerationConflict and _OF_A_CONSUMER in said.detail:
+    if kind is GenerationConflict and _OF_A_CONSUMER in document.detail:
         kind = ConsumerConflict
-    detail = quoted(said.detail or reply.text, reply.secrets) or "no reason given"
-    detail = error_hints.with_hint(
-        detail, error_hints.placement_hint(reply.status, reply.request) or _way_hint(reply, kind)
-    )
+    hint = error_hints.placement_hint(reply.status, reply.request) or _way_hint(reply, kind)
+    reason = quoted(document.detail or reply.text, reply.secrets) or "no reason given"
+    detail = error_hints.with_hint(reason, hint)
     return kind(f"{reply.request}: {detail}", status=reply.status, request_id=reply.request_id)
 
 
-def _said(reply: Reply) -> wire.Refusal:
+def _document(reply: Reply) -> wire.Refusal:
     try:
         return wire.parse_refusal(reply.body())
     except PlacementUnavailable:
@@ -194,16 +187,16 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
     """Return the error for an exception of keystoneauth: Placement did not answer, or there is no token."""
     whole = str(error)
     hint = _option_hint(error) or error_hints.tls_hint(whole)
-    said = error_hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
+    message = error_hints.with_hint(f"{request}: {quoted(_AGAIN.sub('', whole))}", hint)
     if isinstance(error, kx.HttpError):
         return _keystone(request, error)
     if isinstance(error, _DENIED):
-        return PlacementDenied(said)
+        return PlacementDenied(message)
     large = getattr(error, "original", None)
     # A token that is too large says nothing about the size of Placement's answer.
     if isinstance(large, TooLarge) and large.bound is not TOKEN:
-        return AnswerTooLarge(said)
-    return PlacementUnavailable(said)
+        return AnswerTooLarge(message)
+    return PlacementUnavailable(message)
 
 
 def _option_hint(error: kx.ClientException) -> str:
@@ -213,19 +206,16 @@ def _option_hint(error: kx.ClientException) -> str:
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
-    """Return the error for Keystone's answer to a token request.
-
-    Placement's own statuses come as answers, so an HttpError always comes from Keystone.
-    """
+    """Return the error for Keystone's answer to a token request; Placement's own statuses come as answers."""
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
     where = f" at {quoted(error.url)}" if error.url else ""
     # keystoneauth puts status and request id into the message; the agent's error carries both as attributes.
     plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
-    said = error_hints.with_hint(
+    message = error_hints.with_hint(
         f"{request}: no token from Keystone{where}: {quoted(plain)}", error_hints.keystone_hint(status)
     )
-    return kind(said, status=status, request_id=error.request_id)
+    return kind(message, status=status, request_id=error.request_id)
 
 
 def reply_of(method: str, response: requests.Response) -> Reply:
@@ -252,8 +242,8 @@ def onward(status: int, url: str, location: str | None) -> str | None:
     if status not in _REDIRECTS or not location:
         return None
     here, there = urlsplit(url), _split(location, url)
-    is_ours = there.hostname == here.hostname and there.username is None
-    return there.geturl() if is_ours and there.scheme in {here.scheme, "https"} else None
+    is_same_host = there.hostname == here.hostname and there.username is None
+    return there.geturl() if is_same_host and there.scheme in {here.scheme, "https"} else None
 
 
 def onward_with_password(status: int, url: str, location: str | None) -> str | None:
@@ -274,15 +264,12 @@ def _port(url: str) -> int | None:
 
 
 def _bare(url: str) -> str:
-    """Return ``url`` without query and fragment, which may be secret; empty if it is no URL.
-
-    ``quoted`` removes user and password.
-    """
+    """Return ``url`` without query and fragment, which may be secret (so may a login: ``quoted`` removes that)."""
     return _split(url)._replace(query="", fragment="").geturl()
 
 
 def _split(location: str, base: str = "") -> SplitResult:
-    """Return the parts of the URL; all parts are empty if it is no URL."""
+    """Return the parts of the URL, all empty if it is no URL."""
     try:
         return urlsplit(urljoin(base, location))
     except ValueError:

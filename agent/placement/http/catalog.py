@@ -47,8 +47,8 @@ class CatalogAdapter(Adapter):
             if catalog is None:
                 # The session raises EndpointNotFound also for a URL without a host. Without a token, that was the URL
                 # of the token request.
-                said = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
-                raise kx.DiscoveryFailure(said) from error
+                message = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
+                raise kx.DiscoveryFailure(message) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error
         except kx.DiscoveryFailure as error:
             raise kx.DiscoveryFailure(f"no token from Keystone at {self._keystone()}: {error}") from error
@@ -98,7 +98,4 @@ class CatalogAdapter(Adapter):
 class CatalogAdapterLoader(ks.adapter.Adapter):
     """Builds a CatalogAdapter from keystoneauth's own options."""
 
-    @property
-    def plugin_class(self) -> type[CatalogAdapter]:
-        """The class to build."""
-        return CatalogAdapter
+    plugin_class = CatalogAdapter

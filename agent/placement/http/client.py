@@ -19,20 +19,19 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import requests
 from keystoneauth1 import exceptions as kx
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
 from agent.placement import wire
 from agent.placement.http import answers, error_hints, retry_after, transport
 from agent.placement.http.answers import Reply
-from agent.placement.http.bounds import OWN, TOKEN, Bound
-from agent.placement.http.question_time import QuestionTime
+from agent.placement.http.bounds import OWN, Bound
 from agent.placement.http.session import REDIRECTS
+from agent.placement.http.throttled_session import PacedSession
 from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
@@ -40,79 +39,15 @@ if TYPE_CHECKING:
     from requests import Response  # by its own name: in PlacementClient ``requests`` is a number
 
 T = TypeVar("T")
+Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
 # From this version on a provider can get another parent, or none. Before it, only a provider without one gets a parent.
 REPARENTING = Microversion(1, 37)
 # From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
-# One question (token, request, answer and repetitions together) may take this many time-outs: the time-out of requests
-# restarts with each byte.
-TIMEOUTS_A_QUESTION = 3
 # The statuses that keystoneauth repeats by default.
 REPEATED = (503,)
-MICROVERSION_HEADER = "OpenStack-API-Version"
-
-
-class CountingSession(requests.Session):
-    """Counts the requests to Placement, repeated requests included, token requests excluded.
-
-    ``sent_at`` is when the last request was sent or ended, token requests included, in monotonic seconds.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent = 0
-        self.sent_at = 0.0
-        self.time = QuestionTime()
-
-    def begin(self) -> None:
-        """Note that an audit or a command begins. Only PacedSession uses this."""
-
-    def close(self) -> None:
-        """Close as requests does, and stop the sending thread."""
-        self.time.close()
-        super().close()
-
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """Send the request, within the time limit of the current question to Placement (TIMEOUTS_A_QUESTION × timeout).
-
-        A request that exceeds the limit raises a plain RequestException and no Timeout: keystoneauth would repeat a
-        Timeout, and the repeat could hang too.
-        """
-        self.sent_at = time.monotonic()
-        timeout_s = options.get("timeout")
-        bound_s = TIMEOUTS_A_QUESTION * timeout_s if isinstance(timeout_s, int | float) else None
-        try:
-            return self.time.sent(lambda: self._sent(request, options), bound_s)
-        finally:
-            # PacedSession may pause next. The duration of a late answer must not count as part of that pause.
-            self.sent_at = time.monotonic()
-
-    def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
-        is_ours = MICROVERSION_HEADER in request.headers
-        if is_ours:
-            self.sent += 1
-        try:
-            # keystoneauth sends a token request inside a request to Placement; the size limit of a token applies to it.
-            with nullcontext() if is_ours else transport.bounded(TOKEN):
-                return super().send(request, **options)
-        except requests.RequestException:
-            raise
-        except ValueError as error:
-            # requests parses the Location of every redirect, and raises ValueError if it is no URL.
-            raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
-
-    def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return as requests does, and close the connection of an answer whose Location is no UTF-8.
-
-        requests would leave that connection open.
-        """
-        try:
-            return super().get_redirect_target(resp)
-        except ValueError:
-            resp.close()
-            raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +64,7 @@ class PlacementClient:
     ``adapter`` must have raise_exc off and must send through ``session``; agent.placement.http.access builds both.
     """
 
-    def __init__(self, adapter: Adapter, session: CountingSession) -> None:
+    def __init__(self, adapter: Adapter, session: PacedSession) -> None:
         self._adapter = adapter
         self._session = session
         self._maximum: Microversion | None = None
@@ -144,10 +79,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request was sent or ended, in monotonic seconds: the sign of life of a long read.
-
-        Any thread may call this.
-        """
+        """When the last request was sent or ended, in monotonic seconds; any thread may call this."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -155,10 +87,7 @@ class PlacementClient:
         self._session.close()
 
     def maximum(self) -> Microversion:
-        """Return the server's newest microversion, from the cache after the first request.
-
-        Raises PlacementError; PlacementRejected if the version is below MINIMUM.
-        """
+        """Return the server's newest microversion. Raises PlacementError; PlacementRejected if it is below MINIMUM."""
         if self._maximum is None:
             self._maximum = self._ask_maximum()
         return self._maximum
@@ -185,31 +114,27 @@ class PlacementClient:
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
         """Return the answer, parsed by ``parse``; ``bound`` limits its size. Raises PlacementError."""
-        self.maximum()
-        return _parsed(self._got(path, microversion, bound), parse)
+        self.maximum()  # before the block: ``bound`` is not for the root document
+        with transport.bounded(bound):
+            return self._parsed("GET", path, microversion, None, parse)
 
-    def put(
-        self, path: str, microversion: Microversion, body: Mapping[str, object] | None, parse: Callable[[object], T]
-    ) -> T:
+    def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
         """Return the answer, parsed by ``parse``, which gets None if there is no body. Raises PlacementError."""
-        self.maximum()
-        return _parsed(self._send("PUT", path, microversion, body), parse)
+        return self._parsed("PUT", path, microversion, body, parse)
 
-    def post(
-        self, path: str, microversion: Microversion, body: Mapping[str, object], parse: Callable[[object], T]
-    ) -> T:
+    def post(self, path: str, microversion: Microversion, body: Json, parse: Callable[[object], T]) -> T:
         """Return the answer, parsed by ``parse``. Raises PlacementError."""
-        self.maximum()
-        return _parsed(self._send("POST", path, microversion, body), parse)
+        return self._parsed("POST", path, microversion, body, parse)
 
     def delete(self, path: str, microversion: Microversion) -> None:
         """Send a DELETE. Raises PlacementError; a 404 is PlacementRejected with that status."""
-        self.maximum()
-        _parsed(self._send("DELETE", path, microversion), wire.nothing)
+        self._parsed("DELETE", path, microversion, None, wire.nothing)
 
-    def _got(self, path: str, microversion: Microversion, bound: Bound) -> Reply:
-        with transport.bounded(bound):
-            return self._send("GET", path, microversion)
+    def _parsed(
+        self, method: str, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]
+    ) -> T:
+        self.maximum()
+        return _parsed(self._send(method, path, microversion, body), parse)
 
     def _ask_maximum(self) -> Microversion:
         # Every server knows 1.0. Any microversion would do, but the session counts requests by this header.
@@ -226,13 +151,8 @@ class PlacementClient:
             )
         return found
 
-    def _send(
-        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None = None
-    ) -> Reply:
-        """Send one request and return its answer. Raises PlacementError.
-
-        A GET is repeated as often as the configuration and the time budget for waits allow.
-        """
+    def _send(self, method: str, path: str, microversion: Microversion, json: Json | None = None) -> Reply:
+        """Send one request, a GET as often as configuration and time allow, and return its answer."""
         self._stop_if_held(f"{method} {path}")
         with self._session.time.question():
             response = self._asked(method, path, microversion, json)
@@ -244,7 +164,7 @@ class PlacementClient:
             raise self._held_by(answers.refusal(reply), response.headers)
         return reply
 
-    def _asked(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
+    def _asked(self, method: str, path: str, microversion: Microversion, json: Json | None) -> Response:
         repeats = (self._adapter.status_code_retries or 0) if method == "GET" else 0
         response = self._once(method, path, microversion, json)
         for repeat in range(1, repeats + 1):
@@ -253,8 +173,7 @@ class PlacementClient:
             response = self._once(method, path, microversion, json)
         return response
 
-    def _once(self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None) -> Response:
-        """Return the answer after all redirects. Raises PlacementError if there is no answer."""
+    def _once(self, method: str, path: str, microversion: Microversion, json: Json | None) -> Response:
         try:
             return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
@@ -264,9 +183,7 @@ class PlacementClient:
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
 
-    def _followed(
-        self, method: str, path: str, microversion: Microversion, json: Mapping[str, object] | None
-    ) -> Response:
+    def _followed(self, method: str, path: str, microversion: Microversion, json: Json | None) -> Response:
         headers = {"Accept": "application/json"}
         if self._request_id is not None:
             headers["X-OpenStack-Request-ID"] = self._request_id
@@ -320,9 +237,9 @@ class PlacementClient:
         why = f"{until}: the last answer was HTTP {error.status} with Retry-After {asked:g}"
         self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
         message = f"{error.message}: {until}, Retry-After is {asked:g}"
-        told = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
-        told.not_before = self._hold.until
-        return told
+        held = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
+        held.not_before = self._hold.until
+        return held
 
 
 def _asked_s(headers: Mapping[str, str]) -> float | None:

@@ -84,10 +84,7 @@ def keystone_hint(status: int) -> str:
 
 
 def placement_hint(status: int, request: str) -> str:
-    """Return the hint for a 401 or 403 of Placement to a request with Keystone's token; empty for other statuses.
-
-    ``request`` is the method and URL.
-    """
+    """Return the hint for Placement's 401 or 403 to this ``request`` (method and URL); empty for other statuses."""
     if status == 403 and _RESHAPE.fullmatch(request):
         return _NO_RESHAPER
     return _PLACEMENT.get(status, "")

@@ -48,9 +48,9 @@ class QuestionTime:
             self._ends_at += seconds
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """Return the result of ``send`` within the rest of the question's ``bound_s``. None means no limit.
+        """Return the result of ``send`` within the rest of the question's ``bound_s``; None means no limit.
 
-        Raises requests.RequestException if the time is over; keystoneauth does not repeat after that exception.
+        Raises requests.RequestException if the time is over, which keystoneauth does not repeat.
         """
         if bound_s is None:
             return send()

@@ -56,10 +56,7 @@ class Manners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The outcome of one request, at ``at`` (monotonic seconds), ``latency_s`` after it was sent.
-
-    ``status`` is None if no answer came.
-    """
+    """The outcome of one request, at ``at`` (monotonic seconds); ``status`` is None if no answer came."""
 
     at: float
     latency_s: float
@@ -105,10 +102,7 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
 
 
 def delay_s(pace: Pace, now: float) -> float:
-    """Return the seconds before a read may be sent.
-
-    0 while the server keeps up, and after this audit has used up PAUSES_OF_AN_AUDIT_S.
-    """
+    """Return the seconds before a read: 0 while the server keeps up, or when PAUSES_OF_AN_AUDIT_S are used up."""
     return max(0.0, min(pace.quiet_until - now, PAUSES_OF_AN_AUDIT_S - pace.paused_s))
 
 

@@ -47,13 +47,8 @@ def hold_s(asked: float, random01: float) -> float:
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """Return how long to wait before the ``repeat``-th repetition (1 is the first) of a GET that got an error.
-
-    It is the time that the server requests; else ``fixed_s`` if configured; else 0.5, 1, 2 … s.
-    """
-    if asked is not None:
-        return asked
-    return fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
+    """Return the wait before repetition ``repeat`` of a GET: the server's, else ``fixed_s``, else 0.5, 1, 2 … s."""
+    return asked if asked is not None else fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
 
 
 def _http_date(text: str) -> datetime.datetime | None:

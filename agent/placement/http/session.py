@@ -74,8 +74,8 @@ class TokenSession(Session):
             raise
         except _NOT_UNDERSTOOD as error:
             self._drop(auth)
-            said = f"its answer is not understood ({type(error).__name__}: {error})"
-            raise kx.DiscoveryFailure(said) from error
+            message = f"its answer is not understood ({type(error).__name__}: {error})"
+            raise kx.DiscoveryFailure(message) from error
 
     def _drop(self, auth: Any) -> None:  # noqa: ANN401 - keystoneauth's own
         """Drop the token with its catalog, and Keystone's versions; the next request reads both again."""
@@ -112,7 +112,4 @@ class TokenSession(Session):
 class TokenSessionLoader(ks.session.Session):
     """Builds a TokenSession from keystoneauth's own options."""
 
-    @property
-    def plugin_class(self) -> type[TokenSession]:
-        """The class to build."""
-        return TokenSession
+    plugin_class = TokenSession

@@ -1,27 +1,37 @@
 """Throttle requests to Placement as rate_control.py decides: wait before each read, and measure each answer.
 
 This session works below keystoneauth, so a read that keystoneauth repeats waits as well. A pause does not count towards
-the time limit of a request. Token requests go to Keystone and are neither delayed nor measured.
+the time limit of a request. Token requests go to Keystone and are neither delayed, measured nor counted.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import requests
 
-from agent.placement.http import rate_control
-from agent.placement.http.client import MICROVERSION_HEADER, CountingSession
+from agent.placement.http import rate_control, transport
+from agent.placement.http.bounds import TOKEN
+from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.rate_control import Answer, Manners, Pace
 
+# One question (token, request, answer and repetitions together) may take this many time-outs: the time-out of requests
+# restarts with each byte.
+TIMEOUTS_A_QUESTION = 3
+# Every request to Placement has this header, and no request to Keystone.
+MICROVERSION_HEADER = "OpenStack-API-Version"
 
-class PacedSession(CountingSession):
-    """A CountingSession that pauses before reads. For one thread.
 
-    ``wait`` sleeps for the given seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
+class PacedSession(requests.Session):
+    """Pauses before reads, and limits the time of each question. For one thread.
+
+    ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
+    ``sent`` counts the requests to Placement, repeated requests included. ``sent_at`` is when the last request was sent
+    or ended, token requests included, in monotonic seconds.
     """
 
     def __init__(
@@ -37,20 +47,28 @@ class PacedSession(CountingSession):
         self._random01 = random01
         self._monotonic = monotonic
         self.pace = Pace()
+        self.sent = 0
+        self.sent_at = 0.0
+        self.time = QuestionTime()
 
     def begin(self) -> None:
         """Note that an audit or a command begins: its budget of pauses is full."""
         self.pace = rate_control.of_a_new_audit(self.pace)
 
+    def close(self) -> None:
+        """Close as requests does, and stop the sending thread."""
+        self.time.close()
+        super().close()
+
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
         """Send as requests does. A GET to Placement first waits as long as rate_control.py decides."""
         if MICROVERSION_HEADER not in request.headers:
-            return super().send(request, **options)
+            return self._timed(request, options)
         if request.method == "GET":
             self._keep_quiet()
         began = self._monotonic()
         try:
-            response = super().send(request, **options)
+            response = self._timed(request, options)
         except requests.RequestException:
             self._seen(began, None)
             raise
@@ -69,3 +87,38 @@ class PacedSession(CountingSession):
         now = self._monotonic()
         answer = Answer(at=now, latency_s=now - began, status=status)
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
+
+    def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
+        """Send the request within the time limit of the current question to Placement.
+
+        Then the error is a plain RequestException: keystoneauth would repeat a Timeout, and the repeat could hang too.
+        """
+        self.sent_at = time.monotonic()
+        timeout_s = options.get("timeout")
+        bound_s = TIMEOUTS_A_QUESTION * timeout_s if isinstance(timeout_s, int | float) else None
+        try:
+            return self.time.sent(lambda: self._sent(request, options), bound_s)
+        finally:
+            # A pause may follow. The duration of a late answer must not count as part of that pause.
+            self.sent_at = time.monotonic()
+
+    def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
+        is_to_placement = MICROVERSION_HEADER in request.headers
+        self.sent += is_to_placement
+        try:
+            # keystoneauth sends a token request inside a request to Placement; the size limit of a token applies to it.
+            with nullcontext() if is_to_placement else transport.bounded(TOKEN):
+                return super().send(request, **options)
+        except requests.RequestException:
+            raise
+        except ValueError as error:
+            # requests parses the Location of every redirect, and raises ValueError if it is no URL.
+            raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Return as requests does; close the connection of an answer whose Location is no UTF-8: requests does not."""
+        try:
+            return super().get_redirect_target(resp)
+        except ValueError:
+            resp.close()
+            raise

@@ -4,7 +4,8 @@ import pytest
 
 from agent.errors import PlacementUnavailable
 from agent.placement import wire
-from agent.placement.http.client import MINIMUM, TIMEOUTS_A_QUESTION
+from agent.placement.http.client import MINIMUM
+from agent.placement.http.throttled_session import TIMEOUTS_A_QUESTION
 from tests.rigs.faults import Weather, proxied
 from tests.rigs.stopwatch import SLACK_S, lap
 from tests.rigs.tls import Authority, tls_before

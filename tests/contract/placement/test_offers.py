@@ -102,9 +102,9 @@ def silent(line):
 def test_everywhere_matches_the_real_allocation_candidates(rest, client, cloud, query):
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
-    found = offers.whole_world(client, request, silent)
-    assert (found.unread, found.world.is_whole) == ((), True)
-    fitting = {tree.root_uuid for tree in why(request, found.world).trees if tree.fits}
+    found = offers.cloud_offers(client, request, silent)
+    assert (found.unread, found.offered.is_whole) == ((), True)
+    fitting = {tree.root_uuid for tree in why(request, found.offered).trees if tree.fits}
     # Placement names the sharing provider where a candidate takes from it; ``why`` also where it suffices alone.
     wanted = trees_offered(rest, query) - {cloud["sharing"]}
     assert fitting - {cloud["sharing"]} == wanted
@@ -114,7 +114,7 @@ def test_everywhere_matches_the_real_allocation_candidates(rest, client, cloud, 
 def test_whole_world_returns_the_true_values_of_each_provider(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
-    world = offers.whole_world(client, request, silent).world
+    world = offers.cloud_offers(client, request, silent).offered
     offered = {each.provider.uuid: each for each in world.providers}
     host = offered[cloud["hosts"][number]]
     assert host.used == (("MEMORY_MB", 0), ("VCPU", number + 1))
@@ -132,7 +132,7 @@ def test_whole_world_sends_a_bounded_number_of_requests(rest, client, cloud):
     client.maximum()
     # Only the requests of the client under test carry a global request id.
     with rest.watched() as seen, client.global_request_id():
-        offers.whole_world(client, request, silent)
+        offers.cloud_offers(client, request, silent)
     asked = [line.split()[1] for line in seen]
     inventories = [path for path in asked if path.endswith("/inventories")]
     # Eight hosts have the class; no summary describes the full one, the pool and the empty one.
@@ -154,7 +154,7 @@ def test_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
-        offers.whole_world(client, request_of(Words(resources=("FPGA=1",))), silent)
+        offers.cloud_offers(client, request_of(Words(resources=("FPGA=1",))), silent)
     asked = [line.split()[1] for line in seen]
     assert len([path for path in asked if path.endswith("/inventories")]) == 3  # the full one, the pool, the empty one
     assert [path for path in asked if path.startswith("/allocation_candidates")] == [
@@ -165,11 +165,11 @@ def test_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud
 
 def test_trees_beyond_the_read_limit_are_listed_as_unread(client, cloud):
     request = request_of(Words(resources=("VCPU=1",)))
-    found = offers.whole_world(client, request, silent, most_reads=4)
-    assert not found.world.is_whole
+    found = offers.cloud_offers(client, request, silent, most_reads=4)
+    assert not found.offered.is_whole
     assert len(found.unread) == 11 - 4
     assert "host-full" in found.unread
-    trees = why(request, found.world).trees
+    trees = why(request, found.offered).trees
     assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
 
 
@@ -184,16 +184,16 @@ def test_a_provider_deleted_during_the_read_is_left_out(rest, client):
             rest.delete_provider(doomed)
             gone.append(doomed)
 
-    found = offers.whole_world(client, request_of(Words(resources=("VCPU=1",))), delete_once)
+    found = offers.cloud_offers(client, request_of(Words(resources=("VCPU=1",))), delete_once)
     assert gone == [doomed]
-    assert doomed not in {each.provider.uuid for each in found.world.providers}
+    assert doomed not in {each.provider.uuid for each in found.offered.providers}
     assert found.unread == ()
 
 
 def test_an_unreachable_server_raises_instead_of_an_empty_cloud(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
-        offers.whole_world(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
+        offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
 def test_a_single_host_read_has_the_same_answer_as_a_whole_cloud_read(client, cloud):
@@ -202,11 +202,11 @@ def test_a_single_host_read_has_the_same_answer_as_a_whole_cloud_read(client, cl
     The view is read together with the sharing providers.
     """
     roots = [cloud["hosts"][number] for number in (0, 2, 7)]
-    alone = {root: offers.own_world(client, TreeReader(client).view(looking_at(root))) for root in roots}
+    alone = {root: offers.own_offers(client, TreeReader(client).view(looking_at(root))) for root in roots}
     names = {name: cloud[name] for name in ("rack", "aggregate", "device")}
     for query in QUERIES:
         request = request_of(Words(query=query.format(**names)))
-        everywhere = offers.whole_world(client, request, silent).world
+        everywhere = offers.cloud_offers(client, request, silent).offered
         for root in roots:
             assert tree_of(request, alone[root], root) == tree_of(request, everywhere, root), query
 
@@ -229,5 +229,5 @@ def test_a_sharing_provider_serves_a_tree_through_a_child_aggregate(rest, client
     request = request_of(Words(query=query))
     view = TreeReader(client).view(looking_at(root))
     assert root in trees_offered(rest, query)
-    assert tree_of(request, offers.own_world(client, view), root).fits
-    assert tree_of(request, offers.whole_world(client, request, silent).world, root).fits
+    assert tree_of(request, offers.own_offers(client, view), root).fits
+    assert tree_of(request, offers.cloud_offers(client, request, silent).offered, root).fits

@@ -12,7 +12,8 @@ import pytest
 from agent.errors import PlacementUnavailable
 from agent.model.report import Outcome
 from agent.placement import wire
-from agent.placement.http.client import MINIMUM, TIMEOUTS_A_QUESTION
+from agent.placement.http.client import MINIMUM
+from agent.placement.http.throttled_session import TIMEOUTS_A_QUESTION
 from tests.rigs.faults import Weather, proxied
 from tests.rigs.gateway import gateway
 from tests.rigs.one_host import OneHost

@@ -9,7 +9,7 @@ import pytest
 
 from agent.audit.parts import AuditTask
 from agent.errors import SourceUnavailable
-from agent.healing.preconditions import NotNow
+from agent.healing.attempt import WriteAttempt
 from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
 from agent.model.audit import AuditRequest
 from agent.model.nova import NovaState, Pulse, StateKind
@@ -88,14 +88,14 @@ def test_a_heartbeat_ahead_of_the_clock_requires_another_heartbeat():
 def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
     asked = task(late_s=late_s)
     refused = proven(asked, state())
-    assert isinstance(refused, NotNow)
+    assert isinstance(refused, WriteAttempt)
     assert (refused.unread, refused.unproven, "replica that lags" in refused.words) == (True, True, True)
     assert asked.parts.clock.monotonic() == WAIT_S
 
 
 def test_heal_changes_nothing_if_the_state_source_is_lost():
     refused = proven(task(error=True), state())
-    assert isinstance(refused, NotNow)
+    assert isinstance(refused, WriteAttempt)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
     assert not_as_planned(task(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
 

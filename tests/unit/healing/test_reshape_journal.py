@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.healing.reshape_journal import after_document, before_json, told_of
+from agent.healing.reshape_journal import after_document, before_json, reshape_from
 from agent.model.heal import ConsumerChange, ProviderChange, Reshaping
 from agent.repairs.base import rewritten
 from tests.rigs import facts
@@ -39,7 +39,7 @@ def test_a_journaled_reshape_is_read_back_unchanged(sets, where):
     write = rewritten(record, record.allocations[:1])
     done = Reshaping(resource_class="VGPU", providers=providers, changes=(ConsumerChange(before=record, write=write),))
     lines = [json.loads(json.dumps(each)) for each in (before_json(done, lambda _: where), after_document(done))]
-    told = told_of(*lines)
+    told = reshape_from(*lines)
     assert told is not None
     assert (told.resource_class, told.providers) == ("VGPU", providers)
     (consumer,) = told.consumers
@@ -49,5 +49,5 @@ def test_a_journaled_reshape_is_read_back_unchanged(sets, where):
 
 @given(before=JSON, after=JSON)
 def test_an_invalid_reshape_document_yields_no_change(before, after):
-    told = told_of(before, after)
+    told = reshape_from(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())

@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.config.options.heal import heal_settings
+from agent.errors import ConfigError
 from agent.healing.plan import asked_for, candidates, heal_plan
 from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
-from agent.model.heal import HEALABLE, HealAction, HealPlan
+from agent.model.heal import HealAction, HealPlan
 from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
 from agent.model.placement import Provider
 from agent.model.snapshot import LVM, Snapshot
 from agent.repairs import BUILTIN, BY_CODE
 from agent.repairs.base import Declined, Scene
 from tests.rigs import facts
+from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.heal import OTHER, SEEN_AT, leaks, record, scene_of, view_of
 
 
@@ -49,8 +52,11 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_healable_codes_are_the_codes_of_the_builtin_repairs():
-    assert sorted(repair.code for repair in BUILTIN) == sorted(HEALABLE)
+def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
+    codes = sorted(repair.code for repair in BUILTIN)
+    assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
+    with pytest.raises(ConfigError, match=f"the codes are {', '.join(codes)}$"):
+        heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
 def test_heal_empties_a_leaked_consumer_with_its_generation():

@@ -8,6 +8,7 @@ from agent.model.claim import Cause
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.own_consumers import OWN_KIND
 from agent.model.report import InventoryRow, Verdict
+from agent.repairs import BY_CODE
 from agent.why.holding_findings import holding
 from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding
@@ -41,7 +42,7 @@ VOLUME = row("vg/backup", Verdict.UNMANAGED, held=120, cause=Cause.FOREIGN_VOLUM
 
 def held_by(rows, findings, first=SHORT, **changes):
     report = dataclasses.replace(REPORT, ledger=tuple(rows), findings=tuple(findings), **{"inventory": (), **changes})
-    return holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h", obstacles=(first,)))
+    return holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h", obstacles=(first,)), BY_CODE.keys())
 
 
 def amounts(*arguments, **changes):
@@ -111,5 +112,5 @@ def test_only_a_first_capacity_obstacle_has_holding_findings():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)
-    assert holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h")) == ()
-    assert holding(report, None) == ()
+    assert holding(report, TreeAnswer(root_uuid=PROVIDER, root_name="h"), BY_CODE.keys()) == ()
+    assert holding(report, None, BY_CODE.keys()) == ()

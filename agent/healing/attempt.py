@@ -1,0 +1,37 @@
+"""The result of one change, and the two results that mean that nothing was changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.host_files.journal import Result
+
+NO_ACCESS = "this run has no access to consumers"
+DONE_WORDS = "changed as planned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteAttempt:
+    """The result of one change, with its reason in words; ``entry_id`` is None if nothing was tried.
+
+    - ``unread``: Placement or the journal was out of reach, so the change was not tried or its result is unknown.
+    - ``moved``: nothing was changed, because something else changed meanwhile; the caller may decide and try again.
+    - ``unproven``: the change was not tried, because nothing proves that the cloud's rows are current.
+    """
+
+    result: Result
+    words: str
+    entry_id: str | None = None
+    unread: bool = False
+    moved: bool = False
+    unproven: bool = False
+
+
+def refused(words: str) -> WriteAttempt:
+    """Return the result of a change that must not be made."""
+    return WriteAttempt(result=Result.REFUSED, words=words)
+
+
+def out_of_reach(error: Exception) -> WriteAttempt:
+    """Return the result of a change that was not tried because of this error; a later run may make the change."""
+    return WriteAttempt(result=Result.REFUSED, words=f"nothing was changed: {error}", unread=True)
