@@ -226,7 +226,7 @@ def _refusal(applied: Applied) -> AgentError | None:
         return None
     count = len(applied.refused)
     left = "one write and what depends on it" if count == 1 else f"{count} writes and what depends on them"
-    return WritesRefused(f"refuses {left}; the other writes of the plan were done (see write-refused)")
+    return WritesRefused(f"Placement refused {left}; all other writes of the plan were done (see write-refused)")
 
 
 def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:

@@ -170,7 +170,7 @@ class Sender:
         event = events.BROKER_STILL_LOST if self._failures else events.BROKER_LOST
         self._failures += 1
         self._retry_at = time.monotonic() + pause_s(self._failures)
-        # A stop closes the connection under a message that the broker never accepted: not worth a log line.
+        # A stop closes the connection even if the broker has not accepted the last message: this failure is not logged.
         if worth_reporting(self._failures) and not self._outbox.closed:
             LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._failures})
 

@@ -31,7 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist; None if it should, if the agent maintains it, or if that is unknown."""
     if audit.settings.role is Role.OWNER:
-        return f"in role owner {cause.value} use is part of reserved"
+        return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)

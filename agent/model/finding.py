@@ -16,7 +16,7 @@ _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 
 class Severity(enum.Enum):
-    """Urgency: an error needs the operator soon, a warning needs the operator at some time, an info alone does not."""
+    """Urgency. An error needs the operator soon, a warning at some time; an info by itself needs no action."""
 
     ERROR = "error"
     WARNING = "warning"

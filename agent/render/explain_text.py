@@ -59,9 +59,9 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
 
     Ten small volumes therefore count as 10 GiB, although they may take only 3 GiB.
     """
-    which = "" if exact.amount == total else f"{beside_its_class(resource_class, exact.amount)} of it "
+    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"; {which}exactly {size}, because each consumer's amount is rounded up"
+    return f"; the exact size{of} is {size}: each consumer's amount is rounded up"
 
 
 def _part(part: Part) -> str:
@@ -143,7 +143,9 @@ def _whose(name: str, rows: tuple[InventoryRow, ...]) -> str:
     shown = first.wanted or first.recorded
     each = cell(name, shown.total if shown else None)
     names = some_of([row.provider for row in rows])
-    return f"{len(rows)} providers alike, {each} each, {cell(name, first.used)} used: {names}; each of them:"
+    return (
+        f"{len(rows)} providers with equal rows, each {each}, {cell(name, first.used)} used: {names}; for each of them:"
+    )
 
 
 def _capacity(name: str, row: InventoryRow) -> Iterator[str]:

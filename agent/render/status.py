@@ -190,7 +190,7 @@ def _free(rows: tuple[Document, ...]) -> str:
     if len(rows) == 1:
         return f"{first['provider']} {amounts}{negative}"
     names = some_of([str(row["provider"]) for row in rows])
-    return f"{len(rows)} providers alike, each {amounts}{negative}: {names}"
+    return f"{len(rows)} providers with equal rows, each {amounts}{negative}: {names}"
 
 
 def _finding(finding: Document) -> str:

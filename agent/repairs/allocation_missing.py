@@ -59,7 +59,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
         return "it is not an instance that rests here"
     instance = rows[0].instance
     if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
-        return "a migration of it is in progress or failed"
+        return "one of its migrations is in progress or has failed"
     return _unfit(instance) or _unclear(scene, rows)
 
 

@@ -135,7 +135,7 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     if not here:
         return Declined(why="it has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
-        return Declined(why="Placement does not report its project and user, and a change must contain both")
+        return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
     kept = f"its allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "it has none elsewhere"
     why = f"{because}: {amounts_text(here)} on this host are removed; {kept}"
     return healing(seen, record, rewritten(record, elsewhere), why)

@@ -209,7 +209,7 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         change = "ask for fewer cells (hw:numa_nodes)"
     else:
         who = f"each of {count} NUMA cells" if count > 1 else "the one NUMA cell"
-        words = f"{who} needs {asked}, and the {_nth(count)}best has {available} left"
+        words = f"{who} needs {asked}, and the {_nth(count)}best cell has only {available} left"
         change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
@@ -244,7 +244,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
         words=f"{memory_mib} MiB a cell {is_or_are(memory_mib)} {_counted(wanted, 'pages')} of {size} KiB, and the "
-        f"{_nth(count)}best has {available} free",
+        f"{_nth(count)}best cell has only {available} free",
         change=f"free {_counted(wanted - available, 'pages')} of {size} KiB in a cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB a cell",
         resource_class="MEMORY_MB",

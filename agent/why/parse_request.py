@@ -244,7 +244,7 @@ def _aggregates(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], .
         plain = text.removeprefix("!")
         if "," in plain and not plain.startswith("in:"):
             raise UsageError(
-                f"{key}: {text}: write several aggregates as in:A,B (any of them) or !in:A,B (none of them)"
+                f'{key}: {text}: several aggregates need a prefix: "in:A,B" (any of them) or "!in:A,B" (none of them)'
             )
         uuids = frozenset(_uuid(key, one) for one in _listed(key, plain.removeprefix("in:")))
         if text.startswith("!"):

@@ -23,7 +23,7 @@ OPTS = [
         choices=[
             ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
-            ("none", "no cloud database: libvirt's guests count as promised"),
+            ("none", "no cloud database: libvirt's guests are taken as what was promised"),
         ],
         help="Unset: sql when [state] connection is set; else conductor when transport_url is set; else sql with "
         "nova.conf's [database] connection. Without any of these options the agent does not start; a fleet "

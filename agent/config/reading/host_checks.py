@@ -23,7 +23,7 @@ def host_problems(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
 
 
 def host_notices(loaded: Loaded, sys_root: str = SYS) -> tuple[str, ...]:
-    """Return a sentence for each setting that is probably a mistake on this machine; the agent uses it unchanged."""
+    """Return a sentence for each setting that is probably wrong for this machine. The agent uses the setting anyway."""
     return (*_address_notices(loaded), *_tdx_notices(loaded, Path(sys_root)))
 
 

@@ -56,8 +56,8 @@ _PLACEMENT: Final = {
 # agent.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
-    "by Placement's policy, unless it was changed, the role service alone may reshape, and admin is not enough: the "
-    "user of [placement] does not have the role service on its project"
+    'only a user with the role "service" may reshape ("admin" is not enough, unless Placement\'s policy was changed): '
+    "the user of [placement] does not have that role on its project"
 )
 
 AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option whose URL redirects"

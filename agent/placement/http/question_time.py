@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """The time limits of one client's questions. One thread calls this object; a second, internal thread sends."""
+    """Time limits for one client's questions, each of one or more requests. One thread calls; an inner thread sends."""
 
     def __init__(self) -> None:
         self._thread = ReaderThread(PLACEMENT)

@@ -109,7 +109,7 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status``, or raise HeaderError for a file of the kernel."""
-    # Only file systems without a block device are looked up in the mounts: the kernel's, and network file systems.
+    # Only a file system without a block device can be one of the kernel's (or of a network): its mount says which.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -385,7 +385,7 @@ def test_child_allocations_show_as_recorded_with_other_books_not_counted(childre
 def test_explain_groups_equal_child_providers_into_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "alike" in line]
-    assert group.startswith(f"6 providers alike, 1 each, 0 used: {children.agent.name}_dev-")
+    assert group.startswith(f"6 providers with equal rows, each 1, 0 used: {children.agent.name}_dev-")
     assert sum(line.startswith("  capacity ") for line in said) == 2
     assert len(children.json("explain", "PGPU")[1]["inventory"]) == 7
     table = children.run("inventory").stdout

@@ -41,7 +41,7 @@ def test_an_owner_reports_a_leftover_with_or_without_its_cause():
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
         assert found.expected == (
-            f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner foreign-volume use is part of reserved"
+            f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner, the foreign-volume use is part of reserved"
         )
         assert found.actual == "Placement records 3 GiB of DISK_GB"
         assert "stocktake heal" not in found.remedy

@@ -71,7 +71,7 @@ def test_status_lines_group_equal_rows_and_list_a_different_row_separately():
     said = status_lines(told(report))
     first = said.index("free:")
     assert said[first + 1 : first + 3] == (
-        "  42 providers alike, each CUSTOM_PCI: free 1, used 0: dev-0, dev-1, dev-2 and 39 more",
+        "  42 providers with equal rows, each CUSTOM_PCI: free 1, used 0: dev-0, dev-1, dev-2 and 39 more",
         "  dev-7 CUSTOM_PCI: free 0, used 1",
     )
     assert sum("CUSTOM_PCI" in line for line in said) == 2

@@ -87,9 +87,9 @@ def test_more_vcpus_than_a_cell_has_are_refused_for_one_cell():
 def test_obstacle_text_uses_the_singular_for_one():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
-    assert cpu.words == "the one NUMA cell needs 1 CPU, and the best has 0 left"
+    assert cpu.words == "the one NUMA cell needs 1 CPU, and the best cell has only 0 left"
     (pinned,) = host_obstacles(shape(1, PCPU=1), last)
-    assert pinned.words == "the one NUMA cell needs 1 CPU to pin to, and the best has 0 left"
+    assert pinned.words == "the one NUMA cell needs 1 CPU to pin to, and the best cell has only 0 left"
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
     assert pages.words.startswith("2 MiB a cell are 1 page of 2048 KiB, ")
     assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
