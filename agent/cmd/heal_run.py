@@ -154,11 +154,7 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
             stored = task.parts.history.load()
             task.parts.history.save(
                 dataclasses.replace(
-                    stored,
-                    sightings=seen.sightings,
-                    boot=seen.boot,
-                    read_until=seen.read_until,
-                    silence=seen.silence,
+                    stored, sightings=seen.sightings, boot=seen.boot, read_until=seen.read_until, silence=seen.silence
                 )
             )
     except LockHeld as error:

@@ -134,11 +134,7 @@ def _is_max_unit(answer: TreeAnswer | None) -> bool:
     if answer is None or answer.fits:
         return False
     first = answer.obstacles[0]
-    return (first.constraint, first.wanted, first.available) == (
-        Constraint.MAX_UNIT,
-        cast.ASKED_VCPUS,
-        cast.FIRST.cpus,
-    )
+    return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 
 def _why(answer: TreeAnswer | None) -> list[str]:

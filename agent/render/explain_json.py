@@ -5,13 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.model.report import AuditReport, EvacuationNote
-from agent.render.documents import (
-    SCHEMA_VERSION,
-    Document,
-    finding_document,
-    inventory_rows,
-    ledger_rows,
-)
+from agent.render.documents import SCHEMA_VERSION, Document, finding_document, inventory_rows, ledger_rows
 from agent.render.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
 from agent.render.explain_text import lines
 from agent.text.amounts import unit_of
