@@ -7,8 +7,11 @@ cannot be read gets one line on stderr, so stdout carries only the answer.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
+from collections.abc import Iterator
 
+from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.exit_handling import say
@@ -17,6 +20,7 @@ from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
 from agent.errors import FolderUnavailable
+from agent.exit_codes import exit_code
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.render.explain import unread
@@ -38,28 +42,31 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
     return loaded
 
 
-def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
-    """Run one audit and return its report. Raises ConfigError."""
+@contextlib.contextmanager
+def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> Iterator[AuditTask]:
+    """Wire the parts for a command's audit or change, and close them at the end of the block. Raises ConfigError."""
+    request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
+    with wiring.wire(loaded) as wired:
+        yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+
+
+def audited(
+    options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER
+) -> tuple[AuditReport | None, int]:
+    """Run one audit. Return its report, None if it read too little for a document, and the exit code.
+
+    Raises ConfigError.
+    """
     loaded = loaded_for(options)
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
         say(f"the findings of this run will not be remembered: {error}")
-    request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
-        report = run_audit(request, settings_from(loaded), wired.parts, AuditMemory(), lambda: False).report
-    _tell(report)
-    return report
-
-
-def is_readable(report: AuditReport) -> bool:
-    """Return whether the audit read enough for a document. If not, the command exits with 75."""
-    return report.outcome is not Outcome.UNREADABLE
-
-
-def _tell(report: AuditReport) -> None:
+    with task_of(loaded, command, publish) as task:
+        report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
     for line in unread(report):
         say(f"could not be read: {line}")
     if report.error is not None:
         say(report.error)
+    return None if report.outcome is Outcome.UNREADABLE else report, exit_code(report)

@@ -1,17 +1,16 @@
-"""Render a run of ``stocktake heal``: the JSON document, and the lines for people."""
+"""Render a run of ``stocktake heal``: the JSON document, and the lines for people; adopt and undo share parts."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 from agent.cmd.heal_run import HealRun
 from agent.healing.consumer_json import after_json, record_json
 from agent.healing.reshape_journal import after_document, before_json
+from agent.healing.write import WriteAttempt
 from agent.model.heal import AnyAction, HealPlan, ReshapeAction
-from agent.render.documents import SCHEMA_VERSION
-
-Document = dict[str, Any]
+from agent.render.documents import Document, audit_keys
 
 
 def heal_document(run: HealRun) -> Document:
@@ -24,38 +23,33 @@ def heal_document(run: HealRun) -> Document:
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
-        "schema_version": SCHEMA_VERSION,
-        "audit_id": run.report.audit_id,
-        "host": run.report.host,
-        "node": run.report.node,
-        "provider_uuid": run.report.provider_uuid,
-        "role": run.report.role,
+        **audit_keys(run.report, "schema_version", "audit_id", "host", "node", "provider_uuid", "role"),
         "digest": plan.digest,
         "stale": run.stale,
         "undecided": run.undecided,
         "unread": [{"source": source.name, "error": source.error} for source in run.unread],
         "actions": [_action(action) for action in plan.actions],
-        "refusals": [
-            {
-                "finding_id": refusal.finding_id,
-                "code": refusal.code,
-                "consumer_uuid": refusal.consumer_uuid,
-                "guard": refusal.guard,
-                "why": refusal.why,
-            }
-            for refusal in plan.refusals
-        ],
+        "refusals": [dataclasses.asdict(refusal) for refusal in plan.refusals],
         "results": [
             {
                 "finding_id": each.action.finding_id,
                 "consumer_uuid": each.action.consumer_uuid,
-                "result": each.outcome.result.value,
-                "words": each.outcome.words,
-                "entry_id": each.outcome.entry_id,
+                **outcome_keys(each.outcome),
             }
             for each in run.healed
         ],
     }
+
+
+def outcome_keys(outcome: WriteAttempt) -> Document:
+    """Return the keys about the outcome of one change."""
+    return {"result": outcome.result.value, "words": outcome.words, "entry_id": outcome.entry_id}
+
+
+def result_line(result: Document, subject: str) -> str:
+    """Return the line about the outcome of one change; ``subject`` is what was changed."""
+    entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
+    return f"{result['result']}: {subject}: {result['words']}{entry}"
 
 
 def heal_lines(document: Document) -> Iterator[str]:
@@ -76,9 +70,7 @@ def heal_lines(document: Document) -> Iterator[str]:
             "a finding's age is remembered between runs: leave the daemon running, or run this command again within "
             "three times update_resources_interval (180 s by default)"
         )
-    for result in results:
-        entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
-        yield f"{result['result']}: {result['consumer_uuid'] or result['finding_id']}: {result['words']}{entry}"
+    yield from (result_line(result, result["consumer_uuid"] or result["finding_id"]) for result in results)
     yield from _end(document)
 
 
@@ -129,19 +121,14 @@ def _places(consumer: Document, name: str, names: Document) -> Iterator[str]:
 
 def _action(action: AnyAction) -> Document:
     if isinstance(action, ReshapeAction):
-        return {
-            "finding_id": action.finding_id,
-            "code": action.code,
-            "consumer_uuid": None,
-            "why": action.why,
-            "before": before_json(action.reshaping, lambda _: None),
-            "after": after_document(action.reshaping),
-        }
+        before, after = before_json(action.reshaping, lambda _: None), after_document(action.reshaping)
+    else:
+        before, after = record_json(action.before), after_json(action.before, action.write)
     return {
         "finding_id": action.finding_id,
         "code": action.code,
-        "consumer_uuid": action.before.consumer_uuid,
+        "consumer_uuid": action.consumer_uuid,
         "why": action.why,
-        "before": record_json(action.before),
-        "after": after_json(action.before, action.write),
+        "before": before,
+        "after": after,
     }

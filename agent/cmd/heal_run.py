@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
-from agent.cmd.audited import loaded_for
+from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import say
-from agent.config.build import settings_from
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.host_files.journal import Result
-from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Publish
-from agent.model.heal import AnyAction
+from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.render.explain import unread
@@ -76,9 +74,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once. Raises ConfigError, and UsageError for the id of a finding that does not exist."""
     loaded = loaded_for(options)
     _prepare(loaded, ordered)
-    request = AuditRequest(reasons=("command: heal",), publish=Publish.NEVER, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
-        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+    with task_of(loaded, "heal") as task:
         result = _audited(task, ordered)
         _remember(task, result)
         _check_ids(result.report, ordered)
@@ -123,7 +119,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     memory = AuditMemory()
     for audits_before in range(max(1, task.settings.confirm_audits)):
         if audits_before:
-            _await_next_look(task)
+            _wait_for_next_audit(task)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
         asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
@@ -132,7 +128,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     return result
 
 
-def _await_next_look(task: AuditTask) -> None:
+def _wait_for_next_audit(task: AuditTask) -> None:
     """Wait between two confirming audits. Without the gap both could see the same moment of a build or a delete."""
     spacing_s = task.settings.confirm_spacing_s
     if spacing_s:
@@ -175,11 +171,12 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
         found = prepared(task, result, frozenset(BY_CODE), ordered.ids)
+        run = HealRun(ordered=ordered, report=result.report, prepared=found)
         if found is None or ordered.digest is None:
-            return HealRun(ordered=ordered, report=result.report, prepared=found)
+            return run
         if found.plan.digest != ordered.digest:
-            return HealRun(ordered=ordered, report=result.report, prepared=found, differs=True)
-        return HealRun(ordered=ordered, report=result.report, prepared=found, healed=run_heal(task, found))
+            return dataclasses.replace(run, differs=True)
+        return dataclasses.replace(run, healed=run_heal(task, found))
 
 
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
@@ -201,7 +198,9 @@ def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
 
 def _left(run: HealRun) -> bool:
     """Return whether findings remain, among the requested ids, or among all findings if no id was requested."""
-    done = {id_ for each in run.healed if each.outcome.result is Result.DONE for id_ in _ids(each.action)}
+    actions = [each.action for each in run.healed if each.outcome.result is Result.DONE]
+    # Repairing a consumer repairs its other findings too.
+    done = {id_ for action in actions for id_ in (action.finding_id, action.consumer_uuid) if id_}
     refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
     return any(
         seen.finding.id in refused
@@ -210,11 +209,3 @@ def _left(run: HealRun) -> bool:
         for seen in run.report.findings
         if not run.ordered.ids or seen.finding.id in run.ordered.ids
     )
-
-
-def _ids(action: AnyAction) -> tuple[str | None, ...]:
-    """Return the ids that the action repairs: the finding, and the consumer if there is one.
-
-    Repairing a consumer repairs its other findings too.
-    """
-    return (action.finding_id, action.consumer_uuid) if action.consumer_uuid else (action.finding_id,)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
 
-from agent.audit.parts import AuditTask
 from agent.cmd import wiring
-from agent.cmd.audited import loaded_for
+from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import say
-from agent.config.build import settings_from
+from agent.cmd.heal_output import outcome_keys
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.attempt import WriteAttempt
 from agent.healing.undo import NotFound, find_entry, undo
 from agent.host_files.journal import Entry, Result
-from agent.model.audit import AuditRequest, Depth
-from agent.render.documents import SCHEMA_VERSION
-
-Document = dict[str, Any]
+from agent.render.documents import SCHEMA_VERSION, Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +28,14 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
     """Undo the entry whose id is ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
     loaded = loaded_for(options)
     journal = wiring.journal_of(loaded)
-    told = journal.read()
-    for problem in told.problems:
+    read = journal.read()
+    for problem in read.problems:
         say(f"journal: {problem}")
-    entry = find_entry(told.entries, typed)
+    entry = find_entry(read.entries, typed)
     if isinstance(entry, NotFound):
         return entry
-    request = AuditRequest(reasons=("command: undo",), depth=Depth.FULL)
-    with wiring.wire(loaded) as wired, wired.parts.request_scope(wired.parts.new_id()):
-        task = AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
-        outcome = undo(task, journal, entry, {other.id: other for other in told.entries})
+    with task_of(loaded, "undo") as task, task.parts.request_scope(task.parts.new_id()):
+        outcome = undo(task, journal, entry, {other.id: other for other in read.entries})
     return Undone(entry=entry, outcome=outcome)
 
 
@@ -61,7 +54,5 @@ def undo_document(found: Undone) -> Document:
     return {
         "schema_version": SCHEMA_VERSION,
         "entry": found.entry.id,
-        "result": found.outcome.result.value,
-        "words": found.outcome.words,
-        "entry_id": found.outcome.entry_id,
+        **outcome_keys(found.outcome),
     }

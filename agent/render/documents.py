@@ -80,6 +80,12 @@ def audit_document(report: AuditReport) -> Document:
     }
 
 
+def audit_keys(report: AuditReport, *names: str) -> Document:
+    """Return these keys of ``audit_document``, for the documents of other commands."""
+    audit = audit_document(report)
+    return {name: audit[name] for name in names}
+
+
 def finding_document(seen: SeenFinding) -> Document:
     """Return one finding; ``evidence`` are claims, ``facts`` are further named values."""
     finding = seen.finding

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.model.report import AuditReport, EvacuationNote
-from agent.render.documents import SCHEMA_VERSION, Document, finding_document, inventory_rows, ledger_rows
+from agent.model.report import AuditReport
+from agent.render.documents import SCHEMA_VERSION, Document, audit_keys, inventory_rows, ledger_rows
 from agent.render.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
 from agent.render.explain_text import lines
 from agent.text.amounts import unit_of
+
+_OF_AUDIT = ("audit_id", "host", "node", "provider_uuid", "started_at", "outcome", "sources", "findings")
 
 
 def document(explanation: Explanation) -> Document:
@@ -18,19 +20,11 @@ def document(explanation: Explanation) -> Document:
             body = _of_class(explanation)
         case ConsumerExplanation():
             body = _of_consumer(explanation)
-    return {"schema_version": SCHEMA_VERSION, **body, **_audit(explanation.scope), "text": list(lines(explanation))}
-
-
-def _audit(scope: AuditReport) -> Document:
     return {
-        "audit_id": scope.audit_id,
-        "host": scope.host,
-        "node": scope.node,
-        "provider_uuid": scope.provider_uuid,
-        "started_at": scope.started_at,
-        "outcome": scope.outcome.value,
-        "sources": [dataclasses.asdict(source) for source in scope.sources],
-        "findings": [finding_document(seen) for seen in scope.findings],
+        "schema_version": SCHEMA_VERSION,
+        **body,
+        **audit_keys(explanation.scope, *_OF_AUDIT),
+        "text": list(lines(explanation)),
     }
 
 
@@ -42,7 +36,7 @@ def _of_class(explanation: ClassExplanation) -> Document:
         "unit": unit_of(explanation.resource_class),
         "books": {book.name: _book(book) for book in explanation.books},
         "evacuations": [
-            {**_evacuation(e.note), "amount": e.amount, "contributes": 0, "recorded": e.recorded}
+            {**dataclasses.asdict(e.note), "amount": e.amount, "contributes": 0, "recorded": e.recorded}
             for e in explanation.evacuations
         ],
         "inventory": _inventories(scope),
@@ -74,10 +68,6 @@ def _book(book: Book) -> Document:
     }
 
 
-def _evacuation(note: EvacuationNote) -> Document:
-    return dataclasses.asdict(note)
-
-
 def _unread(books: Unread) -> Document:
     """Return the unread sources of each book. In these books, null in a row means unknown."""
     return {book: list(sources) for book, sources in books.items()}
@@ -97,5 +87,5 @@ def _of_consumer(explanation: ConsumerExplanation) -> Document:
             for shown, row in rows
         ],
         "unread_books": _unread(explanation.unread_anywhere),
-        "evacuations": [{**_evacuation(note), "contributes": 0} for note in explanation.evacuations],
+        "evacuations": [{**dataclasses.asdict(note), "contributes": 0} for note in explanation.evacuations],
     }

@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from agent.cmd.adopt_run import AdoptRun, adopt_document
-from agent.cmd.adopt_store_run import StoreRun
-from agent.cmd.adopt_store_run import document_of as store_adoption_document
+from agent.cmd.adopt_run import AdoptRun, adopt_document, identity_keys, store_keys
 from agent.cmd.commands.base import ListCommand
 from agent.cmd.heal_output import heal_document
 from agent.cmd.heal_run import HealRun, Ordered
@@ -36,7 +34,6 @@ from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
 from agent.host_files.journal import Change, Entry, FileJournal, Result
-from agent.host_files.store_file import store_document
 from agent.model.adoption import (
     AdoptFacts,
     AdoptPlan,
@@ -213,15 +210,18 @@ def _adopt() -> documents.Document:
     )
     plan = AdoptPlan(uuid=uuid("new"), steps=_steps(), refusals=(AdoptRefusal(guard="role", why="w"),), notes=("n",))
     return adopt_document(
-        AdoptRun(facts=facts, plan=plan, done=tuple(Adopted(step=step, outcome=OUTCOME) for step in plan.steps))
+        AdoptRun(
+            read=identity_keys(facts, plan),
+            plan=plan,
+            done=tuple(Adopted(step=step, outcome=OUTCOME) for step in plan.steps),
+        )
     )
 
 
 def _adopt_store() -> documents.Document:
     plan = AdoptPlan(steps=(STORE_STEP,), refusals=(AdoptRefusal(guard="store", why="w"),), notes=("n",))
-    before, now = store_document(STORE_STEP.before), store_document(STORE_STEP.after)
-    done = (Adopted(step=STORE_STEP, outcome=OUTCOME),)
-    return store_adoption_document(StoreRun(report=REPORT, before=before, now=now, plan=plan, done=done))
+    read = store_keys(REPORT, STORE_STEP.before, STORE_STEP.after)
+    return adopt_document(AdoptRun(read=read, plan=plan, done=(Adopted(step=STORE_STEP, outcome=OUTCOME),)))
 
 
 def _undo() -> documents.Document:

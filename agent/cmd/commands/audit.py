@@ -5,33 +5,28 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from agent.cmd.commands.base import DocumentCommand, terminal_width
+from agent.cmd.commands.base import DocumentCommand, argument, terminal_width
 
 
 class Audit(DocumentCommand):
     """Run one audit and print its sources, its findings and its planned writes."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--publish", action="store_true", help="write to Placement what the role allows, as the daemon does"
-        )
-        return parser
+    ARGUMENTS = (
+        argument("--publish", action="store_true", help="write to Placement what the role allows, as the daemon does"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the audit's exit code (agent/exit_codes.py). Print no document if nothing could be read."""
-        from agent.cmd.audited import audited, is_readable
-        from agent.exit_codes import exit_code
+        from agent.cmd.audited import audited
         from agent.model.audit import Publish
         from agent.render.documents import Document, audit_document
 
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
-        report = audited(self.app.options, "audit", publish)
-        if is_readable(report):
+        report, code = audited(self.app.options, "audit", publish)
+        if report is not None:
             document: Document = audit_document(report)
             self.answer(parsed_args.format, tuple(_lines(document)), document)
-        return exit_code(report)
+        return code
 
 
 def _lines(document: dict[str, object]) -> Iterator[str]:

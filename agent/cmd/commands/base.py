@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cliff.command import Command
@@ -49,24 +49,41 @@ class Listing(NamedTuple):
     foot: tuple[str, ...] = ()
 
 
-class DocumentCommand(Command):
-    """A command that prints one document: text for people, or JSON with ``-f json``."""
+# Names and options of an argument, for ``ArgumentParser.add_argument``.
+Argument = tuple[tuple[str, ...], Mapping[str, Any]]
+
+
+def argument(*names: str, **options: Any) -> Argument:  # noqa: ANN401 - argparse's own
+    """Return an argument for ``ARGUMENTS``."""
+    return names, options
+
+
+class BaseCommand(Command):
+    """A command with the arguments ``ARGUMENTS``."""
+
+    ARGUMENTS: tuple[Argument, ...] = ()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=(TEXT, JSON),
-            default=TEXT,
-            help="text for people (the default), or one JSON object",
-        )
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        for names, options in self.ARGUMENTS:
+            parser.add_argument(*names, **options)
         return parser
 
     def get_epilog(self) -> str:
         """Return nothing. cliff's own method would scan every installed distribution."""
         return ""
+
+
+class DocumentCommand(BaseCommand):
+    """A command that prints one document: text for people, or JSON with ``-f json``."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with ``-f`` and the arguments of the command."""
+        parser = super().get_parser(prog_name)
+        what = "text for people (the default), or one JSON object"
+        parser.add_argument("-f", "--format", choices=(TEXT, JSON), default=TEXT, help=what)
+        return parser
 
     def answer(self, form: str, lines: Sequence[str], document: Mapping[str, Any]) -> None:
         """Print ``document`` if ``form`` is JSON, else ``lines``."""
@@ -90,23 +107,16 @@ FORMATTERS: Mapping[str, ListFormatter] = {
 }
 
 
-class _Formatters:
-    """cliff's list formatters by name, found without cliff's scan of distributions."""
+class _Formatters(tuple[_Formatter, ...]):
+    """cliff's list formatters, found without cliff's scan of distributions."""
 
-    def __init__(self, formatters: Mapping[str, ListFormatter]) -> None:
-        self._formatters = formatters
+    __slots__ = ()
 
     def names(self) -> list[str]:
-        return list(self._formatters)
-
-    def __getitem__(self, name: str) -> _Formatter:
-        return _Formatter(name, self._formatters[name])
-
-    def __iter__(self) -> Iterator[_Formatter]:
-        return (_Formatter(*item) for item in self._formatters.items())
+        return [each.name for each in self]
 
 
-class ListCommand(Lister):
+class ListCommand(BaseCommand, Lister):
     """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
     The table format prints the short form with units, unless the operator chose columns or an order.
@@ -115,11 +125,7 @@ class ListCommand(Lister):
     COLUMNS: tuple[str, ...] = ()
 
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
-        return _Formatters(FORMATTERS)
-
-    def get_epilog(self) -> str:
-        """Return nothing. cliff's own method would scan every installed distribution."""
-        return ""
+        return _Formatters(_Formatter(*item) for item in FORMATTERS.items())
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for those that choose
         """Return the columns that exist with these arguments."""
@@ -147,13 +153,10 @@ class ListCommand(Lister):
             self.produce_output(parsed_args, found.columns, _on_one_line(found.rows))
             self._foot(parsed_args, found)
         else:
-            self._table(parsed_args, found)
+            if found.people_rows:
+                self.produce_output(parsed_args, found.people_columns, found.people_rows)
             self._foot(parsed_args, found)
         return code
-
-    def _table(self, parsed_args: argparse.Namespace, found: Listing) -> None:
-        if found.people_rows:
-            self.produce_output(parsed_args, found.people_columns, found.people_rows)
 
     def _foot(self, parsed_args: argparse.Namespace, found: Listing) -> None:
         if parsed_args.formatter == TABLE:
@@ -166,6 +169,21 @@ class ListCommand(Lister):
         unknown = [name for name in asked if self._normalize_column_name(name) not in known]
         if unknown:
             raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(columns)}")
+
+
+#: The arguments with which an operator approves a plan.
+APPROVAL = (
+    argument("--plan", metavar="DIGEST", help="the digest of the plan that was shown; goes with --yes"),
+    argument("--yes", action="store_true", help="carry out exactly that plan"),
+)
+
+
+def approved_digest(parsed_args: argparse.Namespace) -> str | None:
+    """Return the digest of the approved plan, or None. Raises UsageError unless --plan and --yes come together."""
+    if parsed_args.yes != (parsed_args.plan is not None):
+        raise UsageError("--plan DIGEST and --yes go together: print the plan first, then name its digest")
+    digest: str | None = parsed_args.plan
+    return digest
 
 
 def _on_one_line(rows: Sequence[Row]) -> tuple[Row, ...]:

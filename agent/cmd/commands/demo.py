@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cliff.command import Command
-
+from agent.cmd.commands.base import JSON, DocumentCommand, argument
 from agent.errors import AgentError
 
 if TYPE_CHECKING:
@@ -34,17 +33,14 @@ NOT_SHOWN = 1
 BY_SIGNAL = 128
 
 
-class Demo(Command):
+class Demo(DocumentCommand):
     """Build a small cloud with five real problems in it, run the agent on it, and show what it finds."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with --keep and -f."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "--keep", action="store_true", help="keep the demo's cloud running, and print how to use and remove it"
-        )
-        parser.add_argument("-f", "--format", choices=("text", "json"), default="text", help="json: one JSON document")
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return 0 if all five stories were shown, 128 + the signal's number if a signal ended the demo, else 1."""
@@ -101,8 +97,7 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
 def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
     from agent.demo.document import demo_document, demo_text
 
-    document = form == "json"
-    text = json.dumps(demo_document(ran, commands), indent=2) + "\n" if document else demo_text(ran, commands)
+    text = json.dumps(demo_document(ran, commands), indent=2) + "\n" if form == JSON else demo_text(ran, commands)
     sys.stdout.write(text)
     sys.stdout.flush()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import DocumentCommand
+from agent.cmd.commands.base import DocumentCommand, argument
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport
@@ -15,34 +15,29 @@ if TYPE_CHECKING:
 class Explain(DocumentCommand):
     """The arithmetic behind one resource class or one consumer, in words, with sources."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "what",
             metavar="RC|CONSUMER",
             help="a resource class (VCPU, MEMORY_MB, DISK_GB), or the uuid of an instance, migration or guest,"
             " or a volume as GROUP/NAME",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the audit's exit code (agent/exit_codes.py).
 
         Raises UsageError (127) on an unknown class or consumer.
         """
-        from agent.cmd.audited import audited, is_readable
-        from agent.exit_codes import exit_code
+        from agent.cmd.audited import audited
         from agent.render.explain_json import document
         from agent.render.explain_text import lines
 
-        report = audited(self.app.options, "explain")
-        if not is_readable(report):
-            return exit_code(report)
-        explanation = _explained(report, parsed_args.what)
+        report, code = audited(self.app.options, "explain")
+        explanation = _explained(report, parsed_args.what) if report else None
         if explanation is not None:
             self.answer(parsed_args.format, lines(explanation), document(explanation))
-        return exit_code(report)
+        return code
 
 
 def _explained(report: AuditReport, what: str) -> Explanation | None:

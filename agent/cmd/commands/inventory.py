@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from agent.cmd.commands.base import ListCommand, Listing
+from agent.cmd.commands.base import ListCommand, Listing, argument
 
 if TYPE_CHECKING:
     from agent.render.documents import Document
@@ -19,17 +19,14 @@ class Inventory(ListCommand):
     """The inventory that the agent wants in Placement, with used and free amounts; free may be negative."""
 
     COLUMNS = _WANTED
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "--diff",
             action="store_true",
             help="also show what Placement records (recorded_*), and what differs: field names,"
             " absent (Placement has no such class), unwanted (this host has none), unknown (Placement was not read)",
-        )
-        return parser
+        ),
+    )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
         """Return the columns; --diff adds more."""
@@ -37,16 +34,14 @@ class Inventory(ListCommand):
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """Return rows of the wanted inventory; with --diff also of the inventory that Placement records."""
-        from agent.cmd.audited import audited, is_readable
-        from agent.exit_codes import exit_code
+        from agent.cmd.audited import audited
         from agent.render.documents import inventory_rows
 
-        report = audited(self.app.options, "inventory")
-        if not is_readable(report):
-            return None, exit_code(report)
+        report, code = audited(self.app.options, "inventory")
+        if report is None:
+            return None, code
         found = [{**row, "differs": _differs(row)} for row in inventory_rows(report)]
-        listing = _diff(found) if parsed_args.diff else _wanted(found)
-        return listing, exit_code(report)
+        return _diff(found) if parsed_args.diff else _wanted(found), code
 
 
 def _wanted(found: list[Document]) -> Listing:

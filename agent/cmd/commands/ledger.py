@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
-from agent.cmd.commands.base import ListCommand, Listing, Row
+from agent.cmd.commands.base import ListCommand, Listing, Row, argument
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport, LedgerRow
@@ -36,19 +36,16 @@ class Ledger(ListCommand):
         "provider_uuid",
         "size_bytes",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--resource-class", metavar="RC", help="only this class, such as VCPU")
-        parser.add_argument("--consumer", metavar="UUID", help="only this consumer (or a volume as GROUP/NAME)")
-        parser.add_argument(
+    ARGUMENTS = (
+        argument("--resource-class", metavar="RC", help="only this class, such as VCPU"),
+        argument("--consumer", metavar="UUID", help="only this consumer (or a volume as GROUP/NAME)"),
+        argument(
             "--storage",
             action="store_true",
             help="list instead the owner of every byte of each volume group and other store;"
             " with --consumer only that owner's bytes",
-        )
-        return parser
+        ),
+    )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
         """Return the columns; --storage has its own."""
@@ -59,23 +56,21 @@ class Ledger(ListCommand):
 
         Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class.
         """
-        from agent.cmd.audited import audited, is_readable
-        from agent.exit_codes import exit_code
+        from agent.cmd.audited import audited
         from agent.render.documents import ledger_rows
         from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
-        report = audited(self.app.options, "ledger")
-        if not is_readable(report):
-            return None, exit_code(report)
+        report, code = audited(self.app.options, "ledger")
+        if report is None:
+            return None, code
         if parsed_args.storage:
-            return storage_listing.storage_listing(report, parsed_args.consumer), exit_code(report)
+            return storage_listing.storage_listing(report, parsed_args.consumer), code
         shown = _filtered(report, parsed_args)
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in ledger_rows(shown))
-        people = _people_rows(shown)
         columns = ("consumer", "class", "promised", "held", "recorded", "cause: verdict")
-        return Listing(self.COLUMNS, rows, columns, people, _totals(shown)), exit_code(report)
+        return Listing(self.COLUMNS, rows, columns, _people_rows(shown), _totals(shown)), code
 
 
 def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditReport:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from agent.cmd.commands.base import ListCommand, Listing
+from agent.cmd.commands.base import ListCommand, Listing, argument
 
 
 class Traits(ListCommand):
     """The traits of this host's providers: which the agent wants, which Placement has, and who owns each."""
 
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--diff", action="store_true", help="only traits that the agent would add or remove")
-        return parser
+    ARGUMENTS = (argument("--diff", action="store_true", help="only traits that the agent would add or remove"),)
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
-        from agent.cmd.audited import audited, is_readable
-        from agent.exit_codes import exit_code
+        from agent.cmd.audited import audited
         from agent.model.snapshot import PLACEMENT
         from agent.render.documents import trait_rows
 
-        report = audited(self.app.options, "traits")
-        if not is_readable(report):
-            return None, exit_code(report)
+        report, code = audited(self.app.options, "traits")
+        if report is None:
+            return None, code
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
         shown = [
             row for row in trait_rows(report) if not parsed_args.diff or (known and row["wanted"] != row["recorded"])
@@ -35,7 +29,7 @@ class Traits(ListCommand):
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)
         people = tuple((row["provider"], row["trait"], _word(row, known), row["owner"]) for row in shown)
         foot = () if shown else ("nothing differs" if known else "the traits in Placement could not be read",)
-        return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), exit_code(report)
+        return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), code
 
 
 def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - a word for two truths

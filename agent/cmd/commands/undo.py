@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from agent.cmd.commands.base import DocumentCommand
+from agent.cmd.commands.base import DocumentCommand, argument
 from agent.usage_error import UsageError
 
 
 class Undo(DocumentCommand):
     """Undo an entry of the journal: restore exactly the values before it. The undo is a journal entry too."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "entry", metavar="ENTRY", help="the entry's id, or the beginning of the id (see stocktake journal)"
-        )
-        return parser
+    ARGUMENTS = (
+        argument("entry", metavar="ENTRY", help="the entry's id, or the beginning of the id (see stocktake journal)"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code: 0 undone, 2 Placement or the state source was unreachable, 5 refused.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import DocumentCommand
+from agent.cmd.commands.base import DocumentCommand, argument
 
 if TYPE_CHECKING:
     from agent.bus.listener import FleetListener
@@ -23,26 +23,32 @@ REDRAW_S = 1.0
 LONGEST_S = 86_400
 
 
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        if 0 < seconds <= LONGEST_S:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0 and at most {LONGEST_S}")
+
+
 class Watch(DocumentCommand):
     """Show all hosts live, one row per host. A terminal is redrawn; a pipe gets one line per message."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "--once",
             action="store_true",
             help="ask all agents, print their answers, and exit; exit code 2 if no agent answers",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--timeout",
             type=_seconds,
             default=TIMEOUT_S,
             metavar="S",
             help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}); the command ends when "
             f"no further host has answered for {SETTLED_S:g} s",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Show messages until interrupted; with --once return 0, or 2 if no agent answered.
@@ -109,11 +115,3 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
             f"{where}: [DEFAULT] transport_url is not set: watch reads the agents' messages from this broker"
         )
     return checked_bus(options)
-
-
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        seconds = float(text)
-        if 0 < seconds <= LONGEST_S:
-            return seconds
-    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0 and at most {LONGEST_S}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import JSON, DocumentCommand, terminal_width
+from agent.cmd.commands.base import JSON, DocumentCommand, argument, terminal_width
 
 if TYPE_CHECKING:
     from agent.cmd.why_run import Question
@@ -13,29 +13,67 @@ if TYPE_CHECKING:
 MOST_CELLS = 1024
 
 
+class _Once(argparse.Action):
+    """Stores the value of an option and refuses a second one. argparse itself would silently take the last value."""
+
+    def __call__(
+        self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, *_: object
+    ) -> None:
+        """Store the value. Raises ArgumentError if the option was already given."""
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "is given twice")
+        setattr(namespace, self.dest, values)
+
+
+def _cells(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_CELLS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of NUMA cells from 1 to {MOST_CELLS}")
+
+
+def _page(text: str) -> int | str:
+    if text == "large":
+        return text
+    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a page size: KiB, such as 2048 or 1048576, or large")
+
+
+_SEVERAL = (
+    ("--resource", "CLASS=AMOUNT", "the requested amount of a class; may be repeated"),
+    ("--required", "TRAITS", "T, T1,T2 (both), in:T1,T2 (any of them); may be repeated"),
+    ("--forbidden", "TRAITS", "T or T1,T2; may be repeated"),
+    ("--member-of", "AGGREGATES", "A, in:A,B (any of them), !A (not in it); may be repeated"),
+)
+_ONCE = (
+    ("--in-tree", "UUID", "a provider in the tree that must serve the request"),
+    ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler logs it"),
+    ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource overrides it"),
+)
+
+
 class Why(DocumentCommand):
     """The answer to "No valid host": what refuses a request here, or everywhere, and what would make it fit."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the command."""
-        parser = super().get_parser(prog_name)
-        _request_arguments(parser)
-        parser.add_argument("--everywhere", action="store_true", help="check all provider trees of the cloud")
-        parser.add_argument(
+    ARGUMENTS = (
+        *(argument(name, metavar=form, help=what, action="append", default=[]) for name, form, what in _SEVERAL),
+        *(argument(name, metavar=form, help=what, action=_Once) for name, form, what in _ONCE),
+        argument("--everywhere", action="store_true", help="check all provider trees of the cloud"),
+        argument(
             "--numa-nodes",
             type=_cells,
             action=_Once,
             metavar="N",
             help="the guest has N NUMA cells (hw:numa_nodes), which must fit on this host",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--page-size",
             type=_page,
             action=_Once,
             metavar="KIB",
             help="the guest's page size: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code: 0 the request fits, 3 it does not, 2 the answer is incomplete.
@@ -53,40 +91,6 @@ class Why(DocumentCommand):
             say(f"could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
         return code_of(report)
-
-
-def _request_arguments(parser: argparse.ArgumentParser) -> None:
-    several = (
-        ("--resource", "CLASS=AMOUNT", "the requested amount of a class; may be repeated"),
-        ("--required", "TRAITS", "T, T1,T2 (both), in:T1,T2 (any of them); may be repeated"),
-        ("--forbidden", "TRAITS", "T or T1,T2; may be repeated"),
-        ("--member-of", "AGGREGATES", "A, in:A,B (any of them), !A (not in it); may be repeated"),
-    )
-    for option, metavar, text in several:
-        parser.add_argument(option, metavar=metavar, help=text, action="append", default=[])
-    once = (
-        ("--in-tree", "UUID", "a provider in the tree that must serve the request"),
-        ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler logs it"),
-        ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource overrides it"),
-    )
-    for option, metavar, text in once:
-        parser.add_argument(option, metavar=metavar, help=text, action=_Once)
-
-
-class _Once(argparse.Action):
-    """Stores the value of an option and refuses a second one. argparse itself would silently take the last value."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,  # noqa: ARG002
-    ) -> None:
-        """Store the value. Raises ArgumentError if the option was already given."""
-        if getattr(namespace, self.dest) is not None:
-            raise argparse.ArgumentError(self, "is given twice")
-        setattr(namespace, self.dest, values)
 
 
 def _question(parsed_args: argparse.Namespace) -> Question:
@@ -108,17 +112,3 @@ def _question(parsed_args: argparse.Namespace) -> Question:
         numa_nodes=parsed_args.numa_nodes,
         page=parsed_args.page_size,
     )
-
-
-def _cells(text: str) -> int:
-    if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= MOST_CELLS:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a number of NUMA cells from 1 to {MOST_CELLS}")
-
-
-def _page(text: str) -> int | str:
-    if text == "large":
-        return text
-    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a page size: KiB, such as 2048 or 1048576, or large")
