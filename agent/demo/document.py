@@ -16,7 +16,7 @@ from agent.render.documents import (
     Document,
     audit_document,
     finding_document,
-    inventory_documents,
+    inventory_rows,
     ledger_rows,
 )
 from agent.render.reading_order import in_reading_order, names_in
@@ -44,7 +44,7 @@ def _host(run: HostRun) -> Document:
     return {
         "audit": audit_document(run.report),
         "ledger": ledger_rows(run.report),
-        "inventory": inventory_documents(run.holds),
+        "inventory": inventory_rows(run.holds),
     }
 
 

@@ -6,6 +6,7 @@ the report file.
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -81,11 +82,11 @@ def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:
     right = max(width - LEFT_WIDTH - _FRAME, _LEAST_RIGHT)
     rule = f"+{'-' * (LEFT_WIDTH + 2)}+{'-' * (right + 2)}+"
     found = list(findings)
-    rows = in_reading_order(found, names_in_evidence(found))
-    if rows:
+    if found:
         yield rule
-    for finding in rows:
-        yield from _row(list(_left(finding)), list(_right(finding, right)), right)
+    for finding in in_reading_order(found, names_in_evidence(found)):
+        for one, two in itertools.zip_longest(_left(finding), _right(finding, right), fillvalue=""):
+            yield f"| {one:<{LEFT_WIDTH}} | {two:<{right}} |"
         yield rule
 
 
@@ -101,13 +102,6 @@ def _left(finding: Document) -> Iterator[str]:
 def _right(finding: Document, width: int) -> Iterator[str]:
     for name in ("expected", "actual", "remedy"):
         yield from textwrap.wrap(f"{name}: {finding[name]}", width, subsequent_indent="  ")
-
-
-def _row(left: list[str], right: list[str], width: int) -> Iterator[str]:
-    for number_ in range(max(len(left), len(right))):
-        one = left[number_] if number_ < len(left) else ""
-        two = right[number_] if number_ < len(right) else ""
-        yield f"| {one:<{LEFT_WIDTH}} | {two:<{width}} |"
 
 
 def plan_lines(plan: Document, width: int) -> Iterator[str]:
@@ -137,28 +131,26 @@ def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
 
 
 def _target(write: Document) -> str:
-    """Return the uuid of the provider or consumer that the write changes."""
     return str(write["consumer_uuid"] if write["kind"] == "put-allocations" else write["provider_uuid"])
 
 
 def _what(write: Document) -> str:
     """Return what is written, without its target."""
-    match write["kind"]:
-        case "put-inventories":
-            words = "; ".join(_inventory(inventory) for inventory in write["inventories"]) or "none"
-        case "move-provider":
-            words = f"below {write['parent_uuid']}" if write["parent_uuid"] else "out of its tree"
-        case "put-traits":
+    words = ""
+    match write:
+        case {"kind": "put-inventories", "inventories": inventories}:
+            words = "; ".join(map(_inventory, inventories)) or "none"
+        case {"kind": "move-provider", "parent_uuid": parent}:
+            words = f"below {parent}" if parent else "out of its tree"
+        case {"kind": "put-traits"}:
             words = _traits(write)
-        case "put-aggregates":
-            words = ", ".join(write["aggregates"]) or "none"
-        case "create-compute-node" | "save-compute-node" | "delete-compute-node":
-            words = record_words(write["node"], write["changed"])
-        case "put-allocations":
-            words = ", ".join(with_class(a["resource_class"], a["amount"]) for a in write["allocations"]) or "none"
-        case _:
-            words = ""
-    return str(words)
+        case {"kind": "put-aggregates", "aggregates": aggregates}:
+            words = ", ".join(aggregates) or "none"
+        case {"kind": "put-allocations", "allocations": allocations}:
+            words = ", ".join(with_class(a["resource_class"], a["amount"]) for a in allocations) or "none"
+        case {"node": node, "changed": changed}:
+            words = record_words(node, changed)
+    return words
 
 
 def _traits(write: Document) -> str:

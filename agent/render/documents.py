@@ -15,7 +15,7 @@ from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
 from agent.model.finding import SeenFinding
 from agent.model.memo import for_equal_arguments
-from agent.model.placement import ROOT, Inventory, ProviderKey
+from agent.model.placement import ROOT, Inventory
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
@@ -27,7 +27,7 @@ from agent.model.plan import (
     PutTraits,
     Write,
 )
-from agent.model.report import AuditReport, HostSummary, InventoryRow, LedgerRow, StorageRow, TraitRow
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, StorageRow, TraitRow
 from agent.model.usage import CellUsage
 from agent.placement.microversions import spoken
 from agent.render.record_words import record_document
@@ -119,7 +119,7 @@ def claim_document(claim: Claim) -> Document:
         "consumer_kind": claim.consumer.kind,
         "instance_uuid": claim.instance_uuid,
         "cause": claim.cause.value,
-        "provider": _provider(claim.provider_key),
+        "provider": "root" if claim.provider_key == ROOT else f"{claim.provider_key.kind}:{claim.provider_key.name}",
         "resource_class": claim.resource_class,
         "amount": claim.amount,
         "size_bytes": claim.size_bytes,
@@ -154,32 +154,48 @@ def ledger_rows(report: AuditReport) -> list[Document]:
     return [_ledger_row(row) for row in report.ledger]
 
 
-def inventory_rows(report: AuditReport) -> list[Document]:
+def inventory_rows(rows: Iterable[InventoryRow]) -> list[Document]:
     """Return the wanted inventory, with ``used`` and ``free`` from the allocations that Placement records.
 
     ``recorded_*`` is the inventory that Placement records.
     """
-    return inventory_documents(report.inventory)
-
-
-def inventory_documents(rows: Iterable[InventoryRow]) -> list[Document]:
-    """Return the documents of inventory rows from any source."""
     return [_inventory_row(row) for row in rows]
 
 
 def trait_rows(report: AuditReport) -> list[Document]:
     """Return one row per provider and trait."""
-    return [_trait_row(row) for row in report.traits]
+    return [
+        {
+            "provider": row.provider,
+            "provider_uuid": row.provider_uuid,
+            "trait": row.trait,
+            "wanted": row.wanted,
+            "recorded": row.recorded,
+            "owner": row.owner,
+        }
+        for row in report.traits
+    ]
 
 
-def storage_rows(report: AuditReport) -> list[Document]:
+def storage_rows(rows: Iterable[StorageRow]) -> list[Document]:
     """Return rows of bytes with one owner in one store; the rows of a store add up to its ``store_bytes``."""
-    return [_storage_row(row) for row in report.storage]
+    return [
+        {
+            "store": row.store,
+            "owner_kind": row.owner_kind,
+            "owner": row.owner,
+            "what": row.what,
+            "size_bytes": row.size_bytes,
+            "source": row.source,
+            "store_bytes": row.store_bytes,
+        }
+        for row in rows
+    ]
 
 
 def report_document(report: AuditReport) -> Document:
     """Return the whole report as the report file stores it; ``stocktake status`` reads that file."""
-    lists = {"ledger": ledger_rows(report), "storage": storage_rows(report)}
+    lists = {"ledger": ledger_rows(report), "storage": storage_rows(report.storage)}
     return {**_before_the_ledger(report), **lists, **_after_the_ledger(report)}
 
 
@@ -188,11 +204,12 @@ def _before_the_ledger(report: AuditReport) -> Document:
 
 
 def _after_the_ledger(report: AuditReport) -> Document:
+    summary = report.summary
     return {
-        "inventory": inventory_rows(report),
+        "inventory": inventory_rows(report.inventory),
         "traits": trait_rows(report),
         "evacuations": [dataclasses.asdict(note) for note in report.evacuations],
-        "summary": _summary_document(report.summary) if report.summary else None,
+        "summary": {**dataclasses.asdict(summary), "pci_stats": list(summary.pci_stats)} if summary else None,
         "resource_view": view_document(report.resource_view) if report.resource_view else None,
         "cell_usages": None if report.cell_usages is None else [_cell_usage(one) for one in report.cell_usages],
     }
@@ -203,10 +220,6 @@ def report_to_json(report: AuditReport) -> str:
     before, after = _text(_before_the_ledger(report)), _text(_after_the_ledger(report))
     lists = f'"ledger":{_ledger_text(report.ledger)},"storage":{_storage_text(report.storage)}'
     return f"{before[:-1]},{lists},{after[1:]}\n"
-
-
-def _summary_document(summary: HostSummary) -> Document:
-    return {**dataclasses.asdict(summary), "pci_stats": list(summary.pci_stats)}
 
 
 def _cell_usage(usage: CellUsage) -> Document:
@@ -229,7 +242,7 @@ def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
 
 @for_equal_arguments
 def _storage_text(rows: tuple[StorageRow, ...]) -> str:
-    return _text([_storage_row(row) for row in rows])
+    return _text(storage_rows(rows))
 
 
 def _text(value: Document | list[Document]) -> str:
@@ -273,18 +286,6 @@ def _ledger_row(row: LedgerRow) -> Document:
     }
 
 
-def _storage_row(row: StorageRow) -> Document:
-    return {
-        "store": row.store,
-        "owner_kind": row.owner_kind,
-        "owner": row.owner,
-        "what": row.what,
-        "size_bytes": row.size_bytes,
-        "source": row.source,
-        "store_bytes": row.store_bytes,
-    }
-
-
 def _inventory_row(row: InventoryRow) -> Document:
     shown = row.wanted or row.recorded
     return {
@@ -304,20 +305,14 @@ def _amounts(inventory: Inventory | None, prefix: str) -> Document:
     return {f"{prefix}{name}": getattr(inventory, name) if inventory else None for name in names}
 
 
-def _trait_row(row: TraitRow) -> Document:
-    return {
-        "provider": row.provider,
-        "provider_uuid": row.provider_uuid,
-        "trait": row.trait,
-        "wanted": row.wanted,
-        "recorded": row.recorded,
-        "owner": row.owner,
-    }
-
-
 def _write_document(write: Write, recorded: Set[str]) -> Document:
-    plain = {name: _plain(value) for name, value in dataclasses.asdict(write).items()}
-    return {"kind": WRITE_KINDS[type(write)], **plain, **_change(write, recorded)}
+    fields = dataclasses.asdict(write)
+    plain = {name: list(value) if isinstance(value, tuple | frozenset) else value for name, value in fields.items()}
+    document = {"kind": WRITE_KINDS[type(write)], **plain}
+    if isinstance(write, PutTraits):
+        document["added"] = sorted(set(write.traits) - recorded)
+        document["removed"] = sorted(recorded - set(write.traits))
+    return document
 
 
 def _allocations_document(write: PutAllocations) -> Document:
@@ -334,19 +329,3 @@ def _allocations_document(write: PutAllocations) -> Document:
             for a in write.allocations
         ],
     }
-
-
-def _change(write: Write, recorded: Set[str]) -> Document:
-    if not isinstance(write, PutTraits):
-        return {}
-    return {"added": sorted(set(write.traits) - recorded), "removed": sorted(recorded - set(write.traits))}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Iterable) and not isinstance(value, str | dict):
-        return list(value)
-    return value
-
-
-def _provider(key: ProviderKey) -> str:
-    return "root" if key == ROOT else f"{key.kind}:{key.name}"

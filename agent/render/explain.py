@@ -38,7 +38,6 @@ _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-
 # Book -> the unread sources that may have more of it. A book that was read completely has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
@@ -194,8 +193,8 @@ def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | N
 
 def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
     """Return ``uncounted`` for every class in the report's ledger, without the classes that are counted."""
-    said = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
-    return {name: why for name, why in said.items() if why}
+    whys = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
+    return {name: why for name, why in whys.items() if why}
 
 
 def meaning(row: LedgerRow, not_counted: str | None) -> str:
@@ -210,10 +209,8 @@ def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
 
 def known_classes(report: AuditReport) -> frozenset[str]:
     """Return Placement's standard classes and every class that the report mentions."""
-    listed = {r.resource_class for r in report.ledger}
-    for row in report.inventory:
-        listed |= {i.resource_class for i in (row.wanted, row.recorded) if i}
-    return frozenset(os_resource_classes.STANDARDS) | listed
+    offered = {i.resource_class for row in report.inventory for i in (row.wanted, row.recorded) if i}
+    return frozenset(os_resource_classes.STANDARDS) | {row.resource_class for row in report.ledger} | offered
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
@@ -246,7 +243,7 @@ def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book
 
 def unread(report: AuditReport) -> tuple[str, ...]:
     """Return one line for each source that could not be read, starting with the source's name."""
-    return tuple(_named(s.name, s.error or "no answer") for s in report.sources if not s.ok)
+    return tuple(_named(*failed) for failed in _errors(report).items())
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
@@ -277,22 +274,20 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
 
 def _is_about_consumer(seen: SeenFinding, consumer: str) -> bool:
     finding = seen.finding
-    if consumer in (finding.consumer_uuid, finding.subject):
-        return True
-    return any(consumer in (c.consumer.key, c.consumer.uuid, c.instance_uuid) for c in finding.evidence)
+    claims = ((c.consumer.key, c.consumer.uuid, c.instance_uuid) for c in finding.evidence)
+    return any(consumer in names for names in ((finding.consumer_uuid, finding.subject), *claims))
 
 
 def _book(
     name: str, report: AuditReport, rows: tuple[LedgerRow, ...], resource_class: str, not_counted: str | None
 ) -> Book:
-    parts = _parts(name, rows, not_counted)
-    problems = _problems(name, report, resource_class)
-    known = _is_known(name, report)
+    known, failed = _is_known(name, report), _errors(report)
+    parts = _parts(name, rows, not_counted) if known else ()
     return Book(
         name=name,
         amount=sum(part.amount for part in parts) if known else None,
-        parts=parts if known else (),
-        problems=problems,
+        parts=parts,
+        problems=tuple(_named(source, failed[source]) for source in _missing(name, report, (resource_class,))),
         exact=_exact(rows) if known and name == "held" else None,
     )
 
@@ -335,11 +330,6 @@ def _is_known(book: str, report: AuditReport) -> bool:
         # names the node, and without the node's name no database row can be matched to this host.
         return STATE not in failed and any(row.promised is not None for row in report.ledger)
     return _SOURCE[book] not in failed
-
-
-def _problems(book: str, report: AuditReport, resource_class: str) -> tuple[str, ...]:
-    failed = _errors(report)
-    return tuple(_named(source, failed[source]) for source in _missing(book, report, (resource_class,)))
 
 
 def _missing(book: str, report: AuditReport, resource_classes: Iterable[str]) -> tuple[str, ...]:

@@ -15,11 +15,7 @@ _OF_AUDIT = ("audit_id", "host", "node", "provider_uuid", "started_at", "outcome
 
 def document(explanation: Explanation) -> Document:
     """Return the document; ``subject`` is ``class`` or ``consumer``."""
-    match explanation:
-        case ClassExplanation():
-            body = _of_class(explanation)
-        case ConsumerExplanation():
-            body = _of_consumer(explanation)
+    body = _of_class(explanation) if isinstance(explanation, ClassExplanation) else _of_consumer(explanation)
     return {
         "schema_version": SCHEMA_VERSION,
         **body,
@@ -47,7 +43,7 @@ def _of_class(explanation: ClassExplanation) -> Document:
 
 def _inventories(scope: AuditReport) -> list[Document]:
     shown = [row.wanted or row.recorded for row in scope.inventory]
-    rows = zip(inventory_rows(scope), shown, strict=True)
+    rows = zip(inventory_rows(scope.inventory), shown, strict=True)
     return [{**row, "capacity": inventory.capacity if inventory else None} for row, inventory in rows]
 
 

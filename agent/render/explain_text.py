@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
+from agent.render.documents import finding_document
 from agent.render.explain import (
     Book,
     ClassExplanation,
@@ -22,7 +22,7 @@ from agent.render.explain import (
     unread_of_inventory,
     verdict_word,
 )
-from agent.render.reading_order import names_in, seen_in_reading_order
+from agent.render.reading_order import in_reading_order, names_in
 from agent.text.amounts import beside_its_class, number_text
 from agent.text.wording import NOT_COUNTED, alike, amount, cell, some_of
 
@@ -32,23 +32,19 @@ _PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}
 
 def lines(explanation: Explanation) -> tuple[str, ...]:
     """Return the whole text as lines without line ends."""
-    match explanation:
-        case ClassExplanation():
-            return tuple(_of_class(explanation))
-        case ConsumerExplanation():
-            return tuple(_of_consumer(explanation))
+    if isinstance(explanation, ClassExplanation):
+        return tuple(_of_class(explanation))
+    return tuple(_of_consumer(explanation))
 
 
-def book_line(resource_class: str, book: Book) -> str:
+def _book_line(resource_class: str, book: Book) -> str:
     """Return ``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
     if book.not_counted:
         return f"{resource_class} {book.name} {NOT_COUNTED}"
     if book.amount is None:
         return f"{resource_class} {book.name} unknown ({'; '.join(book.problems)})"
-    least = " at least" if book.problems else ""
-    unread_text = f" ({'; '.join(book.problems)})" if book.problems else ""
-    terms = " + ".join(_part(part) for part in book.parts)
-    made_of = f" = {terms}" if terms else ""
+    least, unread_text = (" at least", f" ({'; '.join(book.problems)})") if book.problems else ("", "")
+    made_of = f" = {' + '.join(map(_part, book.parts))}" if book.parts else ""
     exactly = _exactly(resource_class, book.amount, book.exact) if book.exact else ""
     total = beside_its_class(resource_class, book.amount)
     return f"{resource_class} {book.name}{least} {total}{made_of}{exactly}{unread_text}"
@@ -77,15 +73,15 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
     yield _head(name, scope)
     yield from (f"not read: {line}" for line in unread(scope))
     yield ""
-    yield from (book_line(name, book) for book in explanation.books)
+    yield from (_book_line(name, book) for book in explanation.books)
     if explanation.not_counted:
         yield explanation.not_counted
-    yield from (evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
+    yield from (_evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
     if not scope.inventory:
         yield f"no inventory of {name}: {_why_no_inventory(name, scope)}"
-    for rows in alike(scope.inventory, _but_for_its_name):
+    for rows in alike(scope.inventory, lambda row: dataclasses.replace(row, provider="", provider_uuid="")):
         yield ""
-        yield _whose(name, rows)
+        yield _heading(name, rows)
         yield from _capacity(name, rows[0])
     yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
     yield from _titled("consumers:", (_row(row, explanation.not_counted) for row in scope.ledger))
@@ -114,14 +110,11 @@ def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
         yield from (f"  {line}" for line in listed)
 
 
-def evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
+def _evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
     """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done: contributes 0``."""
     size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
-    still = (
-        f", yet Placement still records {amount(resource_class, evacuated.recorded)} for it here"
-        if evacuated.recorded
-        else ""
-    )
+    recorded = evacuated.recorded
+    still = f", yet Placement still records {amount(resource_class, recorded)} for it here" if recorded else ""
     return f"{_evacuation(evacuated.note, size)}: contributes 0{still}"
 
 
@@ -131,12 +124,7 @@ def _evacuation(note: EvacuationNote, size: str) -> str:
     )
 
 
-def _but_for_its_name(row: InventoryRow) -> InventoryRow:
-    return dataclasses.replace(row, provider="", provider_uuid="")
-
-
-def _whose(name: str, rows: tuple[InventoryRow, ...]) -> str:
-    """Return the heading for one provider, or for several providers with equal rows."""
+def _heading(name: str, rows: tuple[InventoryRow, ...]) -> str:
     first = rows[0]
     if len(rows) == 1:
         return f"provider {first.provider} ({first.provider_uuid})"
@@ -200,33 +188,21 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
 
 
 def _row(row: LedgerRow, not_counted: str | None) -> str:
-    said = ", ".join(
+    amounts = ", ".join(
         f"{book} {beside_its_class(row.resource_class, value)}"
         for book, value in (("promised", row.promised), ("held", row.held), ("recorded", row.recorded))
         if value is not None
     )
     size = "" if row.size_bytes is None else f", {row.size_bytes} bytes"
-    return f"{_who(row)}: {said}{size}: {row.cause}, {verdict_word(row, not_counted)} [{row.source}]"
-
-
-def _who(row: LedgerRow) -> str:
     name = f" ({row.consumer_name})" if row.consumer_name and row.consumer_name != row.consumer_key else ""
-    return f"{row.consumer_key}{name}"
+    return f"{row.consumer_key}{name}: {amounts}{size}: {row.cause}, {verdict_word(row, not_counted)} [{row.source}]"
 
 
 def _findings(scope: AuditReport) -> Iterator[str]:
-    ordered = seen_in_reading_order(scope.findings, names_in(scope.ledger))
-    return (line for seen in ordered for line in finding_lines(seen))
-
-
-def finding_lines(seen: SeenFinding) -> Iterator[str]:
-    """Yield four lines: the finding, expected, actual, remedy."""
-    finding = seen.finding
-    sure = "confirmed" if seen.confirmed else "not confirmed yet"
-    yield f"{finding.code} ({finding.severity.value}, {sure}, first seen {seen.first_seen_at})"
-    yield f"  expected: {finding.expected}"
-    yield f"  actual: {finding.actual}"
-    yield f"  remedy: {finding.remedy}"
+    for finding in in_reading_order(map(finding_document, scope.findings), names_in(scope.ledger)):
+        sure = "confirmed" if finding["confirmed"] else "not confirmed yet"
+        yield f"{finding['code']} ({finding['severity']}, {sure}, first seen {finding['first_seen_at']})"
+        yield from (f"  {name}: {finding[name]}" for name in ("expected", "actual", "remedy"))
 
 
 def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:

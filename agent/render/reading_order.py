@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.model.finding import SeenFinding, Severity
+from agent.model.finding import Severity
 from agent.model.report import LedgerRow
-from agent.render.documents import Document, finding_document
+from agent.render.documents import Document
 
 # The members of Severity are ordered from the most to the least severe.
 _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}
@@ -21,12 +21,19 @@ def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> 
 
     ``names`` maps consumers' uuids to names. A consumer without a name comes before those with a name.
     """
-    return sorted(findings, key=lambda finding: _place(finding, names))
 
+    def place(finding: Document) -> tuple[int, str, str, str, str, str]:
+        return (
+            # An unknown severity comes from another version's report; it sorts last.
+            _LOUDNESS.get(finding["severity"], len(_LOUDNESS)),
+            finding["code"],
+            names.get(finding["consumer_uuid"] or "", ""),
+            finding["resource_class"] or "",
+            finding["subject"],
+            finding["id"],
+        )
 
-def seen_in_reading_order(findings: Iterable[SeenFinding], names: Mapping[str, str]) -> list[SeenFinding]:
-    """Return ``SeenFinding`` objects in the same order as ``in_reading_order``."""
-    return sorted(findings, key=lambda seen: _place(finding_document(seen), names))
+    return sorted(findings, key=place)
 
 
 def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
@@ -34,24 +41,7 @@ def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
     return {row.consumer_uuid: row.consumer_name for row in ledger if row.consumer_uuid and row.consumer_name}
 
 
-def names_in_documents(ledger: Iterable[Document]) -> dict[str, str]:
-    """Return consumers' names by uuid, from the ledger of a report file."""
-    return {row["consumer_uuid"]: row["consumer_name"] for row in ledger if row["consumer_uuid"]}
-
-
 def names_in_evidence(findings: Iterable[Document]) -> dict[str, str]:
     """Return consumers' names by uuid, from the evidence of findings, for callers without a ledger."""
     claims = (claim for finding in findings for claim in finding["evidence"])
     return {claim["consumer_uuid"]: claim["consumer_name"] for claim in claims if claim["consumer_name"]}
-
-
-def _place(finding: Document, names: Mapping[str, str]) -> tuple[int, str, str, str, str, str]:
-    return (
-        # An unknown severity comes from another version's report; it sorts last.
-        _LOUDNESS.get(finding["severity"], len(_LOUDNESS)),
-        finding["code"],
-        names.get(finding["consumer_uuid"] or "", ""),
-        finding["resource_class"] or "",
-        finding["subject"],
-        finding["id"],
-    )

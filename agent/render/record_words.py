@@ -22,7 +22,13 @@ def record_document(write: RecordWrite) -> Document:
     A compute node record has the same uuid as its provider.
     """
     record = write.record
-    fields = _fields(write)
+    match write:
+        case CreateComputeNode():
+            fields = tuple(field.name for field in dataclasses.fields(record) if field.name != "id")
+        case SaveComputeNode():
+            fields = write.changed
+        case DeleteComputeNode():
+            fields = ()
     values = dataclasses.asdict(record)
     return {
         "kind": RECORD_KINDS[type(write)],
@@ -44,16 +50,6 @@ def record_text(write: RecordWrite) -> str:
     what = document["kind"].removesuffix("-compute-node")
     changed = document["changed"] if isinstance(write, SaveComputeNode) else []
     return f"record {write.record.uuid}: {what} {record_words(document['node'], changed)}"
-
-
-def _fields(write: RecordWrite) -> tuple[str, ...]:
-    match write:
-        case CreateComputeNode():
-            return tuple(field.name for field in dataclasses.fields(write.record) if field.name != "id")
-        case SaveComputeNode():
-            return write.changed
-        case DeleteComputeNode():
-            return ()
 
 
 def _plain(value: object) -> object:

@@ -14,7 +14,7 @@ from agent.errors import SourceInconsistent
 from agent.model.report import Outcome
 from agent.render.audit_text import head_lines
 from agent.render.documents import SCHEMA_VERSION, Document
-from agent.render.reading_order import in_reading_order, names_in_documents, names_in_evidence
+from agent.render.reading_order import in_reading_order, names_in_evidence
 from agent.text.amounts import number_text
 from agent.text.numbers import unbounded
 from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
@@ -25,6 +25,7 @@ PATIENCE = 3
 # The exceptions that printing a value of an unknown shape may raise.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
+_LEDGER_NAMES = ("consumer_uuid", "consumer_name")
 _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
 
 
@@ -62,7 +63,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
     try:
         findings = _rows("findings", report["audit"]["findings"], _check_finding)
         inventory = _rows("inventory", report["inventory"], _check_inventory)
-        ledger = _rows("ledger", report["ledger"], _check_ledger)
+        ledger = _rows("ledger", report["ledger"], lambda row: _check_texts(row, (), _LEDGER_NAMES))
         problems = (*findings.problems, *inventory.problems, *ledger.problems)
         audit = {
             **report["audit"],
@@ -77,7 +78,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
             audit=audit,
             inventory=inventory.good,
             resource_view=report.get("resource_view"),
-            names=names_in_documents(ledger.good),
+            names={row["consumer_uuid"]: row["consumer_name"] for row in ledger.good if row["consumer_uuid"]},
             problems=problems,
         )
         # Render everything once, so that a bad value raises here and printing cannot fail half-way.
@@ -123,10 +124,6 @@ def _check_finding(finding: Document) -> None:
 def _check_inventory(row: Document) -> None:
     _check_texts(row, ("provider", "provider_uuid", "resource_class"))
     _free((row,))
-
-
-def _check_ledger(row: Document) -> None:
-    _check_texts(row, (), ("consumer_uuid", "consumer_name"))
 
 
 def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str, ...] = ()) -> None:

@@ -40,7 +40,7 @@ class Inventory(ListCommand):
         report, code = audited(self.app.options, "inventory")
         if report is None:
             return None, code
-        found = [{**row, "differs": _differs(row)} for row in inventory_rows(report)]
+        found = [{**row, "differs": _differs(row)} for row in inventory_rows(report.inventory)]
         return _diff(found) if parsed_args.diff else _wanted(found), code
 
 

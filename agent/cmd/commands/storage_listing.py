@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,7 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
     shown = tuple(row for row in report.storage if owner is None or row.owner == owner)
     if owner is not None and not shown:
         _refuse(report, owner)
-    documents = storage_rows(dataclasses.replace(report, storage=shown))
-    rows = tuple(tuple(row[name] for name in COLUMNS) for row in documents)
+    rows = tuple(tuple(row[name] for name in COLUMNS) for row in storage_rows(shown))
     return Listing(COLUMNS, rows, _PEOPLE, tuple(_people(row) for row in shown), _feet(shown, owner))
 
 
@@ -36,10 +34,10 @@ def _refuse(report: AuditReport, owner: str) -> None:
     from agent.render.explain import unread
     from agent.usage_error import UsageError
 
-    looked = f"{owner} owns nothing in the stores of {report.node or report.host}"
+    message = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
-        raise UsageError(f"{looked}; `stocktake ledger --storage` lists all owners")
-    say(f"{looked}, as far as these could be read")
+        raise UsageError(f"{message}; `stocktake ledger --storage` lists all owners")
+    say(f"{message}, as far as these could be read")
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:
