@@ -18,7 +18,7 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.cmd.heal_output import outcome_keys, result_line
 from agent.errors import LockHeld, PlacementError, SourceError
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
@@ -67,7 +67,7 @@ def adopted(
             with task.parts.lock.hold():
                 return _carried_out(task, planned(task), digest)
         except (SourceError, PlacementError, LockHeld) as error:
-            say(str(error))
+            to_stderr(str(error))
             return None
 
 

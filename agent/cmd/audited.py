@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.cmd.logs import setup_command_logging
 from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded
@@ -61,12 +61,12 @@ def audited(
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        say(f"the findings of this run will not be remembered: {error}")
+        to_stderr(f"the findings of this run will not be remembered: {error}")
     with task_of(loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
     for line in unread(report):
-        say(f"could not be read: {line}")
+        to_stderr(f"could not be read: {line}")
     if report.error is not None:
-        say(report.error)
+        to_stderr(report.error)
     return None if report.outcome is Outcome.UNREADABLE else report, exit_code(report)

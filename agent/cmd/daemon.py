@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from agent.cmd.exit_handling import add_config_arguments, to_stderr
 from agent.daemon.signal_queue import Inbox, install_handlers
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY, exit_code
@@ -45,20 +46,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(
         prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its resource providers true."
     )
-    parser.add_argument(
-        "--config-file",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
-    )
-    parser.add_argument(
-        "--config-dir",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder of *.conf files, read after the files, in order of their names",
-    )
+    add_config_arguments(parser)
     parser.add_argument("--once", action="store_true", help="run one audit, write what the role allows, then exit")
     parser.add_argument(
         "--no-publish", action="store_true", help="write nothing to Placement: every audit is a dry run"
@@ -102,10 +90,11 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
         loaded, wired = start_up(arguments, publish)
         return (audit_once if arguments.once else serve)(loaded, wired, publish, inbox)
     except ConfigError as error:
-        complain(*error.problems)
+        for problem in error.problems:
+            to_stderr(problem, PROGRAM)
         return CONFIGURATION
     except FolderUnavailable as error:
-        complain(str(error))
+        to_stderr(str(error), PROGRAM)
         return TEMPORARY
 
 
@@ -183,9 +172,8 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
     with wired:
         try:
-            report = run_audit(
-                request, configured.settings, wired.parts, AuditMemory(), lambda: stop_asked(inbox)
-            ).report
+            result = run_audit(request, configured.settings, wired.parts, AuditMemory(), lambda: stop_asked(inbox))
+            report = result.report
         except AuditCancelled:
             return CLEAN
         except (ConfigError, FolderUnavailable):
@@ -209,14 +197,6 @@ def stop_asked(inbox: Inbox) -> bool:
             # Put the signal back, so that every later call returns True as well.
             inbox.put(message)
             return True
-
-
-def complain(*problems: str) -> None:
-    """Write one line to stderr for each problem."""
-    from agent.text.wording import printable
-
-    for problem in problems:
-        sys.stderr.write(f"{PROGRAM}: {printable(problem)}\n")
 
 
 def main() -> NoReturn:

@@ -137,5 +137,5 @@ def _lvm_sees(built: DemoWorld) -> Iterator[None]:
 
 
 def _simulated(built: DemoWorld, report: AuditReport) -> tuple[str, ...]:
-    recorded = (f"volume group {g.name}: {g.told}" for g in built.groups if isinstance(g, RecordedGroup))
+    recorded = (f"volume group {g.name}: {g.description}" for g in built.groups if isinstance(g, RecordedGroup))
     return (*report.simulated, *recorded)

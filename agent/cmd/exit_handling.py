@@ -1,4 +1,6 @@
-"""Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
+"""What both programs share: the arguments that name the configuration, and lines on stderr. And how a command ends.
+
+A command's end becomes an exit code and, if the command failed, one line on stderr for each problem.
 
 cliff and argparse exit with 2 on bad arguments; in this program 2 means a partial audit, so bad arguments
 exit with 127. Only --debug prints a traceback.
@@ -6,6 +8,7 @@ exit with 127. Only --debug prints a traceback.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
@@ -38,11 +41,24 @@ def ended(run: Callable[[], int], *, debug: bool) -> int:
     return code
 
 
-def say(line: str) -> None:
+def to_stderr(line: str, program: str = PROGRAM) -> None:
     """Write one line to stderr, prefixed with the program's name."""
     from agent.text.wording import printable
 
-    sys.stderr.write(f"{PROGRAM}: {printable(line)}\n")
+    sys.stderr.write(f"{program}: {printable(line)}\n")
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of both programs that name the configuration."""
+    for name, metavar, text in (
+        (
+            "file",
+            "FILE",
+            "configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
+        ),
+        ("dir", "DIR", "folder of *.conf files, read after the files, in order of their names"),
+    ):
+        parser.add_argument(f"--config-{name}", action="append", default=[], metavar=metavar, help=text)
 
 
 def _of_exit(error: SystemExit) -> int:
@@ -55,16 +71,16 @@ def _of_error(error: Exception, *, debug: bool) -> int:
         traceback.print_exception(error)
     match error:
         case UsageError():
-            say(str(error))
+            to_stderr(str(error))
             return BAD_ARGUMENTS
         case ConfigError():
             for problem in error.problems:
-                say(problem)
+                to_stderr(problem)
             return CONFIGURATION
         case AgentError():
-            say(str(error))
+            to_stderr(str(error))
             return BUG if error.retry is Retry.NEVER else TEMPORARY
-    say(f"this is a bug: {type(error).__name__}: {_first_line(error)} (at {_place(error)}; --debug shows more)")
+    to_stderr(f"this is a bug: {type(error).__name__}: {_first_line(error)} (at {_place(error)}; --debug shows more)")
     return BUG
 
 

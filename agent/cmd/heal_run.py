@@ -15,7 +15,7 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
@@ -80,7 +80,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
         _check_ids(result.report, ordered)
         run = _decided_again(task, _run(task, result, ordered))
     for line in unread(run.report):
-        say(f"could not be read: {line}")
+        to_stderr(f"could not be read: {line}")
     return run
 
 
@@ -111,7 +111,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     except (ConfigError, FolderUnavailable) as error:
         if ordered.digest is not None:
             raise
-        say(f"the findings of this run will not be remembered: {error}")
+        to_stderr(f"the findings of this run will not be remembered: {error}")
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
@@ -132,7 +132,7 @@ def _wait_for_next_audit(task: AuditTask) -> None:
     """Wait between two confirming audits. Without the gap both could see the same moment of a build or a delete."""
     spacing_s = task.settings.confirm_spacing_s
     if spacing_s:
-        say(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
+        to_stderr(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
         task.parts.clock.wait(spacing_s)
 
 
@@ -154,7 +154,7 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
                 )
             )
     except LockHeld as error:
-        say(f"the findings of this run are not remembered: {error}")
+        to_stderr(f"the findings of this run are not remembered: {error}")
 
 
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:
@@ -165,7 +165,7 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
         raise UsageError(
             f"no finding {', '.join(unknown)} now; `stocktake audit -f json` lists all findings with their ids"
         )
-    say(f"finding not found, but not every source could be read: {', '.join(unknown)}")
+    to_stderr(f"finding not found, but not every source could be read: {', '.join(unknown)}")
 
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:

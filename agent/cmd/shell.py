@@ -19,7 +19,7 @@ from typing import Any  # noqa: E402
 
 from cliff.app import App  # noqa: E402
 
-from agent.cmd.exit_handling import PROGRAM, ended  # noqa: E402
+from agent.cmd.exit_handling import PROGRAM, add_config_arguments, ended  # noqa: E402
 from agent.cmd.registry import Commands, nearest, summaries  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402
@@ -60,20 +60,7 @@ class Shell(App):
             "-h", "--help", action="store_true", dest="help", help="print this text, or the help of the command"
         )
         parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version")
-        parser.add_argument(
-            "--config-file",
-            action="append",
-            default=[],
-            metavar="FILE",
-            help="configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
-        )
-        parser.add_argument(
-            "--config-dir",
-            action="append",
-            default=[],
-            metavar="DIR",
-            help="folder of *.conf files, read after the files, in order of their names",
-        )
+        add_config_arguments(parser)
         parser.add_argument("--debug", action="store_true", help="log everything to stderr, with tracebacks")
         return parser
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.cmd.heal_output import outcome_keys
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.attempt import WriteAttempt
@@ -30,7 +30,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
     journal = wiring.journal_of(loaded)
     read = journal.read()
     for problem in read.problems:
-        say(f"journal: {problem}")
+        to_stderr(f"journal: {problem}")
     entry = find_entry(read.entries, typed)
     if isinstance(entry, NotFound):
         return entry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.model.report import AuditReport
 from agent.render.explain import explain_consumer, known_classes, unread
 from agent.resources import owned
@@ -33,12 +33,12 @@ def require_consumer(report: AuditReport, consumer: str) -> bool:
     try:
         explain_consumer(report, consumer, owned)
     except LookupError:
-        looked = (
+        message = (
             f"consumer {consumer} was not found in the allocations on {report.node or report.host} in Placement,"
             f" among its instances and moves in the state source, its guests in libvirt and its volumes"
         )
         if unread(report):
-            say(f"{looked}, as far as these could be read")
+            to_stderr(f"{message}, as far as these could be read")
             return False
-        raise UsageError(looked) from None
+        raise UsageError(message) from None
     return True

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from agent.bus.fleet import HostSeen, host_seen, line, silence_line, table
 from agent.cmd.commands.base import JSON
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.errors import SourceInconsistent
 
 #: Cursor home, and clear to the end of the screen.
@@ -19,26 +19,26 @@ MOST_COMPLAINTS = 100
 
 
 class Screen:
-    """Keeps the last state of each host. Subclasses show it: ``tell`` runs at each message, ``draw`` every second."""
+    """Keeps the last state of each host. Subclasses show it: ``show`` runs at each message, ``draw`` every second."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self.fleet: dict[str, HostSeen] = {}
         self._odd: set[str] = set()
 
-    def heard(self, document: object, received_at: float) -> None:
+    def received(self, document: object, received_at: float) -> None:
         """Take one message. Report a message that is not a host's state on stderr, each kind of error once."""
         try:
             seen = host_seen(document, received_at)
         except SourceInconsistent as error:
             if error.message not in self._odd and len(self._odd) < MOST_COMPLAINTS:
                 self._odd.add(error.message)
-                say(str(error))
+                to_stderr(str(error))
             return
         self.fleet[seen.host] = seen
-        self.tell(document, seen)
+        self.show(document, seen)
 
-    def tell(self, document: object, seen: HostSeen) -> None:
+    def show(self, document: object, seen: HostSeen) -> None:
         """Show one valid message. Does nothing here."""
 
     def draw(self, now: float) -> None:
@@ -55,7 +55,7 @@ class Lines(Screen):
         super().__init__(out)
         self._silent: set[str] = set()
 
-    def tell(self, document: object, seen: HostSeen) -> None:  # noqa: ARG002 - the base's
+    def show(self, document: object, seen: HostSeen) -> None:  # noqa: ARG002 - the base's
         """Write the message's line and flush, so that the reader of the pipe gets it at once."""
         self._silent.discard(seen.host)
         _write(self.out, line(seen))
@@ -71,7 +71,7 @@ class Lines(Screen):
 class JsonLines(Screen):
     """Each message as it arrived, on one line."""
 
-    def tell(self, document: object, seen: HostSeen) -> None:
+    def show(self, document: object, seen: HostSeen) -> None:
         """Write the message and flush. Report a message with NaN or Infinity on stderr instead.
 
         JSON has no such number, but a less strict parser lets it through.
@@ -79,7 +79,7 @@ class JsonLines(Screen):
         try:
             text = json.dumps(document, allow_nan=False)
         except ValueError as error:
-            say(f"{seen.host}: a message that is not JSON: {error}")
+            to_stderr(f"{seen.host}: a message that is not JSON: {error}")
         else:
             _write(self.out, text)
 

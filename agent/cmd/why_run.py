@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
-from agent.cmd.exit_handling import say
+from agent.cmd.exit_handling import to_stderr
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
@@ -138,8 +138,8 @@ def _offers(
     client: PlacementClient, question: Question, request: ResourceRequest, view: PlacementView | None
 ) -> Offers:
     if view is None or question.everywhere:
-        return cloud_offers(client, request, lambda line: say(f"reading the cloud: {line}"))
-    return Offers(offered=own_offers(client, view))
+        return whole_world(client, request, lambda line: to_stderr(f"reading the cloud: {line}"))
+    return Offers(world=own_world(client, view))
 
 
 def _instance(result: AuditResult, text: str) -> Instance:

@@ -48,15 +48,17 @@ def create_tables(engine: Engine) -> None:
     tables().create_all(engine)
 
 
-def add_service(connection: Connection, host: str, service: Service) -> None:
-    """Add the nova-compute service of a host, as nova-compute registers it."""
+def add_service(
+    connection: Connection, host: str, service: Service, binary: str = "nova-compute", topic: str = "compute"
+) -> None:
+    """Add a service of a host, as the service registers itself."""
     _insert(
         connection,
         "services",
         id=service.id,
         host=host,
-        binary="nova-compute",
-        topic="compute",
+        binary=binary,
+        topic=topic,
         report_count=1,
         version=service.version,
         disabled=service.disabled,
@@ -73,21 +75,8 @@ def add_heartbeat(connection: Connection) -> None:
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):
         moment = datetime.datetime.fromisoformat(moment)
-    _insert(
-        connection,
-        "services",
-        id=HEART_ID,
-        host=HEART_HOST,
-        binary="nova-conductor",
-        topic="conductor",
-        report_count=1,
-        version=68,
-        disabled=False,
-        forced_down=False,
-        last_seen_up=moment,
-        created_at=moment,
-        deleted=0,
-    )
+    heart = Service(id=HEART_ID, version=68, disabled=False, forced_down=False, last_seen_up=moment, created_at=moment)
+    add_service(connection, HEART_HOST, heart, "nova-conductor", "conductor")
 
 
 def add_compute_node(connection: Connection, node: ComputeNode, service_id: int | None = None) -> None:
@@ -119,7 +108,7 @@ def add_compute_node(connection: Connection, node: ComputeNode, service_id: int 
 
 def add_instance(connection: Connection, instance: Instance) -> None:
     """Add an instance with its ``instance_extra`` and its root disk; ``flavor`` None makes the flavor column NULL."""
-    number = _next_id(connection, "instances")
+    number, extra_number = _next_id(connection, "instances"), _next_id(connection, "instance_extra")
     _insert(
         connection,
         "instances",
@@ -143,22 +132,17 @@ def add_instance(connection: Connection, instance: Instance) -> None:
         deleted_at=instance.deleted_at,
         deleted=number if instance.deleted else 0,
     )
-    _add_extra(connection, instance)
-    add_boot_disk(connection, instance.uuid, "volume" if instance.boots_from_volume else "local")
-
-
-def _add_extra(connection: Connection, instance: Instance) -> None:
-    number = _next_id(connection, "instance_extra")
     _insert(
         connection,
         "instance_extra",
-        id=number,
+        id=extra_number,
         instance_uuid=instance.uuid,
         flavor=None if instance.flavor is None else flavor_document(instance),
         numa_topology=None if instance.numa is None else json.dumps(numa_primitive(instance.numa)),
         migration_context=migration_context_document(instance),
-        deleted=number if instance.deleted else 0,
+        deleted=extra_number if instance.deleted else 0,
     )
+    add_boot_disk(connection, instance.uuid, "volume" if instance.boots_from_volume else "local")
 
 
 def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: str) -> None:

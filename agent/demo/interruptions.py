@@ -41,7 +41,7 @@ class Interruptions:
     def __enter__(self) -> Interruptions:
         for number in ENDINGS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._hear)
+                self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -59,7 +59,7 @@ class Interruptions:
         finally:
             self._raising = outside
 
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
         if self._first is None:
             self._first = number
             if self._raising:

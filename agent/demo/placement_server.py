@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         server = waitress.server.create_server(
             _logged(_with_roles(application), log.write), host="127.0.0.1", port=options.port, threads=threads
         )
-        _say_port(folder, server.effective_port)
+        _write_port(folder, server.effective_port)
         server.run()
     return 0
 
@@ -138,7 +138,7 @@ def _line(environ: dict[str, Any], status: str) -> str:
     return f"{environ['REQUEST_METHOD']} {path} {status[:3]} {microversion} {request_id}\n"
 
 
-def _say_port(folder: Path, port: int) -> None:
+def _write_port(folder: Path, port: int) -> None:
     """Write the port file. The sockets listen already, so a reader of the file can connect at once."""
     draft = folder / "port.new"
     draft.write_text(f"{port}\n")

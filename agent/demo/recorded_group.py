@@ -51,7 +51,7 @@ class RecordedGroup:
     _volumes: dict[str, int] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """A short description of the group for the operator."""
         return f"a recorded lvm2 report ({self.reason})"
 

@@ -15,8 +15,9 @@ from agent.demo import cast
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
+from agent.render.reading_order import names_in
 from agent.text.wording import amount
-from agent.why.model import Constraint, TreeAnswer
+from agent.why.model import Constraint, Obstacle, TreeAnswer
 
 _LEAKS = ("allocation-leaked", "allocation-stale-move")
 
@@ -62,21 +63,20 @@ def _counted_twice(seen: Seen) -> Story:
     recorded = sum(row.recorded or 0 for row in report.ledger if row.resource_class == "VCPU")
     notes = [n for n in report.evacuations if n.instance_uuid == cast.EVACUATED.uuid]
     found = _of(report, "migration-finished-but-counted", cast.EVACUATED.uuid)
-    evidence = [
-        f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
-        *(
-            f"evacuation {n.migration_uuid} of instance {n.instance_uuid} ({n.vcpus} VCPU) to {n.dest_host} is "
-            f"{n.status}: contributes 0"
-            for n in notes
-        ),
-        *_sentences(found),
-    ]
     expected = sum(guest.flavor.vcpus for guest in cast.FIRST.guests)
     return Story(
         number=1,
         title="4 guests, 16 vCPUs, and 24 in the books: who is the rest?",
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
-        evidence=tuple(evidence),
+        evidence=(
+            f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
+            *(
+                f"evacuation {n.migration_uuid} of instance {n.instance_uuid} ({n.vcpus} VCPU) to {n.dest_host} is "
+                f"{n.status}: contributes 0"
+                for n in notes
+            ),
+            *_sentences(found),
+        ),
         host=cast.FIRST.name,
         ask="explain VCPU",
     )
@@ -103,25 +103,22 @@ def _by_hand(seen: Seen) -> Story:
 
 def _no_valid_host(seen: Seen) -> Story:
     vcpu = _holds(seen.first_holds, "VCPU")
+    first = seen.answer.obstacles[:1] if seen.answer is not None and not seen.answer.fits else ()
     zombies = _of(seen.first, "consumer-on-several-providers", cast.EVACUATED.uuid)
-    offered, refused = (
-        cast.FIRST.root_uuid in seen.offered_for_max_unit,
-        cast.FIRST.root_uuid not in seen.offered_for_asked,
-    )
-    right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == (
-        cast.FIRST.cpus,
-        cast.FIRST.cpus,
-        4.0,
-    )
+    offered = cast.FIRST.root_uuid in seen.offered_for_max_unit
+    refused = cast.FIRST.root_uuid not in seen.offered_for_asked
+    expected = (cast.FIRST.cpus, cast.FIRST.cpus, 4.0)
+    right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == expected
     return Story(
         number=3,
         title=f"{cast.ASKED_VCPUS} vCPUs on a {cast.FIRST.cpus}-CPU host with ratio 4: No valid host. And zombies",
-        shown=right and offered and refused and _is_max_unit(seen.answer) and bool(zombies),
+        shown=right and offered and refused and any(map(_is_max_unit, first)) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",
-            f"Placement's own answer: {_offer(offered)} for {cast.FIRST.cpus} vCPUs, {_offer(not refused)} for "
+            f"Placement's own answer: {'' if offered else 'not '}this host for {cast.FIRST.cpus} vCPUs, "
+            f"{'not ' if refused else ''}this host for "
             f"{cast.ASKED_VCPUS}: the largest single request is max_unit, which no ratio raises",
-            *_why(seen.answer),
+            *(f"stocktake why: {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
             *_sentences(zombies),
         ),
         host=cast.FIRST.name,
@@ -129,19 +126,9 @@ def _no_valid_host(seen: Seen) -> Story:
     )
 
 
-def _is_max_unit(answer: TreeAnswer | None) -> bool:
-    """Return whether the first obstacle is max_unit, the limit of a single request, with the story's two numbers."""
-    if answer is None or answer.fits:
-        return False
-    first = answer.obstacles[0]
+def _is_max_unit(first: Obstacle) -> bool:
+    """Return whether the obstacle is max_unit, the limit of a single request, with the story's two numbers."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
-
-
-def _why(answer: TreeAnswer | None) -> list[str]:
-    if answer is None or answer.fits:
-        return []
-    first = answer.obstacles[0]
-    return [f"stocktake why: {first.constraint.value}: {first.words}. Smallest change: {first.change}"]
 
 
 def _the_cycle(seen: Seen) -> Story:
@@ -167,7 +154,8 @@ def _negative(seen: Seen) -> Story:
     report = seen.second
     free = {row.recorded.resource_class: row.free for row in seen.second_holds if row.recorded}
     over = [f for f in _of(report, "over-capacity") if f.finding.resource_class in ("VCPU", "DISK_GB")]
-    leaks = sorted(_of(report, "allocation-leaked"), key=lambda f: _name(report, f))
+    names = names_in(report.ledger)
+    leaks = sorted(_of(report, "allocation-leaked"), key=lambda f: names.get(f.finding.consumer_uuid or "", ""))
     leaked = {f.finding.consumer_uuid for f in leaks}
     incoming = [
         row
@@ -183,7 +171,11 @@ def _negative(seen: Seen) -> Story:
         shown=negative and counted and every and len(over) == 2,
         evidence=(
             *(f"over-capacity: {_overdrawn(f)}; expected: {f.finding.expected}" for f in over),
-            *(_leaked_sentence(report, f) for f in leaks),
+            *(
+                f"leaked: {names.get(f.finding.consumer_uuid or '', '')} {f.finding.consumer_uuid}: "
+                f"{f.finding.actual.removeprefix('Placement records ')}"
+                for f in leaks
+            ),
             *(
                 f"instance {row.consumer_uuid} comes in by a resize that is accepted: it counts, {row.promised} VCPU"
                 for row in incoming
@@ -216,16 +208,6 @@ def _overdrawn(seen: SeenFinding) -> str:
     return f"{name}: {used} used, free {free}, {leaked} of it leaked"
 
 
-def _leaked_sentence(report: AuditReport, seen: SeenFinding) -> str:
-    held = seen.finding.actual.removeprefix("Placement records ")
-    return f"leaked: {_name(report, seen)} {seen.finding.consumer_uuid}: {held}"
-
-
-def _name(report: AuditReport, seen: SeenFinding) -> str:
-    names = (row.consumer_name for row in report.ledger if row.consumer_uuid == seen.finding.consumer_uuid)
-    return next(names, "")
-
-
 def _of(report: AuditReport, code: str, consumer: str | None = None) -> list[SeenFinding]:
     return [
         seen
@@ -249,10 +231,6 @@ def _inventory_text(inventory: Inventory | None) -> str:
         f"total {inventory.total}, reserved {inventory.reserved}, ratio {inventory.allocation_ratio:g}, "
         f"max_unit {inventory.max_unit}"
     )
-
-
-def _offer(given: bool) -> str:  # noqa: FBT001 - a word for a truth
-    return "this host" if given else "not this host"
 
 
 def _number(value: float | None) -> str:

@@ -62,29 +62,23 @@ class DemoGroup(Protocol):
     @property
     def name(self) -> str:
         """The name of the volume group."""
-        ...
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """A short description of the group for the operator."""
-        ...
 
     @property
     def runner(self) -> Runner:
         """A runner of vgs and lvs that reports only this group."""
-        ...
 
     def add_volume(self, name: str, size_bytes: int) -> None:
         """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
-        ...
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
-        ...
 
     def close(self) -> None:
         """Remove everything that the group created. Safe to call twice."""
-        ...
 
 
 def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
@@ -123,7 +117,7 @@ class VolumeGroupRig:
         self.close()
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """A short description of the group for the operator."""
         return f"a real lvm2 volume group on {self.device}"
 

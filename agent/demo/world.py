@@ -86,7 +86,7 @@ def build(
 def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: contextlib.ExitStack) -> DemoGroup:
     group = open_group(folder, host.group, host.disk_gib * GIB + _LVM_METADATA_BYTES)
     standing.callback(group.close)
-    tell(f"volume group {group.name}: {group.told}")
+    tell(f"volume group {group.name}: {group.description}")
     for guest in host.guests:
         group.add_volume(f"{guest.uuid}_disk", guest.flavor.root_gib * GIB)
     for name, gib in host.foreign:
@@ -153,12 +153,17 @@ def _fill_cell(path: Path) -> None:
             for guest in host.guests:
                 cell.add_instance(connection, _instance(guest, host.name))
             for guest in host.leaked:
-                cell.add_instance(connection, _deleted(guest, host.name, now))
+                gone = dataclasses.replace(
+                    _instance(guest, host.name), vm_state="deleted", deleted=True, deleted_at=now - _YESTERDAY
+                )
+                cell.add_instance(connection, gone)
             if host.ghost:
                 ghost = _node(number + len(HOSTS), cast.known_uuid(host.ghost), host, host.ghost)
                 cell.add_compute_node(connection, ghost)
-        cell.add_instance(connection, _resizing())
-        cell.add_migration(connection, _evacuation(now))
+        moving = _instance(cast.RESIZED, cast.ELSEWHERE)
+        resizing = dataclasses.replace(moving, task_state="resize_prep", old_flavor=cast.SMALL, new_flavor=cast.LARGE)
+        cell.add_instance(connection, resizing)
+        cell.add_migration(connection, _evacuation(now - _YESTERDAY))
         cell.add_migration(connection, _resize(now))
     engine.dispose()
 
@@ -193,17 +198,7 @@ def _instance(guest: Guest, host: str) -> Instance:
     )
 
 
-def _deleted(guest: Guest, host: str, now: datetime.datetime) -> Instance:
-    gone = _instance(guest, host)
-    return dataclasses.replace(gone, vm_state="deleted", deleted=True, deleted_at=now - _YESTERDAY)
-
-
-def _resizing() -> Instance:
-    moving = _instance(cast.RESIZED, cast.ELSEWHERE)
-    return dataclasses.replace(moving, task_state="resize_prep", old_flavor=cast.SMALL, new_flavor=cast.LARGE)
-
-
-def _evacuation(now: datetime.datetime) -> Migration:
+def _evacuation(at: datetime.datetime) -> Migration:
     return Migration(
         id=1,
         uuid=cast.known_uuid("evacuation"),
@@ -216,13 +211,14 @@ def _evacuation(now: datetime.datetime) -> Migration:
         dest_node=cast.SECOND.name,
         old_type_id=cast.EVACUATED.flavor.id,
         new_type_id=cast.EVACUATED.flavor.id,
-        created_at=now - _YESTERDAY,
-        updated_at=now - _YESTERDAY,
+        created_at=at,
+        updated_at=at,
     )
 
 
-def _resize(now: datetime.datetime) -> Migration:
-    return Migration(
+def _resize(at: datetime.datetime) -> Migration:
+    return dataclasses.replace(
+        _evacuation(at),
         id=2,
         uuid=cast.known_uuid("resize"),
         instance_uuid=cast.RESIZED.uuid,
@@ -230,12 +226,8 @@ def _resize(now: datetime.datetime) -> Migration:
         status="accepted",
         source_host=cast.ELSEWHERE,
         source_node=cast.ELSEWHERE,
-        dest_host=cast.SECOND.name,
-        dest_node=cast.SECOND.name,
         old_type_id=cast.SMALL.id,
         new_type_id=cast.LARGE.id,
-        created_at=now,
-        updated_at=now,
     )
 
 

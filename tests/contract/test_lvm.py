@@ -344,7 +344,7 @@ def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -
     rigs.make_group(tmp_path, "probe").close()
     opened = open_group(tmp_path, "vg0", 1 << 30)
     try:
-        assert opened.told.startswith("a real lvm2 volume group on /dev/loop")
+        assert opened.description.startswith("a real lvm2 volume group on /dev/loop")
         assert [g.name for g in read(opened.runner, "vg0").groups] == ["vg0"]
     finally:
         opened.close()
@@ -353,7 +353,7 @@ def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -
 def test_the_demo_reports_why_a_volume_group_is_recorded(tmp_path: pathlib.Path) -> None:
     group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
-    assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.told)
+    assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.description)
     assert list(tmp_path.iterdir()) == []
 
 

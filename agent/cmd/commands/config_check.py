@@ -16,22 +16,22 @@ class ConfigCheck(DocumentCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return 0, or 78 after one line on stderr for each problem. Lines that start with "note:" are not problems."""
-        from agent.cmd.exit_handling import say
+        from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION
         from agent.render.documents import SCHEMA_VERSION
 
         loaded, problems = _checked(self.app.options)
-        told = notices(loaded) if loaded else ()
+        found = notices(loaded) if loaded else ()
         files = (*loaded.files, *loaded.nova_files) if loaded else ()
-        for line in (*problems, *(f"note: {notice}" for notice in told)):
-            say(line)
+        for line in (*problems, *(f"note: {notice}" for notice in found)):
+            to_stderr(line)
         document = {
             "schema_version": SCHEMA_VERSION,
             "ok": not problems,
             "files": list(files),
             "problems": list(problems),
-            "notices": list(told),
+            "notices": list(found),
         }
         if not problems or parsed_args.format == JSON:
             self.answer(parsed_args.format, (f"the configuration is right: {', '.join(files)}",), document)

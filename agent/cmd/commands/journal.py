@@ -42,19 +42,18 @@ class Journal(ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """Return all entries. A line that is not a journal entry is reported on stderr and makes the exit code 2."""
         from agent.cmd.audited import loaded_for
-        from agent.cmd.exit_handling import say
+        from agent.cmd.exit_handling import to_stderr
         from agent.cmd.wiring import journal_of
         from agent.exit_codes import CLEAN, PARTIAL
 
-        told = journal_of(loaded_for(self.app.options)).read()
-        for problem in told.problems:
-            say(f"journal: {problem}")
+        read = journal_of(loaded_for(self.app.options)).read()
+        for problem in read.problems:
+            to_stderr(f"journal: {problem}")
         nested = parsed_args.formatter in NESTED
-        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in told.entries)
-        people = tuple(_people(entry, terminal_width()) for entry in told.entries)
+        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in read.entries)
+        people = tuple(_people(entry, terminal_width()) for entry in read.entries)
         foot = () if people else ("nothing was changed yet",)
-        listing = Listing(self.COLUMNS, rows, ("entry", "why"), people, foot)
-        return listing, PARTIAL if told.problems else CLEAN
+        return Listing(self.COLUMNS, rows, ("entry", "why"), people, foot), PARTIAL if read.problems else CLEAN
 
 
 def _people(entry: Entry, width: int) -> Row:
@@ -71,6 +70,7 @@ def _people(entry: Entry, width: int) -> Row:
 def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
     """Return the entry by column. Unless ``nested``, the cells of nested values are JSON text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
-    lists = {name: list(row[name]) if nested else " ".join(row[name]) for name in ("undone_by",)}
-    documents = {name: row[name] if nested else json.dumps(row[name], sort_keys=True) for name in ("before", "after")}
-    return {**row, **lists, **documents}
+    if nested:
+        return {**row, "undone_by": list(entry.undone_by)}
+    documents = {name: json.dumps(row[name], sort_keys=True) for name in ("before", "after")}
+    return {**row, "undone_by": " ".join(entry.undone_by), **documents}

@@ -115,18 +115,10 @@ def _totals(report: AuditReport) -> tuple[str, ...]:
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 
+    books = "those of the three books that could be read" if unread(report) else "any of the three books"
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or (_nobody(unread(report)),)
-
-
-def _nobody(unread: tuple[str, ...]) -> str:
-    """Return the line for a ledger without rows. If a source was unread, the line does not say that nothing is held."""
-    return (
-        "no consumer is in those of the three books that could be read"
-        if unread
-        else "no consumer is in any of the three books"
-    )
+    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer is in {books}",)
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:
@@ -137,5 +129,5 @@ def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:
 def _total(name: str, books: tuple[Book, ...]) -> str:
     from agent.text.wording import NOT_COUNTED, cell
 
-    said = {book.name: NOT_COUNTED if book.not_counted else cell(name, book.amount) for book in books}
-    return f"total {name}: " + ", ".join(f"{book} {said[book]}" for book in ("promised", "held", "recorded"))
+    cells = {book.name: NOT_COUNTED if book.not_counted else cell(name, book.amount) for book in books}
+    return f"total {name}: " + ", ".join(f"{book} {cells[book]}" for book in ("promised", "held", "recorded"))

@@ -20,7 +20,7 @@ class Status(DocumentCommand):
 
         If the report is old or has bad rows, 0 and 3 become 2.
         """
-        from agent.cmd.exit_handling import say
+        from agent.cmd.exit_handling import to_stderr
         from agent.config.build import agent_options_from
         from agent.config.load import load
         from agent.host_files.reports import read_report, report_path
@@ -31,9 +31,9 @@ class Status(DocumentCommand):
         path = report_path(options.run_dir)
         last = last_report(read_report(options.run_dir), path, now, options.interval_s)
         if last.is_stale:
-            say(stale_line(last))
+            to_stderr(stale_line(last))
         for problem in last.problems:
-            say(f"{path}: left out: {problem}")
+            to_stderr(f"{path}: left out: {problem}")
         self.answer(parsed_args.format, status_lines(last), status_document(last))
         return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 

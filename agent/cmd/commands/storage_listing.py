@@ -30,14 +30,14 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
 
 
 def _refuse(report: AuditReport, owner: str) -> None:
-    from agent.cmd.exit_handling import say
+    from agent.cmd.exit_handling import to_stderr
     from agent.render.explain import unread
     from agent.usage_error import UsageError
 
     message = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
         raise UsageError(f"{message}; `stocktake ledger --storage` lists all owners")
-    say(f"{message}, as far as these could be read")
+    to_stderr(f"{message}, as far as these could be read")
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:

@@ -66,32 +66,32 @@ class Watch(DocumentCommand):
             if parsed_args.once:
                 return _one_round(listener, screen, parsed_args.timeout)
             while True:
-                _hear(listener, screen, REDRAW_S)
+                _receive(listener, screen, REDRAW_S)
 
 
 def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int:
-    from agent.cmd.exit_handling import say
+    from agent.cmd.exit_handling import to_stderr
     from agent.exit_codes import CLEAN, PARTIAL
 
     end = time.monotonic() + timeout_s
     while (left_s := end - time.monotonic()) > 0:
         hosts = len(screen.fleet)
-        _hear(listener, screen, left_s)
+        _receive(listener, screen, left_s)
         if len(screen.fleet) > hosts:
             end = time.monotonic() + SETTLED_S
     screen.end(time.monotonic())
     if screen.fleet:
         return CLEAN
-    say(f"no agent has answered within {timeout_s:g} s")
+    to_stderr(f"no agent has answered within {timeout_s:g} s")
     return PARTIAL
 
 
-def _hear(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
+def _receive(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
     """Wait up to ``timeout_s``, but at most one second, for a message. Pass it and all queued ones to the screen."""
     message = listener.take(min(timeout_s, REDRAW_S))
     while message is not None:
         received_at, document = message
-        screen.heard(document, received_at)
+        screen.received(document, received_at)
         message = listener.take(0)
     screen.draw(time.monotonic())
 

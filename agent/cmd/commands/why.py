@@ -80,7 +80,7 @@ class Why(DocumentCommand):
 
         Raises UsageError (127) on bad input, PlacementUnavailable (75).
         """
-        from agent.cmd.exit_handling import say
+        from agent.cmd.exit_handling import to_stderr
         from agent.cmd.why_run import answered, code_of
         from agent.why.json import document
         from agent.why.text import lines
@@ -88,7 +88,7 @@ class Why(DocumentCommand):
         report = answered(self.app.options, _question(parsed_args))
         # The text for people contains these lines already.
         for line in report.unknown if parsed_args.format == JSON else ():
-            say(f"could not be read: {line}")
+            to_stderr(f"could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
         return code_of(report)
 
