@@ -137,7 +137,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         events=(wired.late, wired.events()) if options.event_driven else (wired.late,),
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),
-        misses=lambda: wired.misses,
+        misses=lambda: wired.libvirt_reader.misses,
         reading=lambda: wired.mark.inside,
         sent_at=lambda: wired.placement.sent_at,
         end_pauses=wired.pauses.end,

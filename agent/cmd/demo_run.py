@@ -18,12 +18,12 @@ from agent.books.report_rows import inventory_rows
 from agent.cmd.wiring import Wired, wire
 from agent.config.build import require, settings_from
 from agent.config.load import load
-from agent.demo import cast, world
+from agent.demo import cast, cloud
 from agent.demo.cast import HOSTS, HostCast
+from agent.demo.cloud import DemoCloud
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
-from agent.demo.world import DemoWorld
 from agent.model.audit import AuditMemory, AuditRequest, Depth
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
@@ -37,17 +37,17 @@ from agent.why.answer import why
 from agent.why.model import TreeAnswer
 
 
-def run(built: DemoWorld, tell: Callable[[str], None]) -> DemoRun:
+def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
     """Audit both hosts until their findings are confirmed, then read what Placement records."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_lvm_sees(built))
         agents = {host.name: stack.enter_context(_agent(built, host)) for host in HOSTS}
         first, second = (agents[host.name] for host in HOSTS)
-        tell(f"agent on {cast.FIRST.name}: first audit, inventory to Placement")
+        progress(f"agent on {cast.FIRST.name}: first audit, inventory to Placement")
         first.audit()
-        world.schedule_first_host(built)
+        cloud.schedule_first_host(built)
         for host in HOSTS:
-            tell(f"agent on {host.name}: two more audits, so that findings are confirmed")
+            progress(f"agent on {host.name}: two more audits, so that findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
         runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds(h)) for h in HOSTS)
@@ -56,8 +56,8 @@ def run(built: DemoWorld, tell: Callable[[str], None]) -> DemoRun:
             second=second.last(),
             first_holds=runs[0].holds,
             second_holds=runs[1].holds,
-            offered_for_asked=world.candidates(built, cast.ASKED_VCPUS),
-            offered_for_max_unit=world.candidates(built, cast.FIRST.cpus),
+            offered_for_asked=cloud.candidates(built, cast.ASKED_VCPUS),
+            offered_for_max_unit=cloud.candidates(built, cast.FIRST.cpus),
             answer=first.answer(cast.FIRST, _vcpus(cast.ASKED_VCPUS)),
         )
     return DemoRun(stories=stories(seen), hosts=runs, simulated=_simulated(built, seen.first))
@@ -106,14 +106,14 @@ def _vcpus(amount: int) -> ResourceRequest:
 
 
 @contextlib.contextmanager
-def _agent(built: DemoWorld, host: HostCast) -> Iterator[_Agent]:
+def _agent(built: DemoCloud, host: HostCast) -> Iterator[_Agent]:
     loaded = load([str(built.config_file(host))])
     require(loaded)
     with wire(loaded) as wired:
         yield _Agent(settings_from(loaded), _parts(built, host, wired), wired.placement)
 
 
-def _parts(built: DemoWorld, host: HostCast, wired: Wired) -> Parts:
+def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:
     """Return the wired parts. If the host's volume group is a recorded report, its runner replaces lvm2."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
@@ -123,7 +123,7 @@ def _parts(built: DemoWorld, host: HostCast, wired: Wired) -> Parts:
 
 
 @contextlib.contextmanager
-def _lvm_sees(built: DemoWorld) -> Iterator[None]:
+def _lvm_sees(built: DemoCloud) -> Iterator[None]:
     """Make lvm2 see only the demo's devices inside the block."""
     before = os.environ.get("LVM_SYSTEM_DIR")
     os.environ["LVM_SYSTEM_DIR"] = str(built.lvm_folder)
@@ -136,6 +136,6 @@ def _lvm_sees(built: DemoWorld) -> Iterator[None]:
             os.environ["LVM_SYSTEM_DIR"] = before
 
 
-def _simulated(built: DemoWorld, report: AuditReport) -> tuple[str, ...]:
+def _simulated(built: DemoCloud, report: AuditReport) -> tuple[str, ...]:
     recorded = (f"volume group {g.name}: {g.description}" for g in built.groups if isinstance(g, RecordedGroup))
     return (*report.simulated, *recorded)

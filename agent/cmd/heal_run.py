@@ -118,22 +118,17 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, at most as many as a confirmation needs."""
     memory = AuditMemory()
     for audits_before in range(max(1, task.settings.confirm_audits)):
-        if audits_before:
-            _wait_for_next_audit(task)
+        spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
+        if spacing_s:
+            # Without the gap two confirming audits could see the same moment of a build or a delete.
+            to_stderr(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
+            task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
         asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
         if result.report.outcome is Outcome.UNREADABLE or all(seen.confirmed for seen in asked):
             break
     return result
-
-
-def _wait_for_next_audit(task: AuditTask) -> None:
-    """Wait between two confirming audits. Without the gap both could see the same moment of a build or a delete."""
-    spacing_s = task.settings.confirm_spacing_s
-    if spacing_s:
-        to_stderr(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
-        task.parts.clock.wait(spacing_s)
 
 
 def _is_asked(finding_id: str, code: str, ordered: Ordered) -> bool:

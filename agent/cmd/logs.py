@@ -64,7 +64,8 @@ class AuditIdFilter(stdlib.Filter):
 
     def filter(self, record: stdlib.LogRecord) -> bool:
         """Accept every record."""
-        names = {name for name in getattr(record, "extra_keys", ()) if not _is_noise(name, getattr(record, name))}
+        noise = {name for name in ("project", "version") if getattr(record, name, None) == "unknown"}
+        names = set(getattr(record, "extra_keys", ())) - noise
         if audit_id := getattr(record, "audit_id", None) or _audit_id.get():
             record.audit_id = audit_id
             names.add("audit_id")
@@ -190,10 +191,6 @@ def _printable_lines(text: str) -> str:
 def _close(handlers: Iterable[stdlib.Handler]) -> None:
     for handler in tuple(handlers):
         handler.close()
-
-
-def _is_noise(name: str, value: object) -> bool:
-    return name in ("project", "version") and value == "unknown"
 
 
 def _field(value: object) -> str:

@@ -20,46 +20,39 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What cliff calls an entry point; ``target`` is ``module:Class`` below agent.cmd.commands."""
+    """What cliff calls an entry point. ``config check`` is the class ConfigCheck in commands/config_check.py."""
 
     name: str
-    target: str
     summary: str
 
     @property
     def value(self) -> str:
         """The dotted path of the command's class, for messages."""
-        return f"{PACKAGE}.{self.target}"
+        return f"{PACKAGE}.{self.name.replace(' ', '_')}:{self.name.title().replace(' ', '')}"
 
     def load(self) -> type[Command]:
         """Import the module and return the command's class."""
-        module, _, name = self.target.partition(":")
-        found: type[Command] = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+        module, _, name = self.value.partition(":")
+        found: type[Command] = getattr(importlib.import_module(module), name)
         return found
 
 
 COMMANDS = (
-    Entry(
-        "adopt",
-        "adopt:Adopt",
-        "move this host's provider to a new identity: print the plan; --plan DIGEST --yes: do it",
-    ),
-    Entry("audit", "audit:Audit", "run one audit, one row per finding; --publish also writes the inventory"),
-    Entry("config check", "config_check:ConfigCheck", "check the configuration and print every problem in it"),
-    Entry("config show", "config_show:ConfigShow", "every value in force, and the file that it came from"),
-    Entry("demo", "demo:Demo", "build a small cloud with five real problems in it, and run the agent on it"),
-    Entry("explain", "explain:Explain", "the arithmetic behind one resource class or one consumer, in words"),
-    Entry("heal", "heal:Heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
-    Entry(
-        "inventory", "inventory:Inventory", "the inventory that the agent wants; --diff: beside what Placement records"
-    ),
-    Entry("journal", "journal:Journal", "every change of heal, undo and adopt, with the values before it"),
-    Entry("ledger", "ledger:Ledger", "each consumer's amounts: promised, held, recorded, verdict"),
-    Entry("status", "status:Status", "the daemon's last audit report"),
-    Entry("traits", "traits:Traits", "the traits of this host's providers; --diff: only what differs"),
-    Entry("undo", "undo:Undo", "undo what an entry of the journal changed"),
-    Entry("watch", "watch:Watch", "show all hosts live, from the agents' messages on the broker"),
-    Entry("why", "why:Why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
+    Entry("adopt", "move this host's provider to a new identity: print the plan; --plan DIGEST --yes: do it"),
+    Entry("audit", "run one audit, one row per finding; --publish also writes the inventory"),
+    Entry("config check", "check the configuration and print every problem in it"),
+    Entry("config show", "every value in force, and the file that it came from"),
+    Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
+    Entry("explain", "the arithmetic behind one resource class or one consumer, in words"),
+    Entry("heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
+    Entry("inventory", "the inventory that the agent wants; --diff: beside what Placement records"),
+    Entry("journal", "every change of heal, undo and adopt, with the values before it"),
+    Entry("ledger", "each consumer's amounts: promised, held, recorded, verdict"),
+    Entry("status", "the daemon's last audit report"),
+    Entry("traits", "the traits of this host's providers; --diff: only what differs"),
+    Entry("undo", "undo what an entry of the journal changed"),
+    Entry("watch", "show all hosts live, from the agents' messages on the broker"),
+    Entry("why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
 )
 # The commands that cliff itself provides.
 BUILT_IN = (("complete", "print the bash completion of this command"), ("help", "print the help of one command"))
@@ -85,8 +78,5 @@ def nearest(words: Iterable[str]) -> str | None:
     """Return the command whose name is nearest to these words, or None."""
     names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
     typed = list(words)
-    for text in (" ".join(typed[:2]), *typed[:1]):
-        found = difflib.get_close_matches(text, names, n=1)
-        if found:
-            return found[0]
-    return None
+    near = (difflib.get_close_matches(text, names, n=1) for text in (" ".join(typed[:2]), *typed[:1]))
+    return next((found[0] for found in near if found), None)

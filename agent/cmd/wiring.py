@@ -67,7 +67,6 @@ LOCK_FILE = "lock"
 #: an operator waits for the command, and one command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0
 
-
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -125,11 +124,6 @@ class Wired:
     mark: ReadMark
     pauses: Pauses
     resources: contextlib.ExitStack
-
-    @property
-    def misses(self) -> int:
-        """The number of consecutive reads of libvirt that missed their deadline."""
-        return self.libvirt_reader.misses
 
     def events(self) -> LibvirtEvents:
         """Return the event source of the same libvirt. Start it before the first read."""
@@ -214,14 +208,10 @@ def sweep_left_behind(loaded: Loaded) -> None:
     An older version of the agent wrote the report file world-readable.
     """
     options = build.agent_options_from(loaded)
-    for path in (
-        os.path.join(options.state_dir, COMPUTE_ID),
-        os.path.join(options.state_dir, FINDINGS),
-        os.path.join(options.state_dir, STORE),
-        report_path(options.run_dir),
-    ):
+    report = report_path(options.run_dir)
+    for path in (*(os.path.join(options.state_dir, name) for name in (COMPUTE_ID, FINDINGS, STORE)), report):
         sweep(path)
-    close_to_others(report_path(options.run_dir))
+    close_to_others(report)
 
 
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
@@ -329,9 +319,6 @@ def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> t
     pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
     if settings.disk_group is not None:
         return (*groups, *pmem)
-    return (*groups, *pmem, *_ceph(loaded), FileSystems((settings.instances_path,), disk_reader))
-
-
-def _ceph(loaded: Loaded) -> tuple[StorageSource, ...]:
-    access = build.ceph_access(loaded)
-    return () if access is None else (cast(StorageSource, Ceph(access)),)
+    ceph = build.ceph_access(loaded)
+    pools = () if ceph is None else (cast(StorageSource, Ceph(ceph)),)
+    return (*groups, *pmem, *pools, FileSystems((settings.instances_path,), disk_reader))

@@ -151,16 +151,11 @@ class ListCommand(BaseCommand, Lister):
             self.produce_output(parsed_args, found.columns, found.rows)
         elif parsed_args.formatter == VALUE or parsed_args.columns or parsed_args.sort_columns:
             self.produce_output(parsed_args, found.columns, _on_one_line(found.rows))
-            self._foot(parsed_args, found)
-        else:
-            if found.people_rows:
-                self.produce_output(parsed_args, found.people_columns, found.people_rows)
-            self._foot(parsed_args, found)
-        return code
-
-    def _foot(self, parsed_args: argparse.Namespace, found: Listing) -> None:
+        elif found.people_rows:
+            self.produce_output(parsed_args, found.people_columns, found.people_rows)
         if parsed_args.formatter == TABLE:
             self.app.stdout.write("".join(f"{printable(line)}\n" for line in found.foot))
+        return code
 
     def _refuse_unknown_columns(self, parsed_args: argparse.Namespace) -> None:
         columns = self.columns(parsed_args)

@@ -24,9 +24,9 @@ from agent.cmd.commands.base import JSON, DocumentCommand, argument
 from agent.errors import AgentError
 
 if TYPE_CHECKING:
+    from agent.demo.cloud import DemoCloud
     from agent.demo.interruptions import Interruptions
     from agent.demo.outcome import DemoRun
-    from agent.demo.world import DemoWorld
 
 NOT_SHOWN = 1
 # 128 + the number of the signal, as shells report it.
@@ -68,20 +68,20 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
     Each thing that is created is registered in ``standing`` for clean-up before a signal can end the demo.
     """
     from agent.cmd.demo_run import run
-    from agent.demo import world
+    from agent.demo import cloud
     from agent.demo.interruptions import Interruptions
     from agent.demo.placement import Lifetime
 
     with Interruptions() as interruptions, contextlib.ExitStack() as standing:
-        tell = _Progress(interruptions)
+        progress = _Progress(interruptions)
         folder = Path(tempfile.mkdtemp(prefix="stocktake-demo-"))
         standing.callback(shutil.rmtree, folder, ignore_errors=True)
         lifetime = Lifetime.KEPT if keep else Lifetime.WITH_US
-        built = world.build(folder, lifetime, tell, standing, interruptions)
+        built = cloud.build(folder, lifetime, progress, standing, interruptions)
         with interruptions.allowed():
-            ran = run(built, tell)
+            ran = run(built, progress)
             if keep:
-                tell("done")
+                progress("done")
                 commands = _commands(built)
                 _answer(ran, form, commands)
                 sys.stderr.write(_how_to_end(built, commands) + "\n")
@@ -89,7 +89,7 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
             # Drop the clean-up only now: before this point the operator does not know what is kept and how to end it.
             standing.pop_all()
     if not keep:
-        tell("done")
+        progress("done")
         _answer(ran, form, {})
     return ran
 
@@ -136,7 +136,7 @@ def _program() -> str:
     return os.path.abspath(called) if os.sep in called else called
 
 
-def _commands(built: DemoWorld) -> dict[str, str]:
+def _commands(built: DemoCloud) -> dict[str, str]:
     """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
     from agent.demo.cast import HOSTS
 
@@ -146,7 +146,7 @@ def _commands(built: DemoWorld) -> dict[str, str]:
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 
 
-def _how_to_end(built: DemoWorld, commands: Mapping[str, str]) -> str:
+def _how_to_end(built: DemoCloud, commands: Mapping[str, str]) -> str:
     from agent.demo.recorded_group import RecordedGroup
     from agent.demo.volume_group import VolumeGroupRig
 

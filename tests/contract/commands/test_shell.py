@@ -326,7 +326,7 @@ def test_every_registered_command_loads_and_names_are_sorted():
 def test_command_modules_do_not_load_oslo_service():
     modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
     program = (
-        f"import agent.cmd.shell, agent.cmd.audited, agent.demo.world, agent.sources.nova.sql, {modules}\n"
+        f"import agent.cmd.shell, agent.cmd.audited, agent.demo.cloud, agent.sources.nova.sql, {modules}\n"
         "import sys\nprint(*(name for name, module in sys.modules.items() if module is not None))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

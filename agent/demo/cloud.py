@@ -36,7 +36,7 @@ _YESTERDAY = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoWorld:
+class DemoCloud:
     """The built world; everything is in one folder, except the loop devices and the Placement process."""
 
     folder: Path
@@ -57,36 +57,36 @@ class DemoWorld:
 def build(
     folder: Path,
     lifetime: Lifetime,
-    tell: Callable[[str], None],
+    progress: Callable[[str], None],
     standing: contextlib.ExitStack,
     interruptions: Interruptions,
-) -> DemoWorld:
-    """Build and return the world, before any audit.
+) -> DemoCloud:
+    """Build and return the cloud, before any audit.
 
-    ``tell`` is called with a progress line for each part, and may raise. Each part is registered with ``standing``
+    ``progress`` is called with a progress line for each part, and may raise. Each part is registered with ``standing``
     as soon as the part exists; ``standing`` removes the registered parts.
     """
-    tell("Placement on SQLite, in a process of its own")
+    progress("Placement on SQLite, in a process of its own")
     placement = start_placement(
         folder / "placement", lifetime=lifetime, waiting=interruptions.allowed, cell=folder / "cell.sqlite"
     )
     standing.callback(placement.stop)
-    groups = tuple(_group(folder, host, tell, standing) for host in HOSTS)
-    world = DemoWorld(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
-    _see_only(world)
-    tell("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
+    groups = tuple(_group(folder, host, progress, standing) for host in HOSTS)
+    cloud = DemoCloud(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
+    _see_only(cloud)
+    progress("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
     with interruptions.allowed():
         _fill_cell(folder / "cell.sqlite")
         for host in HOSTS:
-            _configure(world, host)
-        _second_host_as_it_was(world)
-    return world
+            _configure(cloud, host)
+        _second_host_as_it_was(cloud)
+    return cloud
 
 
-def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: contextlib.ExitStack) -> DemoGroup:
+def _group(folder: Path, host: HostCast, progress: Callable[[str], None], standing: contextlib.ExitStack) -> DemoGroup:
     group = open_group(folder, host.group, host.disk_gib * GIB + _LVM_METADATA_BYTES)
     standing.callback(group.close)
-    tell(f"volume group {group.name}: {group.description}")
+    progress(f"volume group {group.name}: {group.description}")
     for guest in host.guests:
         group.add_volume(f"{guest.uuid}_disk", guest.flavor.root_gib * GIB)
     for name, gib in host.foreign:
@@ -94,16 +94,16 @@ def _group(folder: Path, host: HostCast, tell: Callable[[str], None], standing: 
     return group
 
 
-def _see_only(world: DemoWorld) -> None:
+def _see_only(cloud: DemoCloud) -> None:
     """Write one lvm.conf with which lvm2 sees both hosts' groups and no other device of the machine."""
-    devices = [g.device for g in world.groups if isinstance(g, VolumeGroupRig) and g.device]
-    lock_folder = world.lvm_folder / "lock"
+    devices = [g.device for g in cloud.groups if isinstance(g, VolumeGroupRig) and g.device]
+    lock_folder = cloud.lvm_folder / "lock"
     lock_folder.mkdir(parents=True)
-    (world.lvm_folder / "lvm.conf").write_text(lvm_conf(devices, lock_folder), encoding="utf-8")
+    (cloud.lvm_folder / "lvm.conf").write_text(lvm_conf(devices, lock_folder), encoding="utf-8")
 
 
-def _configure(world: DemoWorld, host: HostCast) -> None:
-    folder = world.folder / host.name
+def _configure(cloud: DemoCloud, host: HostCast) -> None:
+    folder = cloud.folder / host.name
     folder.mkdir()
     (folder / "node.xml").write_text(node_xml(host), encoding="utf-8")
     (folder / "nova.conf").write_text(
@@ -119,15 +119,15 @@ connection_uri = test://{urllib.parse.quote(str(folder))}/node.xml
 images_type = lvm
 images_volume_group = {host.group}
 [database]
-connection = sqlite:///{world.folder}/cell.sqlite
+connection = sqlite:///{cloud.folder}/cell.sqlite
 [placement]
 auth_type = admin_token
 token = {TOKEN}
-endpoint_override = {world.placement.url}
+endpoint_override = {cloud.placement.url}
 """,
         encoding="utf-8",
     )
-    world.config_file(host).write_text(
+    cloud.config_file(host).write_text(
         f"""# All that Stocktake needs to be told here: where nova.conf is, and where its own state goes.
 [agent]
 nova_conf = {folder}/nova.conf
@@ -231,36 +231,36 @@ def _resize(at: datetime.datetime) -> Migration:
     )
 
 
-def _second_host_as_it_was(world: DemoWorld) -> None:
+def _second_host_as_it_was(cloud: DemoCloud) -> None:
     """Create the second host's provider with its earlier, larger inventory, and all allocations on the host.
 
     This leads to story 5: Placement rejects an allocation above the capacity, but accepts an inventory below the usage.
     """
     host = cast.SECOND
-    _placement(world, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
+    _placement(cloud, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
     before = {
         "VCPU": {"total": cast.BEFORE_CPUS, "allocation_ratio": cast.BEFORE_RATIO},
         "MEMORY_MB": {"total": host.memory_mib},
         "DISK_GB": {"total": cast.BEFORE_DISK_GIB},
     }
     body = {"resource_provider_generation": 0, "inventories": before}
-    _placement(world, "PUT", f"/resource_providers/{host.root_uuid}/inventories", body)
+    _placement(cloud, "PUT", f"/resource_providers/{host.root_uuid}/inventories", body)
     for guest in (*host.guests, *host.leaked):
         if guest is not cast.EVACUATED:
-            allocate(world, guest.uuid, {host.root_uuid: _amounts(guest)})
+            allocate(cloud, guest.uuid, {host.root_uuid: _amounts(guest)})
     resized = Guest(name=cast.RESIZED.name, flavor=cast.LARGE)
-    allocate(world, resized.uuid, {host.root_uuid: _amounts(resized)})
+    allocate(cloud, resized.uuid, {host.root_uuid: _amounts(resized)})
 
 
-def schedule_first_host(world: DemoWorld) -> None:
+def schedule_first_host(cloud: DemoCloud) -> None:
     """Make the scheduler's allocations on the first host, whose inventory must already be in Placement.
 
     The evacuated instance gets allocations on both hosts.
     """
     for guest in cast.FIRST.guests:
-        allocate(world, guest.uuid, {cast.FIRST.root_uuid: _amounts(guest)})
+        allocate(cloud, guest.uuid, {cast.FIRST.root_uuid: _amounts(guest)})
     amounts = _amounts(cast.EVACUATED)
-    allocate(world, cast.EVACUATED.uuid, {cast.FIRST.root_uuid: amounts, cast.SECOND.root_uuid: amounts})
+    allocate(cloud, cast.EVACUATED.uuid, {cast.FIRST.root_uuid: amounts, cast.SECOND.root_uuid: amounts})
 
 
 def _amounts(guest: Guest) -> dict[str, int]:
@@ -268,7 +268,7 @@ def _amounts(guest: Guest) -> dict[str, int]:
     return {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mib, "DISK_GB": flavor.root_gib}
 
 
-def allocate(world: DemoWorld, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
+def allocate(cloud: DemoCloud, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
     """Create a new consumer's allocation, as the scheduler does."""
     body = {
         "allocations": {provider: {"resources": dict(held)} for provider, held in holdings.items()},
@@ -276,18 +276,18 @@ def allocate(world: DemoWorld, consumer: str, holdings: Mapping[str, Mapping[str
         "user_id": cast.USER,
         "consumer_generation": None,
     }
-    _placement(world, "PUT", f"/allocations/{consumer}", body)
+    _placement(cloud, "PUT", f"/allocations/{consumer}", body)
 
 
-def candidates(world: DemoWorld, vcpus: int) -> tuple[str, ...]:
+def candidates(cloud: DemoCloud, vcpus: int) -> tuple[str, ...]:
     """Return the providers in Placement's allocation candidates for so many vCPUs, requested as the scheduler does."""
-    answer = _placement(world, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
+    answer = _placement(cloud, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
     return tuple(sorted(answer["provider_summaries"]))
 
 
-def _placement(world: DemoWorld, method: str, path: str, body: object) -> dict[str, dict[str, object]]:
+def _placement(cloud: DemoCloud, method: str, path: str, body: object) -> dict[str, dict[str, object]]:
     headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": "placement 1.36"}
-    answer = requests.request(method, world.placement.url + path, json=body, headers=headers, timeout=30)
+    answer = requests.request(method, cloud.placement.url + path, json=body, headers=headers, timeout=30)
     if not answer.ok:
         raise PlacementRejected(f"{method} {path}: {answer.text}", status=answer.status_code)
     return dict(answer.json()) if answer.content else {}
