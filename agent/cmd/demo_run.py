@@ -1,4 +1,4 @@
-"""Run the demo: audit a built world with the agent's own code, and gather the results.
+"""Run the demo: audit a built cloud with the agent's own code, and gather the results.
 
 The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud
 around them. The first host is audited before anything is scheduled on it, because

@@ -20,6 +20,7 @@ from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
+from agent.healing.plan import asked_for
 from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome, SourceStatus
@@ -125,14 +126,10 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
-        asked = [s for s in result.report.findings if _is_asked(s.finding.id, s.finding.code, ordered)]
+        asked = asked_for(result.report.findings, frozenset(BY_CODE), ordered.ids)
         if result.report.outcome is Outcome.UNREADABLE or all(seen.confirmed for seen in asked):
             break
     return result
-
-
-def _is_asked(finding_id: str, code: str, ordered: Ordered) -> bool:
-    return finding_id in ordered.ids if ordered.ids else code in BY_CODE
 
 
 def _remember(task: AuditTask, result: AuditResult) -> None:

@@ -83,9 +83,6 @@ def _refuse(what: str, names: Iterable[str], read: Callable[[], frozenset[str]],
         known = frozenset(standard)
         unknown = [name for name in sorted(names) if name not in known and not name.startswith(CUSTOM)]
     if unknown:
-        raise UsageError(f"unknown {what} {unknown[0]}{_near(unknown[0], sorted(known))}")
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f": did you mean {near[0]}?" if near else ""
+        near = difflib.get_close_matches(unknown[0], sorted(known), n=1)
+        hint = f": did you mean {near[0]}?" if near else ""
+        raise UsageError(f"unknown {what} {unknown[0]}{hint}")

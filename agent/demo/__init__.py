@@ -1,10 +1,10 @@
-"""The world of ``stocktake demo``: a small simulated cloud with five real problems, which the agent then audits.
+"""The small simulated cloud of ``stocktake demo``, with five real problems, which the agent then audits.
 
-Begin reading in ``cast`` (the hosts, the guests and the faults), then ``world`` (builds the cell database,
+Begin reading in ``cast`` (the hosts, the guests and the faults), then ``cloud`` (builds the cell database,
 Placement and the volume groups) and ``stories`` (decides whether the reports show each problem).
 ``outcome`` is the result of a run, and ``document`` turns it into JSON and text.
 The tests use ``cell``, ``placement`` and ``volume_group`` too.
 
 What does not belong here: the command is ``agent/cmd/commands/demo.py``, and ``agent/cmd/demo_run.py`` runs the
-audits on this world. The daemon never imports this package, and nothing here decides what an audit finds.
+audits on this cloud. The daemon never imports this package, and nothing here decides what an audit finds.
 """

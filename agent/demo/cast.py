@@ -20,7 +20,7 @@ USER = str(uuid.uuid5(_NAMES, "user"))
 
 
 def known_uuid(name: str) -> str:
-    """Return the uuid for this name in the demo's world; it is the same in each run."""
+    """Return the uuid for this name in the demo's cloud; it is the same in each run."""
     return str(uuid.uuid5(_NAMES, name))
 
 

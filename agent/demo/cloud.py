@@ -1,4 +1,4 @@
-"""Build the demo's world from real parts, and register each part for removal as soon as the part exists.
+"""Build the demo's cloud from real parts, and register each part for removal as soon as the part exists.
 
 The parts: a cell database on SQLite, a Placement process, volume groups on loop devices
 (or simulated lvm2 reports if loop devices are not available), and libvirt's test driver.
@@ -37,7 +37,7 @@ _YESTERDAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoCloud:
-    """The built world; everything is in one folder, except the loop devices and the Placement process."""
+    """The built cloud; everything is in one folder, except the loop devices and the Placement process."""
 
     folder: Path
     placement: PlacementServer

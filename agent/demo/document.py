@@ -27,15 +27,14 @@ WIDTH = 118
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
     """Return the JSON document; its keys ``audit``, ``ledger`` and ``inventory`` are those of the first host.
 
-    ``inventory`` is the inventory in Placement after the run. ``commands``: for each host of a world that is kept, the
+    ``inventory`` is the inventory in Placement after the run. ``commands``: for each host of a cloud that is kept, the
     beginning of a command line for the agent of that host.
     """
-    hosts = {run.name: _host(run) for run in ran.hosts}
     return {
         "schema_version": SCHEMA_VERSION,
         "stories": [_story(story, commands) for story in ran.stories],
         **_host(ran.hosts[0]),
-        "hosts": hosts,
+        "hosts": {run.name: _host(run) for run in ran.hosts},
         "simulated": list(ran.simulated),
     }
 
@@ -123,11 +122,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def _story_text(story: Story, commands: Mapping[str, str]) -> str:
     mark = "shown" if story.shown else "NOT SHOWN"
-    lines = [f"--- Story {story.number} ({mark}): {story.title}"]
-    for sentence in story.evidence:
-        lines.extend(_bullet(sentence))
-    lines.append(f"    ask it yourself: {_ask(story, commands)}")
-    return "\n".join(lines)
+    evidence = (line for sentence in story.evidence for line in _bullet(sentence))
+    head, end = f"--- Story {story.number} ({mark}): {story.title}", f"    ask it yourself: {_ask(story, commands)}"
+    return "\n".join((head, *evidence, end))
 
 
 def _ask(story: Story, commands: Mapping[str, str]) -> str:

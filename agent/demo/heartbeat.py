@@ -1,7 +1,7 @@
 """Write the heartbeat of a nova service into the demo's cell database, because no nova service runs there.
 
 Without a recent heartbeat the agent takes the cell database for an old copy. The heartbeat runs in the process of the
-demo's Placement server, so the cell of a world that is kept stays current until that process ends.
+demo's Placement server, so the cell of a cloud that is kept stays current until that process ends.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +52,9 @@ class PlacementServer:
     def stop(self) -> None:
         """Terminate the server and wait for its exit. Safe to call twice."""
         self.process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self.process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(STOP_TIMEOUT_S)
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        _kill(self.process)
 
 
 def start_placement(

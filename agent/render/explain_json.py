@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.model.report import AuditReport
 from agent.render.documents import SCHEMA_VERSION, Document, audit_keys, inventory_rows, ledger_rows
 from agent.render.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
 from agent.render.explain_text import lines
@@ -26,6 +25,7 @@ def document(explanation: Explanation) -> Document:
 
 def _of_class(explanation: ClassExplanation) -> Document:
     scope = explanation.scope
+    shown = [row.wanted or row.recorded for row in scope.inventory]
     return {
         "subject": "class",
         "resource_class": explanation.resource_class,
@@ -35,16 +35,13 @@ def _of_class(explanation: ClassExplanation) -> Document:
             {**dataclasses.asdict(e.note), "amount": e.amount, "contributes": 0, "recorded": e.recorded}
             for e in explanation.evacuations
         ],
-        "inventory": _inventories(scope),
+        "inventory": [
+            {**row, "capacity": inventory.capacity if inventory else None}
+            for row, inventory in zip(inventory_rows(scope.inventory), shown, strict=True)
+        ],
         "consumers": ledger_rows(scope),
         "held_back": [dataclasses.asdict(held) for held in scope.plan.held_back],
     }
-
-
-def _inventories(scope: AuditReport) -> list[Document]:
-    shown = [row.wanted or row.recorded for row in scope.inventory]
-    rows = zip(inventory_rows(scope.inventory), shown, strict=True)
-    return [{**row, "capacity": inventory.capacity if inventory else None} for row, inventory in rows]
 
 
 def _book(book: Book) -> Document:
@@ -53,10 +50,9 @@ def _book(book: Book) -> Document:
     ``not_counted`` is the reason why the agent does not keep this book. ``rounded_up`` is the part of the amount that
     was rounded up from exactly ``size_bytes``.
     """
-    parts = [{"amount": p.amount, "reason": p.reason, "consumers": list(p.consumers)} for p in book.parts]
     return {
         "amount": book.amount,
-        "parts": parts,
+        "parts": [{"amount": p.amount, "reason": p.reason, "consumers": list(p.consumers)} for p in book.parts],
         "problems": list(book.problems),
         "not_counted": book.not_counted,
         "rounded_up": book.exact.amount if book.exact else None,

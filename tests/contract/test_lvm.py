@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.demo.recorded_group import DescribedGroup, RecordedGroup, recorded_report
+from agent.demo.recorded_group import RecordedGroup
 from agent.demo.volume_group import NoVolumeGroup, VolumeGroupRig, open_group
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.model.host.storage import StorageFacts
@@ -324,11 +324,11 @@ def test_the_hosts_lvm_with_another_system_id_does_not_list_the_group(
 
 @root
 def test_a_recorded_lvm_report_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
-    sizes = (("a", 20 * MIB), ("b", 9 * MIB + 1))
-    for name, size_bytes in sizes:
-        group.add_volume(name, size_bytes)
-    described = DescribedGroup(name="vg0", size_bytes=group.size_bytes, volumes=sizes)
-    assert nameless(read(recorded_report(described), "vg0")) == nameless(read(group.runner, "vg0"))
+    recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
+    for each in (group, recorded):
+        each.add_volume("a", 20 * MIB)
+        each.add_volume("b", 9 * MIB + 1)
+    assert nameless(read(recorded.runner, "vg0")) == nameless(read(group.runner, "vg0"))
 
 
 def nameless(facts: StorageFacts) -> StorageFacts:
