@@ -50,7 +50,7 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             progress(f"agent on {host.name}: two more audits, so that findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
-        runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds(h)) for h in HOSTS)
+        runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds()) for h in HOSTS)
         seen = Seen(
             first=first.last(),
             second=second.last(),
@@ -58,7 +58,7 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             second_holds=runs[1].holds,
             offered_for_asked=cloud.candidates(built, cast.ASKED_VCPUS),
             offered_for_max_unit=cloud.candidates(built, cast.FIRST.cpus),
-            answer=first.answer(cast.FIRST, _vcpus(cast.ASKED_VCPUS)),
+            answer=first.answer(cast.ASKED_VCPUS),
         )
     return DemoRun(stories=stories(seen), hosts=runs, simulated=_simulated(built, seen.first))
 
@@ -66,7 +66,8 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
 class _Agent:
     """The agent of one host: its parts, and the memory that it keeps between audits."""
 
-    def __init__(self, settings: Settings, parts: Parts, client: PlacementClient) -> None:
+    def __init__(self, host: HostCast, settings: Settings, parts: Parts, client: PlacementClient) -> None:
+        self._host = host
         self._settings = settings
         self._parts = parts
         self._client = client
@@ -85,24 +86,22 @@ class _Agent:
             raise AssertionError("no audit was run")
         return self._last
 
-    def holds(self, host: HostCast) -> tuple[InventoryRow, ...]:
+    def holds(self) -> tuple[InventoryRow, ...]:
         """Return the inventory that Placement records for this host, read again for this call."""
-        rows = inventory_rows(self._view(host), None)
+        rows = inventory_rows(self._view(), None)
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
-    def answer(self, host: HostCast, request: ResourceRequest) -> TreeAnswer | None:
-        """Return whether this host's tree has room for the request, and what refuses it; None if there is no tree."""
-        trees = why(request, own_offers(self._client, self._view(host))).trees
-        return next((tree for tree in trees if tree.root_uuid == host.root_uuid), None)
+    def answer(self, vcpus: int) -> TreeAnswer | None:
+        """Return whether this host's tree has room for so many vCPUs, and what refuses; None if there is no tree."""
+        request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
+        trees = why(request, own_world(self._client, self._view())).trees
+        return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)
 
-    def _view(self, host: HostCast) -> PlacementView:
+    def _view(self) -> PlacementView:
         self._parts.reader.forget()
-        wanted = ViewRequest(root_uuid=host.root_uuid, root_name=host.name, fresh_allocations=True, consumer_reads=0)
+        root_uuid, name = self._host.root_uuid, self._host.name
+        wanted = ViewRequest(root_uuid=root_uuid, root_name=name, fresh_allocations=True, consumer_reads=0)
         return self._parts.reader.view(wanted)
-
-
-def _vcpus(amount: int) -> ResourceRequest:
-    return ResourceRequest(groups=(RequestGroup(resources=(("VCPU", amount),)),))
 
 
 @contextlib.contextmanager
@@ -110,7 +109,7 @@ def _agent(built: DemoCloud, host: HostCast) -> Iterator[_Agent]:
     loaded = load([str(built.config_file(host))])
     require(loaded)
     with wire(loaded) as wired:
-        yield _Agent(settings_from(loaded), _parts(built, host, wired), wired.placement)
+        yield _Agent(host, settings_from(loaded), _parts(built, host, wired), wired.placement)
 
 
 def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:

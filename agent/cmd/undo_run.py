@@ -51,8 +51,4 @@ def undo_document(found: Undone) -> Document:
 
     ``entry`` is the entry to undo. ``entry_id`` is the journal entry of the undo itself, None if nothing was attempted.
     """
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "entry": found.entry.id,
-        **outcome_keys(found.outcome),
-    }
+    return {"schema_version": SCHEMA_VERSION, "entry": found.entry.id, **outcome_keys(found.outcome)}

@@ -15,6 +15,7 @@ from agent.demo import cast
 from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
+from agent.render.explain_text import evacuation_text
 from agent.render.reading_order import names_in
 from agent.text.wording import amount
 from agent.why.model import Constraint, Obstacle, TreeAnswer
@@ -70,11 +71,7 @@ def _counted_twice(seen: Seen) -> Story:
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=(
             f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
-            *(
-                f"evacuation {n.migration_uuid} of instance {n.instance_uuid} ({n.vcpus} VCPU) to {n.dest_host} is "
-                f"{n.status}: contributes 0"
-                for n in notes
-            ),
+            *(f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}: contributes 0" for note in notes),
             *_sentences(found),
         ),
         host=cast.FIRST.name,

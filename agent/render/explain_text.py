@@ -111,14 +111,14 @@ def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
 
 
 def _evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
-    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done: contributes 0``."""
     size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
     recorded = evacuated.recorded
     still = f", yet Placement still records {amount(resource_class, recorded)} for it here" if recorded else ""
-    return f"{_evacuation(evacuated.note, size)}: contributes 0{still}"
+    return f"{evacuation_text(evacuated.note, size)}: contributes 0{still}"
 
 
-def _evacuation(note: EvacuationNote, size: str) -> str:
+def evacuation_text(note: EvacuationNote, size: str = "") -> str:
+    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is the text in brackets."""
     return (
         f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
     )
@@ -219,7 +219,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
         yield ""
         name = row.resource_class
         yield from _consumer_row(row, explanation.not_counted.get(name), explanation.unread[name])
-    yield from _titled("moves:", (f"{_evacuation(note, '')}: contributes 0 here" for note in explanation.evacuations))
+    yield from _titled("moves:", (f"{evacuation_text(note)}: contributes 0 here" for note in explanation.evacuations))
     yield from _titled("findings:", _findings(scope))
 
 
