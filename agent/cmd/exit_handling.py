@@ -1,6 +1,6 @@
-"""What both programs share: the arguments that name the configuration, and lines on stderr. And how a command ends.
+"""Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
 
-A command's end becomes an exit code and, if the command failed, one line on stderr for each problem.
+The daemon shares the arguments that name the configuration, and the lines on stderr.
 
 cliff and argparse exit with 2 on bad arguments; in this program 2 means a partial audit, so bad arguments
 exit with 127. Only --debug prints a traceback.
@@ -50,15 +50,10 @@ def to_stderr(line: str, program: str = PROGRAM) -> None:
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of both programs that name the configuration."""
-    for name, metavar, text in (
-        (
-            "file",
-            "FILE",
-            "configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)",
-        ),
-        ("dir", "DIR", "folder of *.conf files, read after the files, in order of their names"),
-    ):
-        parser.add_argument(f"--config-{name}", action="append", default=[], metavar=metavar, help=text)
+    file = "configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)"
+    folder = "folder of *.conf files, read after the files, in order of their names"
+    parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help=file)
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=folder)
 
 
 def _of_exit(error: SystemExit) -> int:
