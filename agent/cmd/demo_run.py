@@ -94,7 +94,7 @@ class _Agent:
     def answer(self, vcpus: int) -> TreeAnswer | None:
         """Return whether this host's tree has room for so many vCPUs, and what refuses; None if there is no tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
-        trees = why(request, own_world(self._client, self._view())).trees
+        trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)
 
     def _view(self) -> PlacementView:

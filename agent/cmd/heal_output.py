@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from agent.cmd.heal_run import HealRun
+from agent.healing.attempt import WriteAttempt
 from agent.healing.consumer_json import after_json, record_json
 from agent.healing.reshape_journal import after_document, before_json
-from agent.healing.write import WriteAttempt
 from agent.model.heal import AnyAction, HealPlan, ReshapeAction
 from agent.render.documents import Document, audit_keys
 

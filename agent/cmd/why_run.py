@@ -138,8 +138,8 @@ def _offers(
     client: PlacementClient, question: Question, request: ResourceRequest, view: PlacementView | None
 ) -> Offers:
     if view is None or question.everywhere:
-        return whole_world(client, request, lambda line: to_stderr(f"reading the cloud: {line}"))
-    return Offers(world=own_world(client, view))
+        return cloud_offers(client, request, lambda line: to_stderr(f"reading the cloud: {line}"))
+    return Offers(offered=own_offers(client, view))
 
 
 def _instance(result: AuditResult, text: str) -> Instance:
