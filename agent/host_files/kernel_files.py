@@ -7,11 +7,11 @@ that cannot be read or parsed is None: no decision depends on it.
 
 from __future__ import annotations
 
-import errno
 import re
 from pathlib import Path
 
 from agent.model.host.facts import Unread
+from agent.text.wording import with_errno
 
 # These parameters say whether KVM on AMD encrypts guests' memory.
 PARAMETERS = ("kvm_amd/sev", "kvm_amd/sev_es", "kvm_amd/sev_snp")
@@ -77,4 +77,4 @@ def _text(path: Path) -> str | Unread | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Unread(f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}")
+        return Unread(with_errno(error))

@@ -15,7 +15,7 @@ from agent.model.host.storage import StorageFacts
 from agent.model.settings import CephAccess
 from agent.ports import Deadline
 from agent.sources.storage.ceph_json import parse_pool
-from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
+from agent.sources.storage.lvm import Command, Runner, SubprocessRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +31,11 @@ class Ceph:
 
         Raises SourceUnavailable with ceph's error, SourceInconsistent if the report lacks the pool.
         """
-        completed = self._run(deadline.left_s())
-        if completed.returncode != 0:
-            ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"
-            said = completed.last_line or "nothing on stderr"
-            raise SourceUnavailable(self.name, f"ceph df ended with {ended}: {said}")
-        return StorageFacts(ceph_pools=(parse_pool(completed.stdout, self.access.pool),))
-
-    def _run(self, timeout_s: float) -> Completed:
         user = ("--id", self.access.user) if self.access.user else ()
         conf = ("--conf", self.access.conf) if self.access.conf else ()
-        try:
-            return self.runner.run(("ceph", "df", "--format=json", *user, *conf), timeout_s)
-        except TimeoutError as error:
-            said = f"; the last line on stderr: {error}" if str(error) else ""
-            raise SourceUnavailable(
-                self.name, f"ceph df did not answer within {timeout_s:.1f} s and was killed{said}"
-            ) from error
-        except FileNotFoundError as error:
-            raise SourceUnavailable(self.name, "ceph is not installed (ceph-common) or not in PATH") from error
-        except OSError as error:
-            raise SourceUnavailable(self.name, f"ceph cannot be started: {error.strerror}") from error
+        command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")
+        completed = command.run(self.runner, Deadline.after(deadline.left_s()))
+        if completed.returncode != 0:
+            ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"
+            raise SourceUnavailable(self.name, f"ceph df ended with {ended}: {completed.reason}")
+        return StorageFacts(ceph_pools=(parse_pool(completed.stdout, self.access.pool),))

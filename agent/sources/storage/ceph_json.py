@@ -52,12 +52,12 @@ def _document(text: str) -> Mapping[str, object]:
     return report
 
 
-def _bytes(holder: Mapping[str, object], key: str, whose: str) -> int:
+def _bytes(holder: Mapping[str, object], key: str, owner: str) -> int:
     stats = holder.get("stats")
     found = stats.get(key) if isinstance(stats, dict) else None
     size_bytes = whole(found)
     if size_bytes is None or size_bytes < 0:
-        _refuse(f"{whose}: {key} is {json.dumps(found):.80}, not a number of bytes")
+        _refuse(f"{owner}: {key} is {json.dumps(found):.80}, not a number of bytes")
     return size_bytes
 
 

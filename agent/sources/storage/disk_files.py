@@ -10,14 +10,14 @@ can be on (/sys). Such files are not opened either.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Mapping
 
 from agent.model.host.storage import DiskFile, GuestFile
+from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
-from agent.sources.storage.shared_storage import MOUNTS, filesystem_type
+from agent.text.wording import errno_name
 
 # st_blocks is always in units of 512 bytes, whatever the file system's block size is.
 _BLOCK = 512
@@ -39,16 +39,22 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 def measure_disk(wanted: GuestFile) -> DiskFile:
     """Return the sizes in bytes, or the problem that hides them. Never raises for a file's state."""
-    measure = _MEASURES.get(wanted.format, _measure_raw)
+    sizes: tuple[int, int] | tuple[None, None] = None, None
+    problem = error_name = None
     try:
-        virtual_bytes, allocated_bytes = measure(wanted.path)
+        sizes = _MEASURES.get(wanted.format, _measure_raw)(wanted.path)
     except OSError as error:
-        name = errno.errorcode.get(error.errno or 0, "error")
-        return _unknown(wanted, f"{name}: {_said(error, wanted.path)}", name)
+        error_name = errno_name(error)
+        problem = f"{error_name}: {_reason(error, wanted.path)}"
     except ValueError as error:
-        return _unknown(wanted, str(error), None)
+        problem = str(error)
     return DiskFile(
-        path=wanted.path, format=wanted.format, virtual_bytes=virtual_bytes, allocated_bytes=allocated_bytes
+        path=wanted.path,
+        format=wanted.format,
+        virtual_bytes=sizes[0],
+        allocated_bytes=sizes[1],
+        problem=problem,
+        error_name=error_name,
     )
 
 
@@ -57,18 +63,7 @@ def taken_bytes(status: os.stat_result) -> int:
     return status.st_blocks * _BLOCK
 
 
-def _unknown(wanted: GuestFile, problem: str, error_name: str | None) -> DiskFile:
-    return DiskFile(
-        path=wanted.path,
-        format=wanted.format,
-        virtual_bytes=None,
-        allocated_bytes=None,
-        problem=problem,
-        error_name=error_name,
-    )
-
-
-def _said(error: OSError, path: str) -> str:
+def _reason(error: OSError, path: str) -> str:
     # A name that differs from the domain's comes from the image's header and may have any bytes: write it like repr().
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"

@@ -39,9 +39,18 @@ class FileSystems:
             raise SourceUnavailable(self.name, f"{path}: {error.strerror or error}") from error
 
 
-def measure(path: str) -> FileSystem:
-    """Return one file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (nova uses the same). Raises OSError."""
-    return _in_bytes(path, os.statvfs(path))
+def measure(path: str, descriptor: int | None = None) -> FileSystem:
+    """Return one file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (nova uses the same). Raises OSError.
+
+    ``descriptor`` is ``path``, opened.
+    """
+    answer = os.statvfs(path if descriptor is None else descriptor)
+    return FileSystem(
+        path=path,
+        size_bytes=answer.f_frsize * answer.f_blocks,
+        free_bytes=answer.f_frsize * answer.f_bfree,
+        available_bytes=answer.f_frsize * answer.f_bavail,
+    )
 
 
 def measure_identified(path: str) -> FileSystem:
@@ -53,15 +62,6 @@ def measure_identified(path: str) -> FileSystem:
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        return dataclasses.replace(_in_bytes(path, os.statvfs(descriptor)), identity=identity_of(descriptor, path))
+        return dataclasses.replace(measure(path, descriptor), identity=identity_of(descriptor, path))
     finally:
         os.close(descriptor)
-
-
-def _in_bytes(path: str, answer: os.statvfs_result) -> FileSystem:
-    return FileSystem(
-        path=path,
-        size_bytes=answer.f_frsize * answer.f_blocks,
-        free_bytes=answer.f_frsize * answer.f_bfree,
-        available_bytes=answer.f_frsize * answer.f_bavail,
-    )

@@ -9,7 +9,6 @@ place where the walk finds it first.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections import deque
@@ -28,11 +27,7 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to enter, whose entries count in the row ``row``.
-
-    Two kinds of entries have their own rows instead: guests' disks if ``has_rows`` is true, and all entries of the
-    cache.
-    """
+    """A folder to enter, whose entries count in ``row``, except guests' disks (if ``has_rows``) and cached images."""
 
     path: str
     depth: int
@@ -62,7 +57,7 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
             if stat.S_ISDIR(found.st_mode) and folder.depth < MAX_DEPTH:
                 has_rows = folder.has_rows and not (folder.depth == 0 and instance_folder(entry.name))
                 folders.append(_Folder(entry.path, folder.depth + 1, row, has_rows=has_rows))
-    return tuple(StoredFile(path=path_text(path), allocated_bytes=size) for path, size in sorted(taken.items()))
+    return tuple(StoredFile(path=_path_text(path), allocated_bytes=size) for path, size in sorted(taken.items()))
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
@@ -81,12 +76,7 @@ def cache_bytes(root: str, cache_path: str) -> int:
     return sum(_plain_bytes(os.path.join(cache_path, name)) for name in names)
 
 
-def said(error: OSError) -> str:
-    """Return the error with errno's name."""
-    return f"{errno.errorcode.get(error.errno or 0, 'error')}: {error.strerror or error}"
-
-
-def path_text(path: str) -> str:
+def _path_text(path: str) -> str:
     """Return a path as text, with bytes that are no UTF-8 in hexadecimal."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 

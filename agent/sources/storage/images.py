@@ -26,8 +26,9 @@ from agent.model.host.storage import GuestFile, ImageStore, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.disk_files import measure_disk
 from agent.sources.storage.filesystem import measure
-from agent.sources.storage.image_walk import cache_bytes, said, walk
+from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
+from agent.text.wording import with_errno
 
 # Files grow without a change of the folder. From these figures, the agent publishes only the image cache's reserve, in
 # whole GiB. A measurement costs 50 µs per file; nova also checks its own image cache only every 40 minutes.
@@ -89,19 +90,19 @@ class Images:
         """Read on the reader's thread, where a late answer can still be stored."""
         with self._lock:
             before, forgotten = self._last, self._forgotten
-        look = self._look(disks, before)
+        measurement = self._measured(disks, before)
         with self._lock:
             if forgotten == self._forgotten:
-                self._last = look
-        return look.facts
+                self._last = measurement
+        return measurement.facts
 
-    def _look(self, disks: frozenset[GuestFile], before: _Measurement | None) -> _Measurement:
+    def _measured(self, disks: frozenset[GuestFile], before: _Measurement | None) -> _Measurement:
         self._at = self._instances_path
         changed = (_changed_ns(self._instances_path), _changed_ns(self._cache_path))
-        now = self._monotonic()
-        asked_before = before is not None and (before.disks, before.changed) == (disks, changed)
-        if before and asked_before and now - before.taken_at < MAX_AGE_S and self._problems_stand(before.facts):
-            return before
+        if before is not None and (before.disks, before.changed) == (disks, changed):
+            is_recent = self._monotonic() - before.taken_at < MAX_AGE_S
+            if is_recent and self._problems_stand(before.facts):
+                return before
         facts = self._measure(disks)
         # The time of its end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
         return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
@@ -141,7 +142,7 @@ class Images:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            unread.append((self._instances_path, said(error)))
+            unread.append((self._instances_path, with_errno(error)))
             return ()
         return (store,)
 
@@ -149,7 +150,7 @@ class Images:
         try:
             return cache_bytes(self._instances_path, self._cache_path)
         except OSError as error:
-            unread.append((self._cache_path, said(error)))
+            unread.append((self._cache_path, with_errno(error)))
             return None
 
 

@@ -46,6 +46,11 @@ class Completed:
         """The last non-empty line on stderr, or ""."""
         return _last_line(self.stderr)
 
+    @property
+    def reason(self) -> str:
+        """The last line for an error message about this command."""
+        return self.last_line or "nothing on stderr"
+
 
 class Runner(Protocol):
     """Runs one command until it ends."""
@@ -56,6 +61,31 @@ class Runner(Protocol):
         Raises TimeoutError with the command's last line on stderr after killing it, OSError if it cannot be started.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of a source, with its name in error messages and its package, such as " (lvm2)"."""
+
+    source: str
+    name: str
+    argv: tuple[str, ...]
+    package: str = ""
+
+    def run(self, runner: Runner, limit: Deadline) -> Completed:
+        """Run the command. Raises SourceUnavailable if the command cannot be started or does not end in time."""
+        try:
+            return runner.run(self.argv, limit.left_s())
+        except TimeoutError as error:
+            last_line = f"; the last line on stderr: {error}" if str(error) else ""
+            # Name the limit of all commands of one read together: the rest left for a later command differs each time.
+            why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
+            raise SourceUnavailable(self.source, why) from error
+        except FileNotFoundError as error:
+            why = f"{self.argv[0]} is not installed{self.package} or not in PATH"
+            raise SourceUnavailable(self.source, why) from error
+        except OSError as error:
+            raise SourceUnavailable(self.source, f"{self.argv[0]} cannot be started: {error.strerror}") from error
 
 
 class SubprocessRunner:
@@ -99,16 +129,10 @@ class SubprocessRunner:
             return Completed(report.read().decode("utf-8", "replace"), stderr, child.returncode)
 
     def _refuse_beside_unkillable(self, command: str) -> None:
-        """Raise TimeoutError while a killed process of this command still exists.
-
-        The error text equals the text at the kill, because the problem is the same.
-        """
         left = self._unkillable.get(command)
-        if left is None:
-            return
-        if left.poll() is None:
+        if left is not None and left.poll() is None:
             raise TimeoutError(_UNKILLABLE)
-        del self._unkillable[command]
+        self._unkillable.pop(command, None)
 
     def _end(self, command: str, child: subprocess.Popen[str]) -> str:
         """Kill the child's process group, reap the child and return its last line on stderr."""
@@ -156,49 +180,35 @@ class Lvm:
         return self._read_once(limit)
 
     def _read_once(self, limit: Deadline) -> StorageFacts:
-        ours = self._read_groups(limit)
-        if not ours:
+        groups = self._read_groups(limit)
+        if not groups:
             return StorageFacts()
-        names = tuple(group.name for group in ours)
+        names = tuple(group.name for group in groups)
         report = self._run(("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *names), limit)
-        return lvm_json.parse_storage(report.stdout, ours)
+        return lvm_json.parse_storage(report.stdout, groups)
 
     def _read_groups(self, limit: Deadline) -> tuple[VolumeGroup, ...]:
         report = self._run(("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS), limit)
         groups = lvm_json.parse_groups(report.stdout)
         if not groups:
-            said = f"; vgs printed: {report.last_line}" if report.last_line else ""
+            last_line = f"; vgs printed: {report.last_line}" if report.last_line else ""
             raise SourceInconsistent(
                 self.name,
                 f"vgs ended with 0 and lists no volume group at all, but {', '.join(self.groups)} is configured: "
                 "most likely it lacks privileges (root with CAP_SYS_ADMIN and CAP_FOWNER) or cannot see the devices "
-                f"(PrivateDevices=, a filter in lvm.conf){said}",
+                f"(PrivateDevices=, a filter in lvm.conf){last_line}",
             )
         return lvm_json.select(groups, self.groups)
 
     def _run(self, argv: tuple[str, ...], limit: Deadline) -> Completed:
+        command = Command(self.name, argv[0], argv, " (lvm2)")
         for _ in range(RUNS):
-            completed = self._run_once(argv, limit)
+            completed = command.run(self.runner, limit)
             if completed.returncode >= 0:
                 break
         if completed.returncode == 0:
             return completed
-        said = completed.last_line or "nothing on stderr"
-        raise SourceUnavailable(self.name, f"{argv[0]} {_ended(completed.returncode)}: {said}")
-
-    def _run_once(self, argv: tuple[str, ...], limit: Deadline) -> Completed:
-        try:
-            return self.runner.run(argv, limit.left_s())
-        except TimeoutError as error:
-            said = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the limit of both commands together: the rest left for the second command differs each time.
-            raise SourceUnavailable(
-                self.name, f"{argv[0]} did not answer within {limit.allowed_s:.1f} s and was killed{said}"
-            ) from error
-        except FileNotFoundError as error:
-            raise SourceUnavailable(self.name, f"{argv[0]} is not installed (lvm2) or not in PATH") from error
-        except OSError as error:
-            raise SourceUnavailable(self.name, f"{argv[0]} cannot be started: {error.strerror}") from error
+        raise SourceUnavailable(self.name, f"{argv[0]} {_ended(completed.returncode)}: {completed.reason}")
 
 
 def _ended(returncode: int) -> str:

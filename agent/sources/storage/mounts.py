@@ -1,4 +1,4 @@
-"""Identify the file system of an open folder by properties that survive a reboot.
+"""Read the list of mounts, and identify the file system of an open folder by properties that survive a reboot.
 
 Device numbers do not survive: dm-3 may be dm-4 after the next boot, and file systems without a device (NFS, btrfs,
 tmpfs) get a new number at each mount. f_fsid does not survive either, since XFS and others derive it from the device
@@ -16,8 +16,8 @@ import uuid
 from pathlib import Path
 
 from agent.model.host.storage import FileSystemIdentity
-from agent.sources.storage.shared_storage import MOUNTS
 
+MOUNTS = Path("/proc/self/mountinfo")
 BY_UUID = Path("/dev/disk/by-uuid")
 BTRFS = Path("/sys/fs/btrfs")
 # Only these file systems have their UUID in the superblock; tmpfs and overlay create a new one at each mount.
@@ -30,8 +30,8 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
     """Return the file system of an open ``path``; None if the list of mounts lacks it (after a chroot)."""
-    words = _mount(_mount_id(descriptor))
-    if words is None:
+    words = _mount(MOUNTS, 0, _mount_id(descriptor))
+    if not words:
         return None
     root, mount_point = map(_plain, words[3:5])
     kind, device = (_plain(word) for word in words[words.index("-") + 1 :][:2])
@@ -45,17 +45,25 @@ def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
     )
 
 
+def filesystem_type(mountinfo: Path, device: int) -> str:
+    """Return the type of the mount with that device number, or "" if mountinfo has none."""
+    try:
+        words = _mount(mountinfo, 2, f"{os.major(device)}:{os.minor(device)}")
+    except OSError:
+        return ""
+    return words[words.index("-") + 1] if words else ""
+
+
 def _mount_id(descriptor: int) -> str:
     """Return the number of the descriptor's mount, which distinguishes two mounts at one place."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii").splitlines()
     return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")
 
 
-def _mount(number: str) -> list[str] | None:
-    """Return the words of that mount's line in mountinfo (proc(5))."""
-    lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    split = (line.split(" ") for line in lines)
-    return next((words for words in split if words[0] == number and "-" in words), None)
+def _mount(mountinfo: Path, field: int, word: str) -> list[str]:
+    """Return the words of the first line of mountinfo (proc(5)) with that ``word`` as ``field``; [] if none has it."""
+    split = (line.split(" ") for line in mountinfo.read_text("utf-8", "surrogateescape").splitlines())
+    return next((words for words in split if words[field : field + 1] == [word] and "-" in words), [])
 
 
 def _plain(word: str) -> str:

@@ -13,7 +13,7 @@ from agent.model import snapshot
 from agent.model.host.storage import StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage import ndctl_json
-from agent.sources.storage.lvm import Completed, Runner, SubprocessRunner
+from agent.sources.storage.lvm import Command, Runner, SubprocessRunner
 
 COMMAND = ("ndctl", "list", "-X")
 
@@ -32,20 +32,8 @@ class Ndctl:
         Raises SourceUnavailable if ndctl is missing, fails or does not answer in time, SourceInconsistent if the report
         cannot be read.
         """
-        completed = self._run(min(self.deadline_s, deadline.left_s()))
+        limit = Deadline.after(min(self.deadline_s, deadline.left_s()))
+        completed = Command(self.name, "ndctl list", COMMAND).run(self.runner, limit)
         if completed.returncode != 0:
-            said = completed.last_line or "nothing on stderr"
-            raise SourceUnavailable(self.name, f"ndctl list ended with {completed.returncode}: {said}")
+            raise SourceUnavailable(self.name, f"ndctl list ended with {completed.returncode}: {completed.reason}")
         return StorageFacts(pmem_namespaces=ndctl_json.parse_namespaces(completed.stdout))
-
-    def _run(self, timeout_s: float) -> Completed:
-        try:
-            return self.runner.run(COMMAND, timeout_s)
-        except TimeoutError as error:
-            raise SourceUnavailable(
-                self.name, f"ndctl list did not answer within {timeout_s:.1f} s and was killed"
-            ) from error
-        except FileNotFoundError as error:
-            raise SourceUnavailable(self.name, "ndctl is not installed or not in PATH") from error
-        except OSError as error:
-            raise SourceUnavailable(self.name, f"ndctl cannot be started: {error.strerror}") from error

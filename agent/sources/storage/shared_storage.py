@@ -14,6 +14,7 @@ import stat
 import time
 from pathlib import Path
 
+from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
 # nova.virt.storage_users: nova ignores a host without a run for a day.
@@ -24,7 +25,6 @@ _SHARED_TYPES = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "gfs2", "ocfs2", "lustre", "gpfs", "beegfs", "afs", "9p"}
     | {"virtiofs", "orangefs"}
 )
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 def shared_because(root: str) -> str:
@@ -37,26 +37,8 @@ def shared_because(root: str) -> str:
     return f"nova's file {_REGISTER} in that folder lists several hosts: {', '.join(hosts)}" if len(hosts) > 1 else ""
 
 
-def filesystem_type(mountinfo: Path, device: int) -> str:
-    """Return the type of the mount with that device number, or "" if mountinfo (proc(5)) has none."""
-    wanted = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        lines = mountinfo.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return ""
-    for line in lines:
-        place, _, kind = line.partition(" - ")
-        words = place.split()
-        if len(words) > 2 and words[2] == wanted and kind:
-            return kind.split()[0]
-    return ""
-
-
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
-    """Return the hosts in nova's register with a run in the last day, sorted.
-
-    The result is empty if the register is missing or unreadable.
-    """
+    """Return the hosts in nova's register with a run in the last day, sorted; () if the register is unreadable."""
     path = os.path.join(root, _REGISTER)
     try:
         status = os.stat(path)
@@ -67,9 +49,5 @@ def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
         return ()
     if not isinstance(seen, dict):
         return ()
-    return tuple(sorted(str(host) for host, at in seen.items() if _is_recent(at, now_s)))
-
-
-def _is_recent(at: object, now_s: float) -> bool:
-    passed_by_s = finite(at)
-    return passed_by_s is not None and now_s - passed_by_s < _DAY_S
+    runs = ((str(host), finite(run_s)) for host, run_s in seen.items())
+    return tuple(sorted(host for host, run_s in runs if run_s is not None and now_s - run_s < _DAY_S))

@@ -16,7 +16,8 @@ from agent.ports import Deadline
 from agent.sources.storage import disk_files, image_walk, images
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.images import MAX_AGE_S, Images
-from agent.sources.storage.shared_storage import filesystem_type, registered_hosts, shared_because
+from agent.sources.storage.mounts import filesystem_type
+from agent.sources.storage.shared_storage import registered_hosts, shared_because
 from tests.rigs.wait import until
 
 UUID = "0a8bd4b0-2f6c-4d6e-8f3a-3b7a1f1f2a01"
