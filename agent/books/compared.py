@@ -79,5 +79,5 @@ def _still_view(view: PlacementView) -> PlacementView:
 def _still_state(state: NovaState) -> NovaState:
     clock = clock_that_matters(state)
     return dataclasses.replace(
-        state, now=clock, heartbeat=None, newest_heartbeat=None, heard_at=None, service=None, nodes=()
+        state, now=clock, heartbeat=None, newest_heartbeat=None, pulse_at=None, service=None, nodes=()
     )

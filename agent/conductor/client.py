@@ -67,13 +67,8 @@ class ConductorClient:
         Raises SourceUnavailable if the broker or conductor does not answer, and RemoteFailure if nova's method raised.
         Raises SourceInconsistent if either side does not support the version of the request or of the answer.
         """
-        body = {
-            "objname": objname,
-            "objmethod": method,
-            "object_versions": dict(self._manifest),
-            "args": list(args),
-            "kwargs": dict(kwargs),
-        }
+        call = {"objname": objname, "objmethod": method, "args": list(args), "kwargs": dict(kwargs)}
+        body = {**call, "object_versions": dict(self._manifest)}
         answer = self._call("object_class_action_versions", body, deadline, deleted)
         return self._readable(answer, deadline)
 
@@ -115,7 +110,8 @@ class ConductorClient:
         try:
             return self._thread.call(lambda: self._ask(method, body, deadline, deleted), deadline)
         except oslo_messaging.MessagingTimeout as error:
-            raise self._complaints.nobody(self._allowed_s(deadline)) from error
+            allowed_s = min(deadline.allowed_s, self._bus.options.response_timeout_s)
+            raise self._complaints.unanswered(allowed_s) from error
         except SourceUnavailable as error:
             raise self._complaints.silent(error) from error
         except Exception as error:
@@ -149,9 +145,6 @@ class ConductorClient:
             self._client = oslo_messaging.get_rpc_client(self._bus.rpc, target, serializer=PlainSerializer())
         return self._client
 
-    def _allowed_s(self, deadline: Deadline) -> float:
-        return min(deadline.allowed_s, self._bus.options.response_timeout_s)
-
 
 def _remote(error: Exception) -> tuple[str, str] | None:
     """Return (class name, message) of an exception raised on the conductor; None if it was raised in this process.
@@ -161,8 +154,7 @@ def _remote(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, oslo_messaging.RemoteError):
         return error.exc_type or "", error.value or ""
     name = type(error).__name__
-    text = str(error.args[0]) if error.args else ""
-    words, traceback, _ = text.partition(_TRACEBACK)
+    words, traceback, _ = (str(error.args[0]) if error.args else "").partition(_TRACEBACK)
     if name.endswith(_SUFFIX) or traceback:
         return name.removesuffix(_SUFFIX), words.strip()
     return None

@@ -34,7 +34,7 @@ class RemoteFailure(SourceUnavailable):
         self.words = words
 
     @property
-    def is_weather(self) -> bool:
+    def is_transient(self) -> bool:
         """Whether the failure is temporary (nova's database failed or deadlocked) and not a rejection by nova."""
         return self.kind in _DATABASE_AWAY or self.kind.startswith("DBDeadlock")
 
@@ -46,7 +46,7 @@ class Complaints:
         self._options = options
         self._topic = topic
 
-    def nobody(self, allowed_s: float) -> SourceUnavailable:
+    def unanswered(self, allowed_s: float) -> SourceUnavailable:
         """Return the error for a call that the broker accepted and conductor did not answer."""
         return SourceUnavailable(
             STATE,
@@ -56,7 +56,7 @@ class Complaints:
 
     def silent(self, error: SourceUnavailable) -> SourceUnavailable:
         """Return the error for a broker that did not respond in time; ``error`` comes from the reader thread."""
-        return SourceUnavailable(STATE, f"message broker {self._options.shown}: {error.message}")
+        return self._broker(error.message)
 
     def undelivered(self, error: Exception) -> SourceUnavailable:
         """Return the error for a call that did not reach the broker."""
@@ -67,12 +67,11 @@ class Complaints:
             why = f"user {self._user()!r} may not use its virtual host (see [DEFAULT] transport_url)"
         else:
             why = f"it cannot be reached: {self._words(text)}"
-        return SourceUnavailable(STATE, f"message broker {self._options.shown}: {why}")
+        return self._broker(why)
 
     def other(self, error: Exception) -> SourceUnavailable:
         """Return the error for any other exception of oslo.messaging."""
-        words = f"{type(error).__name__}: {self._words(str(error))}"
-        return SourceUnavailable(STATE, f"message broker {self._options.shown}: {words}")
+        return self._broker(f"{type(error).__name__}: {self._words(str(error))}")
 
     def remote(self, kind: str, value: str, manifest: Mapping[str, str], body: Mapping[str, object]) -> SourceError:
         """Return the error for an exception raised by nova, chosen by its class name ``kind``."""
@@ -84,6 +83,9 @@ class Complaints:
                 STATE, f"nova-conductor does not know the request ({words}): nova-conductor is too old for this agent"
             )
         return RemoteFailure(kind or "an error without a name", words)
+
+    def _broker(self, why: str) -> SourceUnavailable:
+        return SourceUnavailable(STATE, f"message broker {self._options.shown}: {why}")
 
     def _user(self) -> str:
         first = self._options.url.partition("://")[2].split(",")[0]

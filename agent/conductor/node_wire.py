@@ -8,6 +8,7 @@ uses its own default.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 
@@ -17,29 +18,15 @@ from agent.model.node_record import NodeRecord
 from agent.sources.nova.documents import SOURCE, Cells, short
 from agent.text.numbers import finite
 
-# Field of the record -> field of the object, for fields that differ only in their name.
-_PLAIN = {
-    "uuid": "uuid",
-    "host": "host",
-    "hypervisor_hostname": "hypervisor_hostname",
-    "service_id": "service_id",
-    "vcpus": "vcpus",
+# Field of the record -> field of the object, where the names differ and the value does not.
+_RENAMED = {
     "memory_mib": "memory_mb",
     "local_gib": "local_gb",
-    "vcpus_used": "vcpus_used",
     "memory_mib_used": "memory_mb_used",
     "local_gib_used": "local_gb_used",
     "free_ram_mib": "free_ram_mb",
     "free_disk_gib": "free_disk_gb",
-    "current_workload": "current_workload",
-    "running_vms": "running_vms",
     "disk_available_least_gib": "disk_available_least",
-    "hypervisor_type": "hypervisor_type",
-    "hypervisor_version": "hypervisor_version",
-    "host_ip": "host_ip",
-    "cpu_info": "cpu_info",
-    "numa_topology": "numa_topology",
-    "metrics": "metrics",
     "cpu_ratio": "cpu_allocation_ratio",
     "memory_ratio": "ram_allocation_ratio",
     "disk_ratio": "disk_allocation_ratio",
@@ -52,17 +39,16 @@ _SPEC = ("arch", "hv_type", "vm_mode")
 
 def new_node(record: NodeRecord) -> dict[str, object]:
     """Return the object to call ``create`` on: every field except the id, all marked as changed."""
-    names = [name for name in (*_PLAIN, "stats", "supported_instances", "pci_pools") if _is_sayable(record, name)]
-    fields = dict(_field(record, name) for name in names)
+    names = (field.name for field in dataclasses.fields(NodeRecord) if field.name != "id")
+    fields = _object_fields(record, names)
     return _envelope("ComputeNode", fields, changes=fields)
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
     """Return the object to call ``save`` on, with only the changed fields; None if none of them can be written."""
-    names = [name for name in changed if name not in _READ_ONLY and _is_sayable(record, name)]
-    if not names:
+    fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
+    if not fields:
         return None
-    fields = dict(_field(record, name) for name in names)
     return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, **fields}, changes=fields)
 
 
@@ -106,8 +92,8 @@ def record_from_fields(fields: Mapping[str, object]) -> NodeRecord:
     )
 
 
-def _is_sayable(record: NodeRecord, name: str) -> bool:
-    return name not in _RATIOS or getattr(record, name) is not None
+def _object_fields(record: NodeRecord, names: Iterable[str]) -> dict[str, object]:
+    return dict(_field(record, name) for name in names if name not in _RATIOS or getattr(record, name) is not None)
 
 
 def _field(record: NodeRecord, name: str) -> tuple[str, object]:
@@ -119,7 +105,7 @@ def _field(record: NodeRecord, name: str) -> tuple[str, object]:
         return "supported_hv_specs", specs
     if name == "pci_pools":
         return "pci_device_pools", None if record.pci_pools is None else json.loads(record.pci_pools)
-    return _PLAIN[name], getattr(record, name)
+    return _RENAMED.get(name, name), getattr(record, name)
 
 
 def _envelope(name: str, fields: Mapping[str, object], changes: Iterable[str] | None = None) -> dict[str, object]:
@@ -150,12 +136,9 @@ def _without_changes(value: object) -> object:
 
 
 def _specs(cells: Cells) -> tuple[tuple[str, str, str], ...]:
-    specs = cells.row.get("supported_hv_specs")
-    if specs is None:
+    if cells.row.get("supported_hv_specs") is None:
         return ()
-    if not isinstance(specs, list):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: supported_hv_specs is no list but {short(specs)}")
-    return tuple(_spec(cells, spec) for spec in specs)
+    return tuple(_spec(cells, spec) for spec in cells.items("supported_hv_specs"))
 
 
 def _spec(cells: Cells, primitive: object) -> tuple[str, str, str]:
@@ -167,11 +150,7 @@ def _spec(cells: Cells, primitive: object) -> tuple[str, str, str]:
 
 
 def _stats(cells: Cells) -> tuple[tuple[str, str | None], ...]:
-    stats = cells.row.get("stats")
-    if stats is None:
-        return ()
-    if not isinstance(stats, dict) or not all(isinstance(name, str) for name in stats):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: stats is no object but {short(stats)}")
+    stats = cells.mapping("stats")
     texts = Cells(f"{cells.where}: stats", stats)
     return tuple((name, texts.text(name)) for name in sorted(stats))
 
@@ -180,5 +159,5 @@ def _ratio(cells: Cells, name: str) -> float | None:
     value = cells.row.get(name)
     ratio = finite(value)
     if value is not None and ratio is None:
-        raise SourceInconsistent(SOURCE, f"{cells.where}: {name} is no ratio but {short(value)}")
+        raise cells.wrong(name, "a ratio", value)
     return ratio

@@ -7,16 +7,15 @@ The agent then requests each instance by itself, so that a broken instance affec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.conductor import wire
 from agent.conductor.client import ConductorClient, Deleted
 from agent.conductor.complaints import RemoteFailure
 from agent.ports import Deadline
-from agent.sources.nova.documents import Row
+from agent.sources.nova.documents import Row, chunks
 
-CHUNK = 500
 EVACUATIONS = 100
 ATTRIBUTES = list(wire.INSTANCE_ATTRIBUTES)
 
@@ -62,7 +61,7 @@ class Questions:
 
     def instances_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
         """Return instances by uuid, deleted and hidden instances included."""
-        return tuple(row for chunk in _chunks(uuids) for row in self._instances_of(chunk))
+        return tuple(row for chunk in chunks(uuids) for row in self._instances_of(chunk))
 
     def migrations(self, host: str, node: str) -> tuple[Row, ...]:
         """Return the migrations in progress or in error from or to a node of a host."""
@@ -71,7 +70,7 @@ class Questions:
 
     def migrations_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
         """Return migrations by uuid, in any status, deleted migrations included."""
-        return tuple(row for chunk in _chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
+        return tuple(row for chunk in chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
 
     def finished_evacuations(self, host: str) -> tuple[Row, ...]:
         """Return the most recently changed finished evacuations away from a host, ``EVACUATIONS`` at most."""
@@ -82,7 +81,7 @@ class Questions:
         """Return the boot disks of instances by instance uuid, deleted disks included."""
         found = (
             wire.rows(answer, "BlockDeviceMappingList", wire.boot_disk_row)
-            for chunk in _chunks(uuids)
+            for chunk in chunks(uuids)
             for answer in [self._ask("BlockDeviceMappingList", "get_by_instance_uuids", [chunk], deleted="yes")]
         )
         return tuple(row for disks in found for row in disks if row["boot_index"] == 0)
@@ -106,7 +105,7 @@ class Questions:
         try:
             return wire.rows(ask(ATTRIBUTES), "InstanceList", wire.instance_row)
         except RemoteFailure as failure:
-            if failure.is_weather:
+            if failure.is_transient:
                 raise
         return tuple(self._instance(fields) for fields in wire.list_fields(ask([]), "InstanceList"))
 
@@ -114,7 +113,7 @@ class Questions:
         try:
             answer = self._ask("Instance", "get_by_uuid", [bare.get("uuid")], deleted="yes", expected_attrs=ATTRIBUTES)
         except RemoteFailure as failure:
-            if failure.is_weather:
+            if failure.is_transient:
                 raise
             return wire.unread_instance_row(bare, f"{failure.kind}: {failure.words}")
         return wire.instance_row(wire.object_fields(answer, "Instance"))
@@ -125,9 +124,3 @@ class Questions:
 
     def _ask(self, objname: str, method: str, args: list[object], deleted: Deleted = "no", **kwargs: object) -> object:
         return self.client.class_action(objname, method, args, kwargs, self.deadline, deleted=deleted)
-
-
-def _chunks(uuids: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the uuids in sorted lists of at most ``CHUNK``, so that the size of every request and answer is limited."""
-    ordered = sorted(uuids)
-    return (ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK))

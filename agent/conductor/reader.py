@@ -22,9 +22,7 @@ from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova.documents import Row, texts
 from agent.sources.nova.guest_rows_cache import LastGuests
-from agent.sources.nova.rows import CellRows, pulse_from, state_from_rows
-
-Disks = dict[str, tuple[Row, ...]]
+from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, state_from_rows
 
 
 class ConductorState:
@@ -34,7 +32,7 @@ class ConductorState:
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client
-        self._disks: Disks = {}
+        self._disks: dict[str, tuple[Row, ...]] = {}
         self._guests = LastGuests()
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
@@ -42,7 +40,7 @@ class ConductorState:
         questions = Questions(self._client, deadline)
         # The heartbeats are read before all rows, so that the rows are at least as new as the heartbeats.
         conductors = questions.conductors()
-        heard_at = _own_clock()
+        pulse_at = _own_clock()
         services = questions.services(host)
         live = questions.nodes(host)
         nodes = tuple(map(wire.node_row, live))
@@ -52,18 +50,18 @@ class ConductorState:
         rows = dataclasses.replace(
             rows,
             heartbeats=_heartbeats(conductors + services),
-            heard_at=heard_at,
+            pulse_at=pulse_at,
             services=services,
             nodes=nodes,
             pci_devices=tuple(row for node in live for row in questions.pci_devices(node.get("id"))),
         )
-        state = state_from_rows(host, rows, self._guests.said_by(rows), StateKind.CONDUCTOR)
+        state = state_from_rows(host, rows, self._guests.parsed(rows), StateKind.CONDUCTOR)
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
     def pulse(self, deadline: Deadline) -> Pulse:
         """See StateSource. The heartbeats are those of the conductors, the clock is this host's. Raises SourceError."""
-        conductors = Questions(self._client, deadline).conductors()
-        return pulse_from(_own_clock(), _heartbeats(conductors))
+        heartbeats = _heartbeats(Questions(self._client, deadline).conductors())
+        return pulse_from(_own_clock(), heartbeats)
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
@@ -94,12 +92,8 @@ class ConductorState:
         Instances that are not in ``uuids`` leave the cache.
         """
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
-        for row in questions.boot_disks(uuids - set(known)):
-            uuid = row["instance_uuid"]
-            if isinstance(uuid, str):
-                known[uuid] = (*known.get(uuid, ()), row)
-        self._disks = known
-        return tuple(row for uuid in sorted(known) for row in known[uuid])
+        self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
+        return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])
 
 
 def _own_clock() -> datetime.datetime:

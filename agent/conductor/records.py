@@ -38,7 +38,7 @@ class ConductorRecords:
         try:
             self._client.object_action(primitive, method, [], deadline)
         except RemoteFailure as failure:
-            if failure.is_weather:
+            if failure.is_transient:
                 raise
             record = write.record
             raise RecordRefused(

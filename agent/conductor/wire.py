@@ -7,6 +7,7 @@ and a number in the database; rows.py reads both.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 
@@ -16,13 +17,12 @@ from agent.sources.nova.documents import SOURCE, Row, short
 
 Fields = Mapping[str, object]
 
-INSTANCE_ATTRIBUTES = ("flavor", "numa_topology", "migration_context")
+# Columns of instance_extra with a document, besides ``flavor``, which instance_row fills by itself.
+_DOCUMENTS = ("numa_topology", "migration_context")
+INSTANCE_ATTRIBUTES = ("flavor", *_DOCUMENTS)
 # Fields that say where an instance is and whether it is at rest. NULL has a meaning of its own in each of them, so
 # NULL cannot stand for "unknown".
 _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
-# Columns of instance_extra that are no documents, and ``flavor``, which instance_row fills by itself.
-_NO_DOCUMENTS = frozenset({"id", "instance_uuid", "deleted", "flavor"})
-_DOCUMENTS = tuple(name for name in COLUMNS["instance_extra"] if name not in _NO_DOCUMENTS)
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
@@ -43,29 +43,16 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
     return tuple(object_fields(each, name.removesuffix("List")) for each in objects)
 
 
-def service_row(fields: Fields) -> Row:
-    """Return a row of ``services``."""
-    return _row("services", fields)
+def _row(table: str, fields: Fields) -> Row:
+    # A field that a newer or older minor version lacks becomes NULL.
+    return {column: fields.get(column) for column in COLUMNS[table]}
 
 
-def node_row(fields: Fields) -> Row:
-    """Return a row of ``compute_nodes``."""
-    return _row("compute_nodes", fields)
-
-
-def migration_row(fields: Fields) -> Row:
-    """Return a row of ``migrations``."""
-    return _row("migrations", fields)
-
-
-def boot_disk_row(fields: Fields) -> Row:
-    """Return a row of ``block_device_mapping``."""
-    return _row("block_device_mapping", fields)
-
-
-def pci_row(fields: Fields) -> Row:
-    """Return a row of ``pci_devices``."""
-    return _row("pci_devices", fields)
+service_row = functools.partial(_row, "services")
+node_row = functools.partial(_row, "compute_nodes")
+migration_row = functools.partial(_row, "migrations")
+boot_disk_row = functools.partial(_row, "block_device_mapping")
+pci_row = functools.partial(_row, "pci_devices")
 
 
 def instance_row(fields: Fields) -> Row:
@@ -95,11 +82,6 @@ def unread_instance_row(fields: Fields, words: str) -> Row:
 def rows(primitive: object, name: str, row: Callable[[Fields], Row]) -> tuple[Row, ...]:
     """Return the rows of a list object. Raises SourceInconsistent."""
     return tuple(row(fields) for fields in list_fields(primitive, name))
-
-
-def _row(table: str, fields: Fields) -> dict[str, object]:
-    # A field that a newer or older minor version lacks becomes NULL.
-    return {column: fields.get(column) for column in COLUMNS[table]}
 
 
 def _text(value: object) -> str | None:

@@ -238,7 +238,7 @@ class NovaState:
     The source reads it before the rows or together with them, so the rows are at least as new as the heartbeat. None
     if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of all, for deciding which services are silent.
-    ``heard_at``: the clock when the heartbeats were read, for measuring their age.
+    ``pulse_at``: the clock when the heartbeats were read, for measuring their age.
     ``unreadable``: names of the rows that do not parse.
     """
 
@@ -254,10 +254,10 @@ class NovaState:
     now: datetime.datetime | None = None
     heartbeat: datetime.datetime | None = None
     newest_heartbeat: datetime.datetime | None = None
-    heard_at: datetime.datetime | None = None
+    pulse_at: datetime.datetime | None = None
     unreadable: tuple[str, ...] = ()
 
     @property
     def pulse(self) -> Pulse:
         """The heartbeats and the clock that the source read with them."""
-        return Pulse(now=self.heard_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)
+        return Pulse(now=self.pulse_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)

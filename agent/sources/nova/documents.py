@@ -10,16 +10,19 @@ from __future__ import annotations
 import datetime
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from agent.errors import SourceInconsistent
 from agent.model.nova import Flavor, InstanceCell, MigrationContext
 from agent.text.numbers import whole, whole_text
 
 Row = Mapping[str, object]
+_Parsed = TypeVar("_Parsed")
 
 SOURCE = "state"
+CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Cells:
         value = self.row.get(name)
         if value is None or isinstance(value, str):
             return value
-        raise self._wrong(name, "text", value)
+        raise self.wrong(name, "text", value)
 
     def needed_text(self, name: str) -> str:
         """Return text that may be neither NULL nor empty."""
@@ -49,7 +52,7 @@ class Cells:
         number = whole(value)
         if value is None or number is not None:
             return number
-        raise self._wrong(name, "an integer", value)
+        raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
         """Return an integer that may not be NULL."""
@@ -62,7 +65,7 @@ class Cells:
         """Return an amount: an integer that is neither NULL nor negative."""
         value = self.needed_integer(name)
         if value < 0:
-            raise self._wrong(name, "an amount", value)
+            raise self.wrong(name, "an amount", value)
         return value
 
     def flag(self, name: str) -> bool:
@@ -70,7 +73,7 @@ class Cells:
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
-        raise self._wrong(name, "a truth value", value)
+        raise self.wrong(name, "a truth value", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
         """Return a time in UTC without a zone, as in nova's columns.
@@ -86,14 +89,23 @@ class Cells:
                 return moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
         except (ValueError, OverflowError):
             pass
-        raise self._wrong(name, "a time", value)
+        raise self.wrong(name, "a time", value)
 
     def items(self, name: str) -> list[object]:
         """Return a list; NULL and an absent cell raise an error."""
         value = self.row.get(name)
         if isinstance(value, list):
             return value
-        raise self._wrong(name, "a list", value)
+        raise self.wrong(name, "a list", value)
+
+    def mapping(self, name: str) -> dict[str, object]:
+        """Return an object; empty for NULL and for an absent cell."""
+        value = self.row.get(name)
+        if value is None:
+            return {}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return value
+        raise self.wrong(name, "an object", value)
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a set of CPUs, sorted; empty for NULL and for an absent cell."""
@@ -101,18 +113,33 @@ class Cells:
             return ()
         numbers = [whole(number) for number in self.items(name)]
         found = {number for number in numbers if number is not None and number >= 0}
-        if None in numbers or any(number is not None and number < 0 for number in numbers):
-            raise self._wrong(name, "a set of CPUs", self.row[name])
+        if not found.issuperset(numbers):
+            raise self.wrong(name, "a set of CPUs", self.row[name])
         return tuple(sorted(found))
 
-    def _wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
+    def wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
+        """Return the error for a cell that is not ``wanted``."""
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
 
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     """Return current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent with ``where``."""
+    return _parsed(_flavors, text, where)
+
+
+def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
+    """Return the cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent with ``where``."""
+    return _parsed(_numa, text, where)
+
+
+def context_from_document(text: str, where: str) -> MigrationContext:
+    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent with ``where``."""
+    return _parsed(_context, text, where)
+
+
+def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
     try:
-        return _flavors(text)
+        return parse(text)
     except SourceInconsistent as error:
         raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
 
@@ -121,7 +148,7 @@ def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None,
 # instances. Equal flavors also become one value in memory.
 @functools.lru_cache(maxsize=1024)
 def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
-    document = _json_object(text, "")
+    document = _json_object(text)
     current = flavor_from_primitive(document.get("cur"), " 'cur'")
     # nova writes null for "no flavor", and reads anything empty as "no flavor".
     old, new = (
@@ -145,31 +172,15 @@ def flavor_from_primitive(primitive: object, where: str) -> Flavor:
     )
 
 
-def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
-    """Return the cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent with ``where``."""
-    try:
-        return _numa(text)
-    except SourceInconsistent as error:
-        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
-
-
-def context_from_document(text: str, where: str) -> MigrationContext:
-    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent with ``where``."""
-    try:
-        return _context(text)
-    except SourceInconsistent as error:
-        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
-
-
 # Pinned guests differ in their CPUs, so there are more topologies than flavors.
 @functools.lru_cache(maxsize=4096)
 def _numa(text: str) -> tuple[InstanceCell, ...]:
-    return _numa_cells(_json_object(text, ""), "")
+    return _numa_cells(_json_object(text), "")
 
 
 @functools.lru_cache(maxsize=1024)
 def _context(text: str) -> MigrationContext:
-    cells = Cells("", _object_fields(_json_object(text, ""), "MigrationContext", ""))
+    cells = Cells("", _object_fields(_json_object(text), "MigrationContext", ""))
     return MigrationContext(
         migration_id=cells.integer("migration_id"),
         old_numa=_numa_of_move(cells, "old_numa_topology"),
@@ -213,22 +224,17 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
 
 def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
     """Return pairs (guest CPU, host CPU); JSON has the guest CPU as text."""
-    found = cells.row.get("cpu_pinning_raw")
-    if found is None:
-        return ()
-    if not isinstance(found, dict):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: cpu_pinning_raw is not an object but {short(found)}")
-    pairs = Cells(f"{cells.where}: cpu_pinning_raw", found)
-    for guest_cpu in found:
-        if not isinstance(guest_cpu, str) or not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
+    pairs = Cells(f"{cells.where}: cpu_pinning_raw", cells.mapping("cpu_pinning_raw"))
+    for guest_cpu in pairs.row:
+        if not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
             raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is not a CPU")
-    return tuple(sorted((int(guest_cpu), pairs.size(guest_cpu)) for guest_cpu in found))
+    return tuple(sorted((int(guest_cpu), pairs.size(guest_cpu)) for guest_cpu in pairs.row))
 
 
 def _page_size(cells: Cells) -> int | None:
     size = cells.integer("pagesize")
     if size is not None and size <= 0:
-        raise SourceInconsistent(SOURCE, f"{cells.where}: pagesize is not a size but {short(size)}")
+        raise cells.wrong("pagesize", "a size", size)
     return size
 
 
@@ -247,6 +253,12 @@ def texts(rows: Iterable[Row], column: str) -> set[str]:
     return {value for row in rows if isinstance(value := row[column], str)}
 
 
+def chunks(uuids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the uuids in sorted lists of at most ``CHUNK``, so that the size of every request and answer is limited."""
+    ordered = sorted(uuids)
+    return (ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK))
+
+
 def short(value: object) -> str:
     """Return a value as an error message shows it: at most 60 characters."""
     try:
@@ -259,7 +271,7 @@ def short(value: object) -> str:
 def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
     specs = cells.row.get("extra_specs", {})
     if not isinstance(specs, dict):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs is not an object but {short(specs)}")
+        raise cells.wrong("extra_specs", "an object", specs)
     for key, value in specs.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise SourceInconsistent(SOURCE, f"{cells.where}: extra_specs {short(key)} is {short(value)}, not text")
@@ -286,11 +298,11 @@ def _object_fields(primitive: object, name: str, where: str) -> Row:
     return fields
 
 
-def _json_object(text: str, where: str) -> dict[str, object]:
+def _json_object(text: str) -> dict[str, object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f"{where} is not JSON: {error}") from error
+        raise SourceInconsistent(SOURCE, f" is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise SourceInconsistent(SOURCE, f"{where} is not a JSON object but {short(document)}")
+        raise SourceInconsistent(SOURCE, f" is not a JSON object but {short(document)}")
     return document

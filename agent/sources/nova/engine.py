@@ -109,15 +109,13 @@ class SqliteCell:
     def __init__(self, path: str) -> None:
         self.shown = f"sqlite:///{path}"
         self._path = path
-        self._engine: Engine | None = None
+        self._engine = sqlalchemy.create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         self._deadline = Deadline(0.0)
 
     @contextlib.contextmanager
     def snapshot(self, deadline: Deadline) -> Iterator[Connection]:
         """See CellDatabase; SQLite's own snapshot begins with the first statement that reads."""
         self._deadline = deadline
-        if self._engine is None:
-            self._engine = sqlalchemy.create_engine("sqlite://", creator=self._open, poolclass=NullPool)
         with self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             yield connection
@@ -159,7 +157,8 @@ class MariaDbCell:
         if self._engine is None:
             self._engine = self._create_engine()
         with self._connected(self._engine) as connection:
-            connection.exec_driver_sql(statement_limit(self._patience_s(), is_mariadb=_is_mariadb(connection)))
+            is_mariadb = bool(getattr(connection.dialect, "is_mariadb", False))
+            connection.exec_driver_sql(statement_limit(self._patience_s(), is_mariadb=is_mariadb))
             connection.exec_driver_sql("START TRANSACTION READ ONLY")
             yield connection
 
@@ -224,10 +223,6 @@ def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
 def _shown(url: URL) -> str:
     # Options may be secrets too (ssl_key, password), so show only driver, user, server and database.
     return url.difference_update_query(list(url.query)).render_as_string(hide_password=True)
-
-
-def _is_mariadb(connection: Connection) -> bool:
-    return bool(getattr(connection.dialect, "is_mariadb", False))
 
 
 def _limit_ping(dbapi_connection: object, _record: object) -> None:

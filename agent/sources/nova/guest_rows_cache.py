@@ -14,7 +14,7 @@ class LastGuests:
     def __init__(self) -> None:
         self._last: tuple[CellRows, GuestRows] | None = None
 
-    def said_by(self, rows: CellRows) -> GuestRows:
+    def parsed(self, rows: CellRows) -> GuestRows:
         """Return the values of these rows; if the rows equal the last read's, return the same objects again."""
         about = about_guests(rows)
         if self._last is None or self._last[0] != about:

@@ -39,12 +39,12 @@ class CellRows:
     - ``pci_devices`` are the devices of the host's live nodes.
     - ``now`` is the database's clock.
     - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services, at least two if two services have one.
-    - ``heard_at`` is the clock when the heartbeats were read; None means ``now``.
+    - ``pulse_at`` is the clock when the heartbeats were read; None means ``now``.
     """
 
     now: object
     heartbeats: tuple[object, ...] = ()
-    heard_at: object = None
+    pulse_at: object = None
     services: tuple[Row, ...] = ()
     nodes: tuple[Row, ...] = ()
     instances: tuple[Row, ...] = ()
@@ -67,7 +67,7 @@ class GuestRows:
 
 def about_guests(rows: CellRows) -> CellRows:
     """Return only the rows that ``guests_from_rows`` reads; the other rows change with every heartbeat."""
-    return replace(rows, now=None, heartbeats=(), heard_at=None, services=(), nodes=())
+    return replace(rows, now=None, heartbeats=(), pulse_at=None, services=(), nodes=())
 
 
 def state_from_rows(
@@ -79,7 +79,7 @@ def state_from_rows(
     host's own identity is broken (compute node, service, clock). ``unreadable`` names every other broken row.
     """
     found = guests or guests_from_rows(rows)
-    pulse = pulse_from(rows.now if rows.heard_at is None else rows.heard_at, rows.heartbeats)
+    pulse = pulse_from(rows.now if rows.pulse_at is None else rows.pulse_at, rows.heartbeats)
     return NovaState(
         kind=kind,
         host=host,
@@ -92,7 +92,7 @@ def state_from_rows(
         now=Cells("the database", {"clock": rows.now}).moment("clock"),
         heartbeat=pulse.heartbeat,
         newest_heartbeat=pulse.newest,
-        heard_at=pulse.now,
+        pulse_at=pulse.now,
         unreadable=found.unreadable,
     )
 
@@ -102,7 +102,7 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
     now = Cells("services", {"clock": clock}).moment("clock")
     moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
     true = true_heartbeats(now, moments)
-    return Pulse(now=now, heartbeat=telling_heartbeat(now, true), newest=true[0] if true else None)
+    return Pulse(now=now, heartbeat=decisive_heartbeat(now, true), newest=true[0] if true else None)
 
 
 def true_heartbeats(
@@ -116,7 +116,7 @@ def true_heartbeats(
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
 
-def telling_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
+def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
     """Return the second newest heartbeat: one service with a fast clock would make an old copy look recent.
 
     Return the newest heartbeat if only one service has reported within the last minute.
@@ -133,7 +133,7 @@ def guests_from_rows(rows: CellRows) -> GuestRows:
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
-    instances, bad_instances = _instances(rows.instances, _boot_disks(rows.boot_disks))
+    instances, bad_instances = _instances(rows.instances, disks_by_instance(rows.boot_disks))
     devices, bad_devices = _each(rows.pci_devices, pci_from_row)
     doubts = {bad.instance_uuid: bad.problem for bad in (*bad_devices, *bad_migrations) if bad.instance_uuid}
     instances = tuple(_doubted(instance, doubts.get(instance.uuid)) for instance in instances)
@@ -308,21 +308,7 @@ def _one_instance(row: Row, boot_disks: Iterable[Row]) -> Instance:
     try:
         return instance_from_row(row, boot_disks)
     except SourceInconsistent as error:
-        uuid = str(row.get("uuid"))
-        return Instance(
-            uuid=uuid,
-            name=uuid,
-            project_id=None,
-            user_id=None,
-            host=None,
-            node=None,
-            vm_state=None,
-            task_state=None,
-            deleted=False,
-            hidden=False,
-            flavor=None,
-            problem=error.message,
-        )
+        return replace(_bare_instance({"uuid": row.get("uuid")}), problem=error.message)
 
 
 def _doubted(instance: Instance, problem: str | None) -> Instance:
@@ -355,7 +341,8 @@ def _only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
     return next(iter(services.values()), None)
 
 
-def _boot_disks(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
+def disks_by_instance(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
+    """Return rows of boot disks by the uuid of their instance."""
     disks: dict[str, tuple[Row, ...]] = {}
     for row in rows:
         uuid = row.get("instance_uuid")

@@ -24,7 +24,7 @@ from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova import tables
 from agent.sources.nova.columns import COLUMNS
-from agent.sources.nova.documents import Row, texts
+from agent.sources.nova.documents import Row, chunks, texts
 from agent.sources.nova.engine import CellDatabase, cell_database
 from agent.sources.nova.guest_rows_cache import LastGuests
 from agent.sources.nova.rows import CellRows, pulse_from, state_from_rows
@@ -32,7 +32,6 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
-IN_LIST = 500
 # MariaDB's errors: lock wait, deadlock, Galera node not ready, server gone, connection lost; and unknown table or
 # column, for which the second try checks the schema and names what is missing.
 WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
@@ -76,7 +75,7 @@ class NovaSql:
 
     def _read(self, wanted: _Wanted, deadline: Deadline) -> NovaState:
         rows = self._tried_twice(lambda: self._rows(wanted, deadline), deadline)
-        return state_from_rows(wanted.host, rows, self._guests.said_by(rows))
+        return state_from_rows(wanted.host, rows, self._guests.parsed(rows))
 
     def _tried_twice(self, ask: Callable[[], T], deadline: Deadline) -> T:
         try:
@@ -148,10 +147,8 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
-        """Return rows by uuid, with at most IN_LIST uuids in each statement."""
-        ordered = sorted(uuids)
-        chunks = (ordered[start : start + IN_LIST] for start in range(0, len(ordered), IN_LIST))
-        return tuple(row for chunk in chunks for row in self.rows(statement(chunk)))
+        """Return rows by uuid."""
+        return tuple(row for chunk in chunks(uuids) for row in self.rows(statement(chunk)))
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:

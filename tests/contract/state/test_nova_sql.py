@@ -52,11 +52,11 @@ def fill_and_read(url):
 def test_rows_are_read_back_as_the_written_values(filled, source):
     state = read(source, world().consumers)
 
-    assert replace(state, now=None, heard_at=None) == world().expected
+    assert replace(state, now=None, pulse_at=None) == world().expected
 
 
 def test_a_cell_with_the_nova_schema_returns_the_same_state(nova_cell_url):
-    assert replace(fill_and_read(nova_cell_url), now=None, heard_at=None) == world().expected
+    assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
 def test_now_is_the_clock_of_the_database_in_utc(filled, source):

@@ -98,7 +98,7 @@ def test_a_killed_server_is_unavailable_until_its_restart(server, source):
     finally:
         server.start()
 
-    assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
+    assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
 def test_a_server_down_at_the_first_read_is_read_after_its_start(server, source_of):
@@ -116,7 +116,7 @@ def test_a_server_restart_between_two_reads_causes_no_error(server, source):
     good = read(source)
     server.restart()
 
-    assert replace(read(source), now=None, heard_at=None) == replace(good, now=None, heard_at=None)
+    assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
 def test_a_first_read_from_a_frozen_server_is_unavailable(server, source_of):
@@ -167,7 +167,7 @@ def test_a_connection_killed_during_a_read_is_retried_at_once(server, source):
     with on_statement(source, "FROM migrations", kill_connections):
         again = read(source)
 
-    assert replace(again, now=None, heard_at=None) == replace(good, now=None, heard_at=None)
+    assert replace(again, now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
 def test_a_locked_table_is_unavailable_until_the_unlock(server, source):
@@ -301,7 +301,7 @@ def test_reads_need_only_the_select_privilege(server, source_of):
     source = source_of(server.create_reader("onlyreads", "cell"))
     state = source.read(HOST, world().consumers, Deadline.after(20))
 
-    assert replace(state, now=None, heard_at=None) == world().expected
+    assert replace(state, now=None, pulse_at=None) == world().expected
 
 
 def test_statement_limit_uses_the_dialect_of_mariadb_or_mysql():

@@ -66,12 +66,12 @@ def test_an_unsupported_rpc_call_error_reports_a_conductor_too_old(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_weather"),
+    ("kind", "is_transient"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_only_a_database_failure_is_marked_as_transient(kind, is_weather):
+def test_only_a_database_failure_is_marked_as_transient(kind, is_transient):
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)
     assert isinstance(error, SourceUnavailable)
-    assert (error.is_weather, error.kind, error.words) == (is_weather, kind, "words")
+    assert (error.is_transient, error.kind, error.words) == (is_transient, kind, "words")

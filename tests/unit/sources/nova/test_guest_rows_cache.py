@@ -11,12 +11,12 @@ ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({
 
 def test_a_new_heartbeat_returns_the_cached_guest_values():
     last = LastGuests()
-    first = last.said_by(ROWS)
+    first = last.parsed(ROWS)
     assert first.unreadable
-    assert last.said_by(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
+    assert last.parsed(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
 
 
 def test_changed_migration_rows_return_new_guest_values():
     last = LastGuests()
-    first = last.said_by(ROWS)
-    assert last.said_by(dataclasses.replace(ROWS, migrations=())) != first
+    first = last.parsed(ROWS)
+    assert last.parsed(dataclasses.replace(ROWS, migrations=())) != first
