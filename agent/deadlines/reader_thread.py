@@ -126,11 +126,8 @@ class ReaderThread:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             job.run()
-            self._forget(job)
+            # Drop the references: the answer may be large, and the next call may come an hour later.
+            with self._lock:
+                if self._current is job:
+                    self._current = None
             del job
-
-    def _forget(self, job: _Job[Any]) -> None:
-        # Drop the reference: the answer may be large, and the next call may come an hour later.
-        with self._lock:
-            if self._current is job:
-                self._current = None

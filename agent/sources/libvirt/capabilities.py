@@ -72,11 +72,9 @@ class _Missing:
         """
         try:
             return question()
-        except libvirt.libvirtError as error:
-            if libvirt_connection.says_lost(error):
+        except (libvirt.libvirtError, SourceError) as error:
+            if libvirt_connection.means_lost(error):
                 raise
-            self.add(part, _reason(error), detail)
-        except SourceError as error:
             self.add(part, _reason(error), detail)
         return None
 
@@ -167,7 +165,7 @@ def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
     try:
         listed = connection.getCPUModelNames(arch, 0)
     except libvirt.libvirtError as error:
-        if libvirt_connection.says_lost(error):
+        if libvirt_connection.means_lost(error):
             raise
         return {}
     return {name.lower(): name for name in listed or ()}
@@ -201,37 +199,25 @@ def _asked(
     """Return the answers, sorted; None if the driver lacks the call or denies it to the agent."""
     answers = []
     for question in questions:
+        emulator, arch, machine = question.emulator, question.arch, question.machine
         try:
-            answer = _answer(connection, question, virt_type)
-        except libvirt.libvirtError as error:
-            if libvirt_connection.says_lost(error):
+            xml = connection.getDomainCapabilities(emulator, arch, machine, virt_type, 0)
+            answers.append(parse_domain_capabilities(xml, question.names))
+        except (libvirt.libvirtError, SourceError) as error:
+            if libvirt_connection.means_lost(error):
                 raise
-            if libvirt_connection.is_unsupported(error):
+            code = None if isinstance(error, SourceError) else error.get_error_code()
+            if code == libvirt.VIR_ERR_NO_SUPPORT:
                 return None
-            if error.get_error_code() in _DENIED:
+            if code in _DENIED:
                 missing.add(Part.DOMAIN, _reason(error))
                 return None
-            if error.get_error_code() in _CANNOT_RUN:
-                missing.refused.setdefault(question.arch, _reason(error))
+            if code in _CANNOT_RUN:
+                missing.refused.setdefault(arch, _reason(error))
             else:
-                missing.add(Part.MACHINE, _reason(error), _named(question))
-        except SourceError as error:
-            missing.add(Part.MACHINE, _reason(error), _named(question))
-        else:
-            answers.append(answer)
+                missing.add(Part.MACHINE, _reason(error), f"{arch} {machine or 'default machine'}")
     return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
 
 
-def _answer(connection: libvirt.virConnect, question: MachineQuestion, virt_type: str) -> DomainCapabilities:
-    xml = connection.getDomainCapabilities(question.emulator, question.arch, question.machine, virt_type, 0)
-    return parse_domain_capabilities(xml, question.names)
-
-
-def _named(question: MachineQuestion) -> str:
-    return f"{question.arch} {question.machine or 'default machine'}"
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, libvirt.libvirtError):
-        return error.get_error_message() or str(error)
-    return error.message if isinstance(error, SourceError) else str(error)
+def _reason(error: libvirt.libvirtError | SourceError) -> str:
+    return error.message if isinstance(error, SourceError) else error.get_error_message() or str(error)

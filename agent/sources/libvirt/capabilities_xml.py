@@ -133,11 +133,8 @@ def _topology(cpu: ET.Element, where: str) -> tuple[int | None, int | None, int 
     if topology is None:
         return None, None, None
     place = f"{where}: <topology>"
-    return (
-        number(topology.get("sockets"), place),
-        number(topology.get("cores"), place),
-        number(topology.get("threads"), place),
-    )
+    sockets, cores, threads = (number(topology.get(name), place) for name in ("sockets", "cores", "threads"))
+    return sockets, cores, threads
 
 
 def _maxphysaddr(cpu: ET.Element, where: str) -> tuple[str, int | None] | None:

@@ -92,9 +92,13 @@ def is_alive(connection: libvirt.virConnect) -> bool:
         return False
 
 
-def says_lost(error: libvirt.libvirtError) -> bool:
+def means_lost(error: Exception) -> bool:
     """Return whether the error means a lost connection and not only a failed call, by nova's rule."""
-    return error.get_error_code() in _LOST_CODES and error.get_error_domain() in _LOST_DOMAINS
+    return (
+        isinstance(error, libvirt.libvirtError)
+        and error.get_error_code() in _LOST_CODES
+        and error.get_error_domain() in _LOST_DOMAINS
+    )
 
 
 def is_unsupported(error: libvirt.libvirtError) -> bool:

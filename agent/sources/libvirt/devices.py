@@ -85,7 +85,10 @@ class DeviceListing:
                 known[name] = device
         if known != self._known:
             self._known = known
-            self._devices = _put_together(known)
+            self._devices = devices_from(
+                (one for one in known.values() if isinstance(one, NodeDevice)),
+                (one for one in known.values() if isinstance(one, OddDevice)),
+            )
         return self._devices
 
     def _take_changes(self) -> set[str]:
@@ -131,13 +134,6 @@ def _read(name: str, handle: libvirt.virNodeDevice) -> NodeDevice | OddDevice | 
     except libvirt.libvirtError as error:
         if error.get_error_code() == libvirt.VIR_ERR_NO_NODE_DEVICE:
             return None
-        if libvirt_connection.says_lost(error):
+        if libvirt_connection.means_lost(error):
             raise
         return OddDevice(name=name, reason=error.get_error_message() or str(error))
-
-
-def _put_together(known: Mapping[str, NodeDevice | OddDevice]) -> Devices:
-    return devices_from(
-        (one for one in known.values() if isinstance(one, NodeDevice)),
-        (one for one in known.values() if isinstance(one, OddDevice)),
-    )

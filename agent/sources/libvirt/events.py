@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -100,18 +101,12 @@ class Backoff:
 
 
 class _Link:
-    """One connection and the callbacks registered on it."""
+    """One connection, and for each event callback that the driver accepted the call that deregisters it."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
-        self.callback_ids: list[int] = []
-        self.device_callback_ids: list[int] = []
+        self.deregister: list[Callable[[], object]] = []
         self.closed = threading.Event()
-
-    @property
-    def registered(self) -> int:
-        """The number of callbacks that the driver accepted."""
-        return len(self.callback_ids) + len(self.device_callback_ids)
 
 
 class LibvirtEvents:
@@ -213,7 +208,8 @@ class LibvirtEvents:
                 continue
             with _unless_unsupported():
                 callback = self._callback(f"libvirt-event:{reason}")
-                link.callback_ids.append(link.connection.domainEventRegisterAny(None, event_id, callback, None))
+                number = link.connection.domainEventRegisterAny(None, event_id, callback, None)
+                link.deregister.append(functools.partial(link.connection.domainEventDeregisterAny, number))
         self._register_devices(link)
 
     def _register_devices(self, link: _Link) -> None:
@@ -229,14 +225,14 @@ class LibvirtEvents:
                     raise
                 LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
             else:
-                link.device_callback_ids.append(number)
+                link.deregister.append(functools.partial(link.connection.nodeDeviceEventDeregisterAny, number))
 
     def _stay_up(self, link: _Link) -> None:
         """Announce the connection and return when it has ended."""
         self._state = LinkState.UP
         self._listener.events_up()
-        LOG.info("libvirt events connected", extra={"uri": self._uri, "events": link.registered})
-        self._tell(CONNECTED)
+        LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})
+        self._report(CONNECTED)
         # The other threads set `_stopping` or `link.closed` before they set `_wake`. So the loop's condition still sees
         # the cause after `_wake` is cleared.
         while not (self._stopping.is_set() or link.closed.is_set()):
@@ -247,7 +243,7 @@ class LibvirtEvents:
         self._listener.events_down()
         if not self._stopping.is_set():
             LOG.warning("libvirt events lost", extra={"uri": self._uri})
-            self._tell(DISCONNECTED)
+            self._report(DISCONNECTED)
         _take_down(link)
 
     def _callback(self, reason: str) -> Callable[..., None]:
@@ -255,7 +251,7 @@ class LibvirtEvents:
             # The binding would print an exception of a callback and drop it, and the event would be lost.
             try:
                 self._listener.domain_changed(domain.UUIDString())
-                self._tell(reason)
+                self._report(reason)
             except Exception:
                 LOG.exception("libvirt event not handled", extra={"reason": reason})
 
@@ -263,20 +259,18 @@ class LibvirtEvents:
 
     def _on_device(self, _connection: libvirt.virConnect, device: libvirt.virNodeDevice, *_details: object) -> None:
         try:
-            self._device_event(device.name())
+            name = device.name()
+            self._listener.device_changed(name)
+            if name.startswith(COUNTED_DEVICES):
+                self._report(DEVICE)
         except Exception:
             LOG.exception("libvirt event not handled", extra={"reason": DEVICE})
-
-    def _device_event(self, name: str) -> None:
-        self._listener.device_changed(name)
-        if name.startswith(COUNTED_DEVICES):
-            self._tell(DEVICE)
 
     def _on_close(self, _connection: libvirt.virConnect, _why: int, link: _Link) -> None:
         link.closed.set()
         self._wake.set()
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         # `notify` returns at once, so it can run under the lock; stop() then returns only when no call is under way.
         with self._gate:
             if self._notify is not None:
@@ -285,14 +279,9 @@ class LibvirtEvents:
 
 def _take_down(link: _Link) -> None:
     """Deregister all callbacks, then close: the binding keeps a connection open while it has callbacks."""
-    for callback_id in link.callback_ids:
+    for deregister in (*link.deregister, link.connection.unregisterCloseCallback):
         with contextlib.suppress(libvirt.libvirtError):
-            link.connection.domainEventDeregisterAny(callback_id)
-    for callback_id in link.device_callback_ids:
-        with contextlib.suppress(libvirt.libvirtError):
-            link.connection.nodeDeviceEventDeregisterAny(callback_id)
-    with contextlib.suppress(libvirt.libvirtError):
-        link.connection.unregisterCloseCallback()
+            deregister()
     libvirt_connection.close_quietly(link.connection)
 
 

@@ -19,7 +19,7 @@ import libvirt
 from oslo_log import log as logging
 
 from agent.deadlines.reader_thread import ReaderThread
-from agent.errors import SourceError, SourceInconsistent, SourceUnavailable, SourceUnsupported
+from agent.errors import SourceInconsistent, SourceUnavailable, SourceUnsupported
 from agent.host_files import kernel_files
 from agent.model.host.devices import Devices
 from agent.model.host.facts import Domain, DomainState, HostFacts, OddDomain
@@ -95,11 +95,7 @@ class LibvirtHost:
     name = "libvirt"
 
     def __init__(
-        self,
-        place: HostPlace,
-        reader: ReaderThread,
-        capability_reader: ReaderThread,
-        late: LateAnswers | None = None,
+        self, place: HostPlace, reader: ReaderThread, capability_reader: ReaderThread, late: LateAnswers | None = None
     ) -> None:
         self._place = place
         self._reader = reader
@@ -124,7 +120,8 @@ class LibvirtHost:
         except SourceUnavailable as error:
             raise SourceUnavailable(self.name, f"{self._place.uri}: {error.message}") from error
         except libvirt.libvirtError as error:
-            raise self._named(error) from error
+            kind = SourceUnsupported if libvirt_connection.is_unsupported(error) else SourceUnavailable
+            raise kind(self.name, f"{self._place.uri}: {error.get_error_message() or error}") from error
 
     def forget(self) -> None:
         """Let the next read cover every domain, every device and the capabilities."""
@@ -160,17 +157,13 @@ class LibvirtHost:
         """Stop trusting cached domains: without events, each read covers every domain. Any thread may call this."""
         self._cache.distrust()
 
-    def _named(self, error: libvirt.libvirtError) -> SourceError:
-        kind = SourceUnsupported if libvirt_connection.is_unsupported(error) else SourceUnavailable
-        return kind(self.name, f"{self._place.uri}: {error.get_error_message() or error}")
-
     def _read(self) -> HostFacts:
         was_open = self._session is not None
         try:
             return self._facts(self._alive_session())
         except libvirt.libvirtError as error:
             self._cache.forget()
-            if not libvirt_connection.says_lost(error):
+            if not libvirt_connection.means_lost(error):
                 raise
             self._drop()
             # If the daemon restarted between two reads, only the first call over the old connection fails: reconnect.
@@ -225,8 +218,7 @@ class LibvirtHost:
         if session.driver == "TEST":
             return test_driver_node(session.connection, self._place.host)
         return _Node(
-            hostname=session.connection.getHostname(),
-            online=tuple(map(bool, session.connection.getCPUMap()[1])),
+            hostname=session.connection.getHostname(), online=tuple(map(bool, session.connection.getCPUMap()[1]))
         )
 
     def _first_hostname(self, hostname: str) -> str:
@@ -261,7 +253,7 @@ class LibvirtHost:
         except libvirt.libvirtError as error:
             if libvirt_connection.is_gone(error):
                 return None
-            if libvirt_connection.says_lost(error):
+            if libvirt_connection.means_lost(error):
                 raise
             reason = f"domain {handle.name()}: {error.get_error_message()}"
             return OddDomain(uuid=handle.UUIDString(), name=handle.name(), reason=reason)
@@ -293,7 +285,7 @@ class LibvirtHost:
     def _learn(self, session: _Session, asker: Asker, online: tuple[bool, ...], allowed: Deadline) -> None:
         session.nature = learn(asker, online)
         if not allowed.left_s():
-            self._late.tell(CAPABILITIES_ANSWERED)
+            self._late.report(CAPABILITIES_ANSWERED)
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
@@ -310,9 +302,7 @@ def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDom
     bulk = _bulk_states(connection)
     states = {}
     for domain_uuid, handle in handles.items():
-        number = bulk.get(domain_uuid)
-        if number is None:
-            number = _one_state(handle)
+        number = bulk[domain_uuid] if domain_uuid in bulk else _one_state(handle)
         if number is not None:
             states[domain_uuid] = _STATES[number] if 0 <= number < len(_STATES) else DomainState.NO_STATE
     return states

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 class LateAnswers:
-    """The EventSource of late answers. Any thread may call ``tell``."""
+    """The EventSource of late answers. Any thread may call ``report``."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
@@ -27,11 +27,8 @@ class LateAnswers:
         with self._gate:
             self._notify = None
 
-    def tell(self, reason: str) -> None:
-        """Trigger an audit for an answer that has arrived.
-
-        Without a listener (in a command, or after stop()) do nothing.
-        """
+    def report(self, reason: str) -> None:
+        """Trigger an audit; without a listener (in a command, or after stop()) do nothing."""
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

@@ -15,16 +15,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
 from agent.model.host.devices import Mdev, MdevType
-from agent.sources.libvirt.xml_values import (
-    attribute,
-    capabilities_of_type,
-    document,
-    hexadecimal,
-    number,
-    odd,
-    optional_text,
-    text_of,
-)
+from agent.sources.libvirt.xml_values import attribute, document, hexadecimal, number, odd, optional_text, text_of
 
 _HIGHEST_ID = 0xFFFF
 # The highest PCI domain, bus, slot and function. Hyper-V and VMD have domains above 0xffff.
@@ -84,11 +75,11 @@ def parse_node_device(xml: str) -> NodeDevice:
     return NodeDevice(
         name=name,
         parent=parent,
-        pci=_pci(_own(root, "pci"), where),
-        network=_network(_own(root, "net"), where),
+        pci=_pci(root.find("capability[@type='pci']"), where),
+        network=_network(root.find("capability[@type='net']"), where),
         mdev_types=_mdev_types(root, where),
-        mdev=_mdev(_own(root, "mdev"), name, parent, where),
-        vdpa=_own(root, "vdpa") is not None,
+        mdev=_mdev(root.find("capability[@type='mdev']"), name, parent, where),
+        vdpa=root.find("capability[@type='vdpa']") is not None,
     )
 
 
@@ -104,16 +95,12 @@ def address_of(element: ET.Element, where: str) -> str:
     return _address(tuple(hexadecimal(part, place) for part in parts), place)
 
 
-def _own(root: ET.Element, kind: str) -> ET.Element | None:
-    return next((found for found in root.iterfind("capability") if found.get("type") == kind), None)
-
-
 def _pci(capability: ET.Element | None, where: str) -> PciFunction | None:
     if capability is None:
         return None
     parts = tuple(number(capability.findtext(tag), f"{where}: {tag}") for tag in ("domain", "bus", "slot", "function"))
-    physical = next(capabilities_of_type(capability, "phys_function"), None)
-    virtual = next(capabilities_of_type(capability, "virt_functions"), None)
+    physical = capability.find(".//capability[@type='phys_function']")
+    virtual = capability.find(".//capability[@type='virt_functions']")
     return PciFunction(
         address=_address(parts, where),
         vendor_id=_pci_id(capability, "vendor", where),
@@ -121,7 +108,7 @@ def _pci(capability: ET.Element | None, where: str) -> PciFunction | None:
         numa_node=_numa_node(capability, where),
         virtual_functions=None if virtual is None else _addresses(virtual, where),
         physical_function=None if physical is None else next(iter(_addresses(physical, where)), None),
-        card_serial=_card_serial(capability),
+        card_serial=optional_text(capability, ".//capability[@type='vpd']/fields[@access='readonly']/serial_number"),
     )
 
 
@@ -152,13 +139,6 @@ def _numa_node(capability: ET.Element, where: str) -> int | None:
     return number(numa.get("node"), f"{where}: numa node")
 
 
-def _card_serial(capability: ET.Element) -> str | None:
-    vpd = next(capabilities_of_type(capability, "vpd"), None)
-    if vpd is None:
-        return None
-    return optional_text(vpd, "./fields[@access='readonly']/serial_number")
-
-
 def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
     if capability is None:
         return None
@@ -174,7 +154,7 @@ def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
 
     The list stands at a different depth in a PCI function, in a CSS device and in any other device.
     """
-    found = next(capabilities_of_type(root, "mdev_types"), None)
+    found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
     types = (_mdev_type(element, f"{where}: mdev type") for element in found.iterfind("type"))

@@ -41,18 +41,10 @@ def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
 
     If a parent has several (a switch's ports), take the one with the shortest name, then the first by name.
     """
-    found: dict[str, NetworkDevice] = {}
-    for node in nodes:
-        if node.network is None or node.parent is None:
-            continue
-        known = found.get(node.parent)
-        if known is None or _rank(node.network) < _rank(known):
-            found[node.parent] = node.network
-    return found
-
-
-def _rank(network: NetworkDevice) -> tuple[int, str]:
-    return len(network.interface), network.interface
+    named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
+    # The dictionary keeps the last one of each parent.
+    named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)
+    return {parent: network for _, parent, network in named}
 
 
 def _device(

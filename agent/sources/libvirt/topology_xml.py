@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent.model.host.cpuset import parse_cpu_list
 from agent.model.host.facts import Cell, Cpu, PagePool
 from agent.model.units import KIB, MIB
-from agent.sources.libvirt.xml_values import document, number, odd, optional_number, scaled_bytes, size_bytes
+from agent.sources.libvirt.xml_values import number, odd, optional_number, scaled_bytes, size_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +35,6 @@ class HostTopology:
     places: tuple[CpuPlace, ...] = ()
 
 
-def parse_topology(xml: str) -> HostTopology:
-    """Parse cells and CPUs from the text of ``virConnectGetCapabilities``. Raises SourceInconsistent."""
-    return topology_of(document(xml, "capabilities", "capabilities"))
-
-
 def topology_of(capabilities: ET.Element) -> HostTopology:
     """Parse cells and CPUs from the document's root. Raises SourceInconsistent."""
     cells: list[Cell] = []
@@ -53,8 +48,7 @@ def topology_of(capabilities: ET.Element) -> HostTopology:
     _refuse_repeated([cell.id for cell in cells], "capabilities: cell")
     _refuse_repeated([place.id for place in places], "capabilities: cpu")
     return HostTopology(
-        cells=tuple(sorted(cells, key=lambda cell: cell.id)),
-        places=tuple(sorted(places, key=lambda place: place.id)),
+        cells=tuple(sorted(cells, key=lambda cell: cell.id)), places=tuple(sorted(places, key=lambda place: place.id))
     )
 
 
@@ -68,14 +62,8 @@ def _cpu(cpu_id: int, is_online: bool, place: CpuPlace | None) -> Cpu:  # noqa: 
     if place is None:
         return Cpu(id=cpu_id, online=is_online)
     # For an offline CPU, some versions of libvirt report socket 0.
-    known = place if is_online else None
-    return Cpu(
-        id=cpu_id,
-        online=is_online,
-        core=known.core if known else None,
-        socket=known.socket if known else None,
-        cell=place.cell,
-    )
+    core, socket = (place.core, place.socket) if is_online else (None, None)
+    return Cpu(id=cpu_id, online=is_online, core=core, socket=socket, cell=place.cell)
 
 
 def _cell(element: ET.Element, cell_id: int, places: tuple[CpuPlace, ...], where: str) -> Cell:

@@ -85,9 +85,10 @@ def _disks(root: ET.Element, where: str) -> tuple[Disk, ...]:
 
 
 def _disk(element: ET.Element, where: str) -> Disk:
+    place = f"{where}: <disk>"
     return Disk(
-        target=attribute(child(element, "target", f"{where}: <disk>"), "dev", f"{where}: <disk>"),
-        kind=attribute(element, "type", f"{where}: <disk>"),
+        target=attribute(child(element, "target", place), "dev", place),
+        kind=attribute(element, "type", place),
         source=_disk_source(element.find("source")),
         format=_driver_type(element),
     )
@@ -110,11 +111,10 @@ def _driver_type(element: ET.Element) -> str | None:
 
 def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
     """Return the addresses of passed-through devices and of network interfaces that are passed-through devices."""
-    sources = [
-        *root.iterfind("./devices/hostdev[@type='pci']/source"),
-        *root.iterfind("./devices/interface[@type='hostdev']/source"),
+    found = [
+        *root.iterfind("./devices/hostdev[@type='pci']/source/address"),
+        *root.iterfind("./devices/interface[@type='hostdev']/source/address"),
     ]
-    found = (element for source in sources for element in source.iterfind("address"))
     return tuple(sorted(address_of(element, f"{where}: <hostdev>") for element in found))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 
 from agent.errors import SourceInconsistent
 
@@ -84,10 +83,7 @@ def optional_number(text: str | None, where: str) -> int | None:
 
 
 def hexadecimal(text: str | None, where: str) -> int:
-    """Return a number that libvirt writes in hexadecimal, such as ``0x1af4`` (PCI ids and addresses).
-
-    Raises SourceInconsistent.
-    """
+    """Return a number that libvirt writes in hexadecimal: PCI ids, such as ``0x1af4``. Raises SourceInconsistent."""
     stripped = (text or "").strip()
     if _HEX.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a hexadecimal number")
@@ -106,8 +102,3 @@ def size_bytes(element: ET.Element, where: str) -> int:
     """Return the size in an element such as ``<memory unit='KiB'>``, in bytes. Raises SourceInconsistent."""
     place = f"{where}: <{element.tag}>"
     return scaled_bytes(number(element.text, place), element.get("unit"), place)
-
-
-def capabilities_of_type(element: ET.Element, kind: str) -> Iterator[ET.Element]:
-    """Return each ``<capability type=kind>`` below ``element``, at any depth."""
-    return (found for found in element.iter("capability") if found.get("type") == kind)

@@ -7,9 +7,9 @@ from agent.sources.libvirt.late_capabilities import LateAnswers
 
 def test_a_late_answer_is_an_audit_reason_only_between_start_and_stop():
     late, reasons = LateAnswers(), []
-    late.tell("before")
+    late.report("before")
     late.start(reasons.append)
-    late.tell("libvirt-capabilities")
+    late.report("libvirt-capabilities")
     late.stop()
-    late.tell("after")
+    late.report("after")
     assert reasons == ["libvirt-capabilities"]

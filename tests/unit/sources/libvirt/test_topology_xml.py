@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
 from agent.model.host.facts import Cell, Cpu, PagePool
-from agent.sources.libvirt.topology_xml import CpuPlace, HostTopology, cpus_of, parse_topology
+from agent.sources.libvirt.capabilities_xml import capabilities_document
+from agent.sources.libvirt.topology_xml import CpuPlace, HostTopology, cpus_of, topology_of
 from tests.rigs.libvirt_documents import document, documents
 from tests.rigs.xml_mutation import damaged
 
@@ -40,6 +41,10 @@ CAPABILITIES = """
 
 
 WHOLE = document("capabilities", "x86_64_two_sockets")
+
+
+def parse_topology(xml):
+    return topology_of(capabilities_document(xml))
 
 
 def test_topology_is_sorted_with_missing_core_and_socket_unknown():
