@@ -75,10 +75,7 @@ def _major(version: str) -> str:
 
 
 def _versions(primitive: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, version) of every object in a primitive, in no order.
-
-    The walk uses no recursion, because an answer may be nested to any depth.
-    """
+    """Yield (name, version) of every object in a primitive, in no order; without recursion, as any depth may come."""
     waiting = [primitive]
     while waiting:
         value = waiting.pop()

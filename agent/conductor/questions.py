@@ -33,10 +33,7 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the nova-conductor services of the cell that are not deleted.
-
-        They are a few rows. Their newest heartbeat is never minutes old.
-        """
+        """Return the cell's nova-conductors that are not deleted; their newest heartbeat is never minutes old."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 

@@ -66,10 +66,7 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return instances, their boot disks and their moves.
-
-        Consumers that are instances of this host, which is nearly all of them, need no further call.
-        """
+        """Return instances, their boot disks and moves. A consumer that is an instance here needs no further call."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -87,10 +84,7 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the boot disks of ``uuids``: cached rows, and rows read now for new instances.
-
-        Instances that are not in ``uuids`` leave the cache.
-        """
+        """Return the boot disks of ``uuids``, read only for new instances; other instances leave the cache."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])

@@ -57,10 +57,7 @@ class _Job(Generic[T]):
 
 
 class ReaderThread:
-    """The single thread of one source.
-
-    ``name`` is the source's name. The thread starts with the first call.
-    """
+    """The single thread of the source ``name``. It starts with the first call."""
 
     def __init__(self, name: str) -> None:
         self.name = name

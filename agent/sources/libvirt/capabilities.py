@@ -56,20 +56,14 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be read so far.
-
-    ``refused`` is, by architecture, the reason why libvirt cannot run its emulator.
-    """
+    """The parts that could not be read so far; ``refused``: why libvirt cannot run an architecture's emulator."""
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Return the answer, or note the part as missing and return None.
-
-        Raises libvirt.libvirtError on a lost connection: every further query would fail as well.
-        """
+        """Return the answer, or None and note the missing part. Raises libvirt.libvirtError on a lost connection."""
         try:
             return question()
         except (libvirt.libvirtError, SourceError) as error:
@@ -83,20 +77,14 @@ class _Missing:
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
-    """Return the hypervisor's version, or 0 and the reason why it is unknown.
-
-    Raises libvirt.libvirtError on a lost connection.
-    """
+    """Return the hypervisor's version, or 0 and the reason. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
     version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)
 
 
 def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
-    """Return all capabilities from the capabilities document and from further queries.
-
-    Raises libvirt.libvirtError on a lost connection.
-    """
+    """Return all capabilities, after further queries. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
     cpu = _host_cpu(document, asker, missing)
     kinds = missing.ask(Part.GUESTS, lambda: guests(document))
@@ -140,10 +128,7 @@ def _expanded(asker: Asker, question: str) -> frozenset[str]:
 def _model_features(
     document: ET.Element, arch: str, asker: Asker, missing: _Missing
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return (model as configured, its features) for each model that cpu_mode requires.
-
-    An unknown model is a missing part.
-    """
+    """Return (model as configured, features) for each model that cpu_mode requires and libvirt knows."""
     models = models_to_ask(arch, asker.choice)
     if not models:
         return ()
@@ -158,10 +143,7 @@ def _model_features(
 
 
 def _model_names(connection: libvirt.virConnect, arch: str) -> dict[str, str]:
-    """Return libvirt's spelling of each model by its lower-case name.
-
-    The result is empty if libvirt lists no models, as for aarch64.
-    """
+    """Return libvirt's spelling of each model by its lower-case name; {} if libvirt lists none, as for aarch64."""
     try:
         listed = connection.getCPUModelNames(arch, 0)
     except libvirt.libvirtError as error:

@@ -33,10 +33,7 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``.
-
-    ``domains`` have the order of the document; ``default`` stands for every type that is not among them.
-    """
+    """One ``<guest>``, its domains in the order of the document; ``default`` stands for every other type."""
 
     arch: str
     os_type: str

@@ -45,10 +45,7 @@ class GuestChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineQuestion:
-    """The arguments of one getDomainCapabilities call.
-
-    ``names`` are all names of one machine type, and ``machine`` is one of these names.
-    """
+    """The arguments of one getDomainCapabilities call; ``names`` are all names of its machine type."""
 
     emulator: str | None
     arch: str
@@ -57,10 +54,7 @@ class MachineQuestion:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """Return one query for each architecture and machine type, sorted.
-
-    The queries cover the machine types that have aliases, and the default machine type.
-    """
+    """Return one query for each architecture and machine type (default, or with aliases), sorted."""
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):

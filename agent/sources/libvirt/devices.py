@@ -61,10 +61,7 @@ class DeviceListing:
             self._forgotten = True
 
     def read(self, connection: libvirt.virConnect) -> Devices:
-        """Return all devices.
-
-        Raises libvirt.libvirtError if the devices cannot be listed, or if the connection is lost meanwhile.
-        """
+        """Return all devices. Raises libvirt.libvirtError if they cannot be listed or the connection is lost."""
         named = self._take_changes()
         try:
             return self._read(connection, named)

@@ -14,10 +14,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse one document.
-
-    ``asked`` are the names of the machine type that the agent queried with. Raises SourceInconsistent.
-    """
+    """Parse one document. ``asked`` are the machine type's names in the query. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -21,10 +21,7 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Parse as parse_domain does, but return the same object if neither text nor state changed.
-
-        Raises SourceInconsistent.
-        """
+        """Parse as parse_domain does; equal text and state return the same object. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

@@ -110,10 +110,7 @@ class _Link:
 
 
 class LibvirtEvents:
-    """The event source of one URI.
-
-    At most one may run in a process at a time: libvirt has only one event loop.
-    """
+    """The event source of one URI. Only one may run in a process: libvirt has only one event loop."""
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -133,10 +130,7 @@ class LibvirtEvents:
         return self._state
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start the threads, once, and return at once, whatever state libvirt is in.
-
-        Call this method before any connection is opened.
-        """
+        """Start the threads, once and without waiting for libvirt. Call this before any connection is opened."""
         libvirt_connection.register_event_loop()
         libvirt_connection.silence()
         self._notify = notify
@@ -196,10 +190,7 @@ class LibvirtEvents:
         return link
 
     def _register(self, link: _Link) -> None:
-        """Register every callback that the driver supports.
-
-        Raises libvirt.libvirtError if the connection is lost meanwhile.
-        """
+        """Register each callback that the driver supports. Raises libvirt.libvirtError on a lost connection."""
         with _unless_unsupported():
             link.connection.registerCloseCallback(self._on_close, link)
         for reason, constant in EVENTS:

@@ -150,10 +150,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the types that a device can create.
-
-    The list stands at a different depth in a PCI function, in a CSS device and in any other device.
-    """
+    """Return the types that a device can create. The depth of the list depends on the kind of device."""
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
@@ -182,10 +179,7 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Return the libvirt name of the parent.
-
-    Until libvirt knows the parent, ``<parent>`` is ``computer``; ``<parent_addr>`` is right even then.
-    """
+    """Return the parent's libvirt name. ``<parent>`` is ``computer`` at first; ``<parent_addr>`` is right even then."""
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

@@ -37,10 +37,7 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return the network device of each parent.
-
-    If a parent has several (a switch's ports), take the one with the shortest name, then the first by name.
-    """
+    """Return each parent's network device; of several (a switch's ports) the shortest name, then the first."""
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
     # The dictionary keeps the last one of each parent.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)

@@ -18,10 +18,7 @@ from agent.deadlines.bounded_reads import BoundedReads
 
 
 class BoundedConnection(Connection):
-    """A PyMySQL connection with a deadline.
-
-    ``left_s`` returns the seconds left for the current operation; 0 ends the operation.
-    """
+    """A PyMySQL connection with a deadline: ``left_s`` returns the seconds left for the current operation."""
 
     _sock: socket.socket
 

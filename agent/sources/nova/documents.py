@@ -76,10 +76,7 @@ class Cells:
         raise self.wrong(name, "a truth value", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """Return a time in UTC without a zone, as in nova's columns.
-
-        SQLite and RPC return times as text, with or without a zone.
-        """
+        """Return a time in UTC without a zone, as in nova's columns; SQLite and RPC send text, also with a zone."""
         value = self.row.get(name)
         if value is None:
             return None
@@ -283,10 +280,7 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
 
 
 def _object_fields(primitive: object, name: str, where: str) -> Row:
-    """Return the fields of one versioned object, of any minor version of 1.
-
-    The format is oslo.versionedobjects': name, version, data.
-    """
+    """Return the fields of an object of oslo.versionedobjects (name, version, data), any minor version of 1."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")

@@ -57,10 +57,7 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """What sql.py needs of one kind of database.
-
-    ``pulse`` selects one row: the database's clock, and the two newest heartbeats of the cell.
-    """
+    """What sql.py needs of one kind of database. ``pulse`` selects its clock and the two newest heartbeats."""
 
     shown: str
     pulse: TextClause
@@ -76,10 +73,7 @@ class CellDatabase(Protocol):
 
 
 def cell_database(url: str) -> CellDatabase:
-    """Return the database of a SQLAlchemy URL.
-
-    Raises ConfigError for every database except MariaDB or MySQL through PyMySQL, and SQLite.
-    """
+    """Return the database of a SQLAlchemy URL. Raises ConfigError unless it is SQLite, or MySQL by PyMySQL."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:

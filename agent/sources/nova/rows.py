@@ -108,10 +108,7 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the plausible heartbeats, the newest first.
-
-    A heartbeat that is a minute ahead of ``now`` is not plausible: a wrong clock wrote it.
-    """
+    """Return the plausible heartbeats, newest first: a wrong clock wrote any that is a minute ahead of ``now``."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 

@@ -64,10 +64,7 @@ class NovaSql:
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the source's own thread.
-
-        The thread may hang in a name look-up, or on a server that sends only half a message.
-        """
+        """Run ``ask`` on the source's own thread, which may hang in a name look-up or on half a message."""
         try:
             return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
         except Unanswered as error:
@@ -152,10 +149,7 @@ class _Statements:
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return every row that concerns a host.
-
-    Nearly all consumers are instances of the host itself; these consumers cost no further statement.
-    """
+    """Return every row that concerns a host. A consumer that is an instance of the host costs no statement."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))

@@ -27,10 +27,7 @@ class Ceph:
     name: str = snapshot.CEPH
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return the pool.
-
-        Raises SourceUnavailable with ceph's error, SourceInconsistent if the report lacks the pool.
-        """
+        """Return the pool. Raises SourceUnavailable with ceph's error, SourceInconsistent if the pool is missing."""
         user = ("--id", self.access.user) if self.access.user else ()
         conf = ("--conf", self.access.conf) if self.access.conf else ()
         command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")

@@ -19,10 +19,7 @@ from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:
-    """Return that pool, in bytes. Raises SourceInconsistent with the missing pool or item.
-
-    The parser ignores keys that it does not need: each release of Ceph adds some.
-    """
+    """Return that pool, in bytes. Raises SourceInconsistent with the missing pool or item; ignores other keys."""
     report = _document(text)
     pools = report.get("pools")
     if not isinstance(pools, list):

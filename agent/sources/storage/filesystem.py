@@ -40,10 +40,7 @@ class FileSystems:
 
 
 def measure(path: str, descriptor: int | None = None) -> FileSystem:
-    """Return one file system in bytes: f_frsize × f_blocks, f_bfree, f_bavail (nova uses the same). Raises OSError.
-
-    ``descriptor`` is ``path``, opened.
-    """
+    """Return the file system of ``path`` (open as ``descriptor``) in bytes, by nova's formula. Raises OSError."""
     answer = os.statvfs(path if descriptor is None else descriptor)
     return FileSystem(
         path=path,

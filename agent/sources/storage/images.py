@@ -46,10 +46,7 @@ class _Measurement:
 
 
 class Images:
-    """The ImageSource of one host.
-
-    ``instances_path`` and ``cache_path`` are nova's paths; tests replace ``monotonic``.
-    """
+    """The ImageSource of one host, with nova's two paths; tests replace ``monotonic``."""
 
     name = snapshot.IMAGES
 

@@ -56,10 +56,7 @@ class Runner(Protocol):
     """Runs one command until it ends."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command.
-
-        Raises TimeoutError with the command's last line on stderr after killing it, OSError if it cannot be started.
-        """
+        """Run the command. Raises OSError if it cannot start, TimeoutError with its last line on stderr if killed."""
         ...
 
 
@@ -157,10 +154,7 @@ class SubprocessRunner:
 
 @dataclass(frozen=True, slots=True)
 class Lvm:
-    """The StorageSource of the volume groups in ``groups``.
-
-    ``groups`` has at least one name: without configured groups, wiring.py creates no Lvm.
-    """
+    """The StorageSource of the volume groups in ``groups``; without groups, wiring.py creates no Lvm."""
 
     groups: tuple[str, ...]
     deadline_s: float

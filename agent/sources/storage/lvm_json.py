@@ -54,18 +54,12 @@ class _Area:
 
 
 def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
-    """Return all volume groups of a ``vgs`` report with GROUP_COLUMNS, sorted by name; () if lvm2 listed none.
-
-    Raises SourceInconsistent with the item that cannot be read.
-    """
+    """Return the groups of a ``vgs`` report, sorted by name; () if lvm2 listed none. Raises SourceInconsistent."""
     return tuple(sorted((_group(row) for row in _rows(text, "vg")), key=lambda group: (group.name, group.uuid)))
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """Return the groups with these names, sorted by name.
-
-    Raises SourceInconsistent if two groups have the same name (a copied disk): lvm2 itself refuses to use either.
-    """
+    """Return the groups of these names. Raises SourceInconsistent if two share a name (a copied disk), as lvm2 does."""
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
         if earlier.name == later.name:
@@ -82,10 +76,9 @@ def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
     Sizes are bytes. Raises SourceInconsistent with the item that cannot be read. Raises ReportsDiffer if the extents
     of a group's volumes and its free space do not sum to its size; in consistent reports they always do.
     """
-    by_group: dict[str, list[Row]] = {group.name: [] for group in groups}
+    by_group: dict[str, list[Row]] = defaultdict(list)
     for row in _rows(text, "lv"):
-        if (rows := by_group.get(_field(row, "vg_name"))) is not None:
-            rows.append(row)
+        by_group[_field(row, "vg_name")].append(row)
     volumes = tuple(volume for group in groups for volume in _group_volumes(group, by_group[group.name]))
     for group in groups:
         _check_balance(group, volumes)
@@ -189,10 +182,7 @@ def _volume(
 
 
 class _Parents:
-    """Find the volume that a hidden volume is a part of.
-
-    lvm2 (2.03.16) names the parent only of legs and of pool parts.
-    """
+    """Find the volume that a hidden volume is a part of; lvm2 (2.03.16) names only that of legs and pool parts."""
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
@@ -235,10 +225,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume that this volume is a snapshot of.
-
-        lvm2 also calls a cache's hidden part its origin; such a part is not returned.
-        """
+        """Return the volume that this one is a snapshot of; lvm2 also calls a hidden part of a cache its origin."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
@@ -256,10 +243,7 @@ def _area(path: str, text: str) -> _Area:
 
 
 def _extents_on_disks(area: _Area, path: str, volumes: Mapping[str, object]) -> int:
-    """Return the area's extents if it is on a physical volume, found or missing.
-
-    Return 0 if the area is on another volume, which counts its own extents.
-    """
+    """Return the area's extents if it is on a physical volume, found or missing; another volume counts its own."""
     if area.device.startswith("/") or area.device == _MISSING_DEVICE:
         return area.extents
     if _bare(area.device) in volumes:

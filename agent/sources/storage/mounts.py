@@ -77,10 +77,7 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """Return the UUID from the kernel, if the kernel is new enough.
-
-    A descriptor of O_PATH accepts no ioctl, so this function opens the path.
-    """
+    """Return the UUID from a new enough kernel. A descriptor of O_PATH accepts no ioctl, so open the path."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
