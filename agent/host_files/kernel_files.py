@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from agent.host_files.system_errors import with_errno
 from agent.model.host.facts import Unread
-from agent.text.wording import with_errno
 
 # These parameters say whether KVM on AMD encrypts guests' memory.
 PARAMETERS = ("kvm_amd/sev", "kvm_amd/sev_es", "kvm_amd/sev_snp")

@@ -1,4 +1,4 @@
-"""Word amounts, verdicts, failed system calls and long lists for people. Pure.
+"""Word amounts, verdicts and long lists for people. Pure.
 
 Many similar entries are counted instead of listed, so that they do not hide the important ones. An unknown value is
 never written as 0: it is ``unknown`` if its book could not be read, and ``not counted`` if that book does not exist.
@@ -6,7 +6,6 @@ never written as 0: it is ``unknown`` if its book could not be read, and ``not c
 
 from __future__ import annotations
 
-import errno
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -70,16 +69,6 @@ def amount(resource_class: str, value: float | None) -> str:
 def cell(resource_class: str, value: float | None) -> str:
     """Return the amount for a table that names the class: ``8``, ``4096 MiB``; ``unknown`` for None."""
     return "unknown" if value is None else beside_its_class(resource_class, value)
-
-
-def errno_name(error: OSError) -> str:
-    """Return errno's name of a failed system call, such as ``ENOENT``."""
-    return errno.errorcode.get(error.errno or 0, "error")
-
-
-def with_errno(error: OSError) -> str:
-    """Return ``ENOENT: No such file or directory``."""
-    return f"{errno_name(error)}: {error.strerror or error}"
 
 
 def some_of(names: Sequence[str], most: int = NAMED) -> str:

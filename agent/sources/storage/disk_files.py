@@ -14,10 +14,10 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 
+from agent.host_files.system_errors import errno_name
 from agent.model.host.storage import DiskFile, GuestFile
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
-from agent.text.wording import errno_name
 
 # st_blocks is always in units of 512 bytes, whatever the file system's block size is.
 _BLOCK = 512

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
+from agent.host_files.system_errors import with_errno
 from agent.model import snapshot
 from agent.model.host.storage import GuestFile, ImageStore, StorageFacts
 from agent.ports import Deadline
@@ -28,7 +29,6 @@ from agent.sources.storage.disk_files import measure_disk
 from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
-from agent.text.wording import with_errno
 
 # Files grow without a change of the folder. From these figures, the agent publishes only the image cache's reserve, in
 # whole GiB. A measurement costs 50 µs per file; nova also checks its own image cache only every 40 minutes.
