@@ -113,12 +113,11 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
         return ()
     frozen = {f.name for f in wanted.root.frozen}
     recorded = {cause: _recorded(view, cause) for cause in OWN_CAUSES}
-    counted = [
-        cause
+    return tuple(
+        _put(view, cause, {})
         for cause, amounts in recorded.items()
         if amounts and all(_is_use_known(name, snapshot, settings) and name not in frozen for _, name in amounts)
-    ]
-    return tuple(_put(view, cause, {}) for cause in counted)
+    )
 
 
 def _nowhere(view: PlacementView, claims: list[Claim], why: str) -> Placing:
@@ -161,13 +160,15 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
         why = "its sources could not be read: the agent's consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
-    inventory = view.root.inventory(name)
+    inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:
         why = f"this host's provider offers no {name}"
-        whole = _units(claims, Fraction(1))
-        return _Fitted(amounts={}, unplaced=_rest(name, claims, whole, {}, why))
-    amounts = cut(shares(claims, inventory), inventory, _used_by_others(view, name))
-    why = f"Placement accepts no more: {_limits(inventory, _used_by_others(view, name))}"
+        return _Fitted(amounts={}, unplaced=_rest(name, claims, _units(claims, Fraction(1)), {}, why))
+    amounts = cut(shares(claims, inventory), inventory, others)
+    why = (
+        f"Placement accepts no more: capacity {math.floor(inventory.capacity)}, {others} used by other consumers, "
+        f"min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, step_size {inventory.step_size}"
+    )
     return _Fitted(amounts=amounts, unplaced=_rest(name, claims, demand(claims, inventory), amounts, why))
 
 
@@ -242,14 +243,6 @@ def _rest(name: str, claims: list[Claim], wanted: int, amounts: Mapping[Cause, i
     if placed >= wanted:
         return ()
     return (Unplaced(resource_class=name, wanted=wanted, placed=placed, why=why, claims=tuple(claims)),)
-
-
-def _limits(inventory: Inventory, used_by_others: int) -> str:
-    capacity = math.floor(inventory.capacity)
-    return (
-        f"capacity {capacity}, {used_by_others} used by other consumers, min_unit {inventory.min_unit}, "
-        f"max_unit {inventory.max_unit}, step_size {inventory.step_size}"
-    )
 
 
 def _has_room_for_both(view: PlacementView, recorded: Mapping[Cause, _Held], wanted: Mapping[Cause, _Held]) -> bool:

@@ -35,7 +35,8 @@ def doubts(
     strange = _of_guests(state, host)
     if subject.root_uuid is None or subject.node is None:
         return (strange,) if strange else ()
-    found = [_of_provider(root, subject), *_of_rows(state, subject), _of_hostname(host, subject), strange]
+    rows = [_of_row(row, state.host, subject) for row in state.nodes if not row.deleted] if state else []
+    found = [_of_provider(root, subject), *rows, _of_hostname(host, subject), strange]
     return tuple(doubt for doubt in found if doubt is not None)
 
 
@@ -76,10 +77,7 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
 
 
 def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
-    """Return the doubt about a host name that changed at run time; the agent keeps the old name, as nova-compute does.
-
-    This is scenario 92.
-    """
+    """Return the doubt about a host name that changed; the agent keeps the old one, as nova-compute (scenario 92)."""
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
@@ -87,12 +85,6 @@ def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
         actual=f"it reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
         stops_writes=False,
     )
-
-
-def _of_rows(state: NovaState | None, subject: Subject) -> list[Doubt | None]:
-    if state is None:
-        return []
-    return [_of_row(row, state.host, subject) for row in state.nodes if not row.deleted]
 
 
 def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
