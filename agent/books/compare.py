@@ -81,7 +81,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
     claims = tuple(claim for found in of_book for claim in found)
     migration = known.migrations.get(consumer)
     instance = known.instances.get(migration.instance_uuid if migration else consumer)
-    case = ConsumerClass(
+    item = ConsumerClass(
         consumer=consumer,
         instance=instance,
         migration=migration,
@@ -97,8 +97,8 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
         promised=promised,
         held=held,
         recorded=recorded,
-        verdict=verdict(known, case),
-        cause=case.cause,
+        verdict=verdict(known, item),
+        cause=item.cause,
         claims=(*claims, *_stood_for(known, consumer, resource_class)),
         instance=instance,
         migration=migration,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agent.books.compare import CHILD, SHARED
-from agent.model.books import DesiredProvider, DesiredTree, ReserveTerms
+from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
 from agent.model.nova import NovaState
@@ -17,8 +17,8 @@ from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
     """Return the operator's reserves, one row for each class."""
     reserves = wanted.root.reserves if wanted else ()
-    found = [_reserve_row(terms, name, amount, subject) for terms in reserves for name, amount in terms.terms[:1]]
-    return tuple(row for row in found if row)
+    own = ((terms.resource_class, *terms.terms[0]) for terms in reserves if terms.terms)
+    return tuple(_reserve_row(*term, subject) for term in own if term[1].startswith("reserved_host"))
 
 
 def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -28,9 +28,7 @@ def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subj
     return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
 
 
-def _reserve_row(terms: ReserveTerms, name: str, amount: int, subject: Subject) -> LedgerRow | None:
-    if not name.startswith("reserved_host"):
-        return None
+def _reserve_row(resource_class: str, name: str, amount: int, subject: Subject) -> LedgerRow:
     return LedgerRow(
         consumer_uuid=None,
         consumer_key=name,
@@ -39,7 +37,7 @@ def _reserve_row(terms: ReserveTerms, name: str, amount: int, subject: Subject) 
         cause=Cause.HOST_RESERVED.value,
         provider=subject.node or "",
         provider_uuid=subject.root_uuid or "",
-        resource_class=terms.resource_class,
+        resource_class=resource_class,
         promised=None,
         held=amount,
         recorded=None,

@@ -90,73 +90,73 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
     )
 
 
-def verdict(known: Known, case: ConsumerClass) -> Verdict:
+def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
-    if case.consumer in known.own_consumers:
+    if item.consumer in known.own_consumers:
         return Verdict.AGREED  # the agent's own consumer: the claims that it stands for have rows of their own
-    if (plain := _BY_CAUSE.get(case.cause)) is not None:
+    if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
-    if not known.written.state_known or _is_broken(known, case):
+    if not known.written.state_known or _is_broken(known, item):
         return Verdict.UNKNOWN
-    if case.consumer in known.occupancies:
-        return _expected(known, case)
-    if case.consumer in known.guests:
-        return _uninvited(known, case.instance)
-    return _recorded_only(known, case)
+    if item.consumer in known.occupancies:
+        return _expected(known, item)
+    if item.consumer in known.guests:
+        return _uninvited(known, item.instance)
+    return _recorded_only(known, item)
 
 
-def _is_broken(known: Known, case: ConsumerClass) -> bool:
+def _is_broken(known: Known, item: ConsumerClass) -> bool:
     """Return whether this consumer has a row that does not parse."""
-    if case.instance is not None and case.instance.problem is not None:
+    if item.instance is not None and item.instance.problem is not None:
         return True
-    return bool(known.unreadable) and case.consumer in known.unreadable
+    return bool(known.unreadable) and item.consumer in known.unreadable
 
 
-def _expected(known: Known, case: ConsumerClass) -> Verdict:
+def _expected(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer that the cloud promised room on this host."""
-    if case.promised is None and not owned(case.resource_class):
+    if item.promised is None and not owned(item.resource_class):
         return Verdict.UNKNOWN  # a class that no module of agent/resources decides is not compared
-    settling = _is_settling(known.occupancies[case.consumer])
-    found = _of_the_settled(known, case, settling=settling)
+    settling = _is_settling(known.occupancies[item.consumer])
+    found = _of_the_settled(known, item, settling=settling)
     # The row just changed: Placement was read before the row, so the allocation may still be the old one.
     fits_less = found not in (Verdict.AGREED, Verdict.UNKNOWN)
-    return Verdict.SETTLING if fits_less and _just_changed(known, case) else found
+    return Verdict.SETTLING if fits_less and _just_changed(known, item) else found
 
 
-def _of_the_settled(known: Known, case: ConsumerClass, *, settling: bool) -> Verdict:
-    if known.written.host_known and not _has_guest(known, case.consumer) and not settling:
+def _of_the_settled(known: Known, item: ConsumerClass, *, settling: bool) -> Verdict:
+    if known.written.host_known and not _has_guest(known, item.consumer) and not settling:
         return Verdict.GUEST_MISSING
     if not known.written.recorded_known:
         return Verdict.UNKNOWN
-    return Verdict.SETTLING if settling else _of_amounts(known, case)
+    return Verdict.SETTLING if settling else _of_amounts(known, item)
 
 
-def _of_amounts(known: Known, case: ConsumerClass) -> Verdict:
+def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
     """Compare promised with recorded for an instance that is on this host and is not moving."""
-    if case.promised == case.recorded:
+    if item.promised == item.recorded:
         return Verdict.AGREED
-    if case.recorded is None and (shared := _from_shared(known, case)) is not None:
+    if item.recorded is None and (shared := _from_shared(known, item)) is not None:
         return shared
-    return Verdict.ALLOCATION_DIFFERS if case.consumer in known.holders else Verdict.ALLOCATION_MISSING
+    return Verdict.ALLOCATION_DIFFERS if item.consumer in known.holders else Verdict.ALLOCATION_MISSING
 
 
-def _from_shared(known: Known, case: ConsumerClass) -> Verdict | None:
+def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
     """Look up in the consumer's record whether a sharing provider serves the class (DISK_GB on shared storage).
 
     Return None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
     different amount elsewhere.
     """
-    if not known.may_share or case.consumer not in known.holders:
+    if not known.may_share or item.consumer not in known.holders:
         return None
-    record = known.records.get(case.consumer)
+    record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     elsewhere = sum(
         a.amount
         for a in record.allocations
-        if a.resource_class == case.resource_class and a.provider_uuid not in known.tree
+        if a.resource_class == item.resource_class and a.provider_uuid not in known.tree
     )
-    return Verdict.AGREED if elsewhere == case.promised else None
+    return Verdict.AGREED if elsewhere == item.promised else None
 
 
 def _is_settling(occupancies: tuple[Occupancy, ...]) -> bool:
@@ -189,45 +189,45 @@ def _is_of_this_host(known: Known, instance: Instance) -> bool:
     return known.state is not None and instance.host == known.state.host and not instance.deleted
 
 
-def _just_changed(known: Known, case: ConsumerClass) -> bool:
+def _just_changed(known: Known, item: ConsumerClass) -> bool:
     now = known.state.now if known.state else None
-    if case.migration is not None and migration_just_changed(case.migration, now):
+    if item.migration is not None and migration_just_changed(item.migration, now):
         return True
-    return case.instance is not None and instance_just_changed(case.instance, now)
+    return item.instance is not None and instance_just_changed(item.instance, now)
 
 
-def _recorded_only(known: Known, case: ConsumerClass) -> Verdict:
+def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer that only Placement has, neither the cloud nor the host."""
-    instance = case.instance
-    if _is_under_way(known, case):
+    instance = item.instance
+    if _is_under_way(known, item):
         return Verdict.SETTLING
     if not known.written.host_known:
         return Verdict.UNKNOWN  # its guest may be running here
     if instance is None:
-        return _of_no_instance(known, case)
+        return _of_no_instance(known, item)
     if instance.deleted:
         # Deleted but hidden: the other cell's half of a cross-cell resize still needs the allocation.
         return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
-    return _of_living_instance(known, instance, case.migration)
+    return _of_living_instance(known, instance, item.migration)
 
 
-def _is_under_way(known: Known, case: ConsumerClass) -> bool:
+def _is_under_way(known: Known, item: ConsumerClass) -> bool:
     """Return whether a move or a task of the instance is running, or ended while this audit read its sources."""
-    if case.migration is not None and case.migration.in_progress:
+    if item.migration is not None and item.migration.in_progress:
         return True
-    instance = case.instance
+    instance = item.instance
     if instance is None or instance.deleted:
-        return _just_changed(known, case)
-    return instance.uuid in known.moving or instance.task_state is not None or _just_changed(known, case)
+        return _just_changed(known, item)
+    return instance.uuid in known.moving or instance.task_state is not None or _just_changed(known, item)
 
 
-def _of_no_instance(known: Known, case: ConsumerClass) -> Verdict:
+def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer without an instance's row, by its consumer type.
 
     A migration without its instance is no exception. A migration's row has a foreign key to its instance's row, so the
     rows that were read are incomplete, and the missing instance may live here.
     """
-    record = known.records.get(case.consumer)
+    record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:

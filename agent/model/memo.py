@@ -32,7 +32,7 @@ CACHES = MappingProxyType(
         "agent.bus.host_state._resources": "the resources in messages",
         "agent.bus.host_state._traits_digest": "the digest of the traits in messages",
         "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside this tree",
-        "agent.model.host.device_match._matched": "which device_spec applies to which PCI device",
+        "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
         "agent.model.snapshot._stored": "the storage sources' facts as one value",
         "agent.model.snapshot._used_on_root": "the classes with allocations on the root",

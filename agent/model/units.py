@@ -11,11 +11,6 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
-def kib_to_mib(kib: int) -> int:
-    """Return KiB as whole MiB, truncated as in nova."""
-    return kib // KIB
-
-
 def bytes_to_gib_floor(size_bytes: int) -> int:
     """Return bytes as whole GiB, rounded down. Use it for totals."""
     return size_bytes // GIB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agent.model.units import kib_to_mib
+from agent.model.units import KIB
 
 _LINE = re.compile(r"^(MemFree|Buffers|Cached):\s+([0-9]{1,18}) kB$", re.MULTILINE | re.ASCII)
 
@@ -24,5 +24,5 @@ def parse_used_mib(text: str, memory_mib: int) -> int | None:
     found = dict(_LINE.findall(text))
     if len(found) != 3:
         return None
-    used = memory_mib - kib_to_mib(sum(map(int, found.values())))
+    used = memory_mib - sum(map(int, found.values())) // KIB
     return used if used >= 0 else None
