@@ -6,6 +6,6 @@ follows from the snapshot. parts.py has the protocols of everything with a side 
 current_state.py decide whether the rows of the cloud's state are current.
 
 Rules do not belong here: books and their comparison are in agent/books, findings in agent/findings, inventories in
-agent/resources and agent/nested, the provider tree in agent/provider_tree. When audits run is the job of agent/daemon.
-An audit never changes allocations of other consumers than the agent's own: that is agent/healing.
+agent/resources and agent/nested, the provider tree in agent/provider_tree. agent/daemon decides when audits run. An
+audit changes only allocations of the agent's own consumers; agent/healing changes those of all others.
 """

@@ -1,8 +1,8 @@
-"""Decide, carry out the plan if the role allows it, and after a generation conflict read and decide again.
+"""Decide, and write the plan if role and request allow it; after a conflict, read Placement and decide again.
 
-The agent never sends a stale write twice: every round starts with a fresh read of Placement. Waits between rounds are
-capped, exponential and jittered. If Placement rejects a write permanently, only the writes that depend on it are
-skipped, and a finding reports the rejected write.
+The agent never sends a stale write twice: every further round starts with a new read of Placement. The waits between
+rounds grow exponentially, with a maximum and jitter. If Placement rejects a write permanently, the agent skips only the
+writes that depend on the rejected write, and a finding reports it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from agent.timing.full_read_schedule import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """The last decision, the snapshot that it rests on, and the result of its plan.
+    """The last decision, the snapshot behind the decision, and the result of the decision's plan.
 
-    ``done`` has the writes of all rounds that Placement acknowledged, ``refused`` those that it rejected in the last
-    round. ``conflicts`` has every 409, in order. ``round_s`` is the duration of the last round's writes, ``tried_at``
-    their start in monotonic seconds. ``hold_s`` is by how long the next periodic audit delays its first write.
+    ``done`` has the acknowledged writes of all rounds, ``refused`` the writes that Placement rejected in the last
+    round. ``conflicts`` has the kind of every 409, in order. ``round_s`` is the duration of the last round's writes,
+    ``tried_at`` their start in monotonic seconds. ``hold_s`` is the delay in seconds before the first write of the next
+    periodic audit.
     """
 
     snapshot: Snapshot
@@ -60,7 +61,7 @@ class Acted:
 
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
-    """Decide and apply in at most ``conflict_rounds`` rounds; decide once if there is nothing to write."""
+    """Decide, and write the plan in at most ``conflict_rounds`` rounds; only decide if no write is allowed or due."""
     acted = Acted(
         snapshot=snapshot,
         decision=_decide(task, memory, snapshot, memory.compared),
@@ -83,7 +84,7 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Apply the plan; after each conflict wait, read Placement and decide again."""
+    """Write the plan. After each conflict: wait, read Placement and decide again."""
     while not acted.decision.plan.is_empty:
         task.stop_if_cancelled()
         began = task.parts.clock.monotonic()
@@ -96,7 +97,7 @@ def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _read_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
-            # The same plan after a fresh read: no other consumer took the room, Placement disagrees that it is free.
+            # The new read led to the same plan: no other consumer took the capacity. Placement counts less as free.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
@@ -108,7 +109,7 @@ def _pause(task: AuditTask, seconds: float) -> None:
 
 
 def _with_refusals(acted: Acted) -> Acted:
-    """Add findings of this audit for the writes that Placement rejected, which are known only now."""
+    """Add the findings about rejected writes and unknown traits, which are known only after the writes."""
     if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
     decision = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
@@ -120,7 +121,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         snapshot,
         task.settings,
         _subject(memory),
-        # The agent's last write, to detect a rival. An audit that may not write the tree looks for none.
+        # The agent's last write shows what a rival changed. An audit that may not write the tree does not check this.
         memory.written if task.owns() else None,
         before,
         history=memory.history,
@@ -130,7 +131,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
-    """Return when and how this audit read its sources; confirming a finding compares this with earlier audits."""
+    """Return when and how this audit read its sources; confirming findings compares this with earlier audits."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -169,10 +170,10 @@ def _apply(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
-    """Write the agent's own consumers, then nova's compute node records, which repeat what Placement now has.
+    """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
 
-    Stops at the first failure. If Placement rejected an inventory, the consumers stay as they are: ``reserved`` lacks
-    the amounts that an emptied consumer stood for.
+    Stop at the first failure. If Placement rejected an inventory, the agent does not change its consumers: the rejected
+    ``reserved`` would have counted the use for which a consumer to be emptied still stands.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
@@ -186,7 +187,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete providers of orphaned nodes after nova deleted their records; a provider that came into use stays."""
+    """Delete the providers of orphaned nodes whose records nova has deleted; a provider that is in use by now stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -221,7 +222,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not done completely. The text has no request id, so that it is equal in every audit."""
+    """Return why the plan was not carried out completely, or None. The text has no request id, so it never changes."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -243,9 +244,9 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement again and decide again; keep the other readings, which are newer than the stale Placement one.
+    """Read Placement and decide again; keep the other readings, which are newer than the outdated one of Placement.
 
-    Reads allocations too: a deleted consumer causes a conflict without a new generation of any provider.
+    Allocations are read too: the deletion of a consumer causes a conflict, but changes no provider's generation.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(task, memory, Turn.ALLOCATIONS)

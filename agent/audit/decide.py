@@ -42,8 +42,8 @@ class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
     ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
-    ``host_view`` is the host as its compute node record describes it, ``used`` its use by the books. ``silence`` is
-    since when nova-compute shows no sign of life.
+    ``host_view`` is the host as its compute node record describes it, ``used`` the host's use by the books. ``silence``
+    says since when nova-compute has shown no sign of life.
     """
 
     compared: Compared
@@ -88,9 +88,9 @@ def decide(
 ) -> Decision:
     """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
-    ``before`` is the last audit's comparison; if its facts are equal, it saves work and changes nothing in the result.
-    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` is what earlier audits saw
-    and added, ``reads`` when and how this audit read its sources.
+    ``before`` is the last audit's comparison; if its facts are equal, ``decide`` reuses it, and the result is the same.
+    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` has what earlier audits
+    saw and what they added to providers, ``reads`` when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
@@ -102,8 +102,8 @@ def decide(
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement.
-    # That is one overwrite: it must not count as another strike in each audit.
+    # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement. This
+    # value is one overwrite, and must not count as a new strike in each audit.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)
@@ -143,14 +143,14 @@ def _facts(
 
 
 def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
-    """Return the rival of the root; None if Placement was not read, since then the agent writes nothing anyway."""
+    """Return the rival of the root; None if Placement was not read, because the agent then writes nothing anyway."""
     if facts.view is None:
         return None
     return rival_of(facts.root, facts.state, facts.settings, judgement, silent_for_s)
 
 
 def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
-    """Return since when nova-compute on this host shows no sign of life; None unless the agent's role is owner.
+    """Return since when this host's nova-compute has shown no sign of life; None unless the agent's role is owner.
 
     Values from another boot of the host are dropped: they were measured by another monotonic clock.
     """
@@ -202,9 +202,9 @@ def _plan(
     used: Usage | None,
     confirmed: frozenset[tuple[str, str | None]],
 ) -> Plan:
-    """Return the difference to Placement as a plan, or an empty plan with the reason: in doubt nothing is published.
+    """Return the plan of what must change in Placement and in nova's records; in doubt an empty plan with the reason.
 
-    The writes of nova's compute node records begin with this node's record, then come those of orphaned nodes.
+    ``records`` has the write of this node's compute node record first, then the writes for orphaned nodes.
     """
     tree, view = facts.tree, facts.view
     if tree is None or view is None:
@@ -224,7 +224,7 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Emptied after the inventories are written: ``reserved`` then has the amounts that a companion's consumers had.
+        # Role owner empties the consumers of role companion after the inventories: ``reserved`` then counts their use.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

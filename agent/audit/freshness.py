@@ -1,11 +1,11 @@
 """Decide whether the cloud's state is current: even complete rows may be an hour old.
 
-A database replica that lags or has stopped answers at once and completely. The age of its rows shows in the newest
-heartbeat of any service of the cell: conductors, schedulers and nova-computes each write one every
-``report_interval`` (10 s). So rows are at most that much newer than the newest heartbeat beside them.
+A database replica whose replication lags or has stopped still answers at once and completely. The newest heartbeat of
+the cell's services shows the age of the rows: each conductor, scheduler and nova-compute writes a heartbeat every
+``report_interval`` (10 s). So rows are at most 10 s newer than the newest heartbeat that is read with them.
 
-``SHOW REPLICA STATUS`` would not help: it says nothing if a middle tier answers. The age must be measured by another
-clock than the hypervisor's wherever there is one. Pure.
+``SHOW REPLICA STATUS`` would not help: the statement shows nothing if a proxy answers. If a source has a clock of its
+own, the age is measured by that clock, not by the hypervisor's. Pure.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def oldest_s(settings: Settings) -> float:
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """Return the heartbeat and since when it is unchanged: ``monotonic`` if it is new, else the earlier moment.
+    """Return the heartbeat and since when it is unchanged: for a new heartbeat, the moment is ``monotonic``.
 
-    ``heartbeat`` is None if the read returned none; ``before`` then stays.
+    If the read returned no heartbeat (None), the result is ``before``.
     """
     if heartbeat is None:
         return before
@@ -40,8 +40,8 @@ def standing(before: Standing | None, heartbeat: datetime.datetime | None, monot
 def why_stale(state: NovaState, before: Standing | None, monotonic: float, settings: Settings) -> str | None:
     """Return why the state may be old, None if it is current.
 
-    The text does not change from audit to audit, because only findings with equal texts are confirmed. ``behind_s``
-    returns how far behind the rows are.
+    Only findings with equal texts are confirmed, so the text must not change from audit to audit. The text therefore
+    does not contain the rows' age (``behind_s``).
     """
     if not state.kind.has_cloud:
         return None

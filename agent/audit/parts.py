@@ -1,4 +1,4 @@
-"""Everything with a side effect that an audit needs, as protocols; agent/cmd and agent/daemon connect them by hand."""
+"""Protocols of everything with a side effect that an audit needs; agent/cmd and agent/daemon supply the objects."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from agent.ports import (
 
 
 class HistoryStore(Protocol):
-    """Keeps the findings' history between audits and restarts."""
+    """Keeps the findings' history across audits and restarts."""
 
     def load(self) -> History:
         """Return the saved history; an empty one if nothing was saved or the file is unreadable."""
         ...
 
     def save(self, history: History) -> bool:
-        """Replace the saved history atomically; return False if that fails. Only called under the write lock."""
+        """Replace the saved history atomically; return False if that fails. The caller holds the write lock."""
         ...
 
 
 class StoreMemory(Protocol):
-    """Keeps which store DISK_GB counted last, between audits and restarts."""
+    """Keeps the store that DISK_GB counted last, across audits and restarts."""
 
     @property
     def path(self) -> str:
@@ -56,7 +56,7 @@ class StoreMemory(Protocol):
         ...
 
     def save(self, record: StoreRecord) -> bool:
-        """Replace the saved record atomically; return False if that fails. Only called under the write lock."""
+        """Replace the saved record atomically; return False if that fails. The caller holds the write lock."""
         ...
 
     def put(self, record: StoreRecord) -> None:
@@ -112,7 +112,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
+        """Return the monotonic time in seconds."""
         ...
 
     def boot(self) -> str:
@@ -120,7 +120,7 @@ class Clock(Protocol):
         ...
 
     def wait(self, seconds: float) -> None:
-        """Wait that long, or shorter if a stop is requested."""
+        """Wait for that time; return earlier if a stop is requested."""
         ...
 
 
@@ -131,14 +131,14 @@ class Parts:
     Some parts may be None:
 
     - ``images`` if guests' disk files are not read (the demo);
-    - ``allocations`` if no consumer is ever written;
+    - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
     - ``store`` if the store is remembered only in memory;
     - ``journal``, ``reshaper``, ``names`` and ``own_file`` if nothing is healed or adopted.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
-    request to Placement inside its block. ``reading`` is entered around each read, which a stop may abandon.
-    ``notes`` returns the problems of the agent's own files.
+    request to Placement inside its ``with`` block. Each read runs inside a ``reading`` block; a stop may abandon the
+    read. ``notes`` returns the problems of the agent's own files.
     """
 
     state: StateSource

@@ -1,7 +1,7 @@
-"""Read all sources of one audit in a fixed order; each read ends as a Reading, even if it fails.
+"""Read all sources of one audit in a fixed order; each read results in a Reading, even a failed read.
 
-The order is Placement, the cloud's state, libvirt, storage. Placement must come first: if an instance is missing in
-the *later* read of the state source but has an allocation, the instance was deleted meanwhile or is being built.
+The order is Placement, the cloud's state, libvirt, storage. Placement must come first: if an instance has an allocation
+but is missing in the *later* read of the state source, the instance was deleted meanwhile or is being built.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
 USAGE_UNLISTED = "usage-unlisted"
-# How many records of unsuspicious consumers each scheduled read of allocations includes, so that all get read in time.
-# With one such request, a quiet host stays below 1.25 requests per audit, however many consumers it has.
+# How many records of unsuspicious consumers each scheduled read of allocations includes, so that each is read in time.
+# With one such record, an unchanged host needs fewer than 1.25 requests per audit, whatever its number of consumers.
 UNSUSPICIOUS_READS = 1
-# Libraries with their own time-out give up at most this long before the deadline (agent/conductor/client.py).
+# Libraries with their own time-out give up at most this many seconds before the deadline (agent/conductor/client.py).
 JUST_BEFORE_S = 0.5
-# Consumers of sharing providers in one audit. The state source reads a row for each of them (500 are one statement).
+# The number of sharing providers' consumers that one audit reads; the state source reads their rows in one statement.
 SHARED_READS = 500
 
 
 def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return the memory with identity and node name, as far as they can be known now.
 
-    Reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the identity.
-    Raises ConfigError if the identity is lost or ambiguous.
+    The agent reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the
+    identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    if identity is None or (identity.invented and task.owns()):  # a reload may allow this process to publish
+    if identity is None or (identity.invented and task.owns()):  # SIGHUP may have allowed this process to publish
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
@@ -67,7 +67,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host):
-        # The finding identity-changed reports this; the next audit reads the database again.
+        # The finding identity-changed reports such guests; the next audit reads the state source again.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -75,22 +75,22 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
-    """Return the node's name: the first hostname that libvirt reported stays for ever (scenario 92)."""
+    """Return the node's name: the first host name that libvirt reported since the agent's start (scenario 92)."""
     return memory.node_name or (snapshot.host.value.hostname if snapshot.host.value else None)
 
 
 def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
-    """Return a snapshot with the readings of all sources. A failed read affects only what depends on it."""
+    """Return a snapshot with the readings of all sources. A failed read affects only decisions that depend on it."""
     placement = read_placement(task, memory, turn_of(task, memory))
     task.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
-    # Guests too: a guest's instance may be deleted, and its row is needed.
+    # Guests too: nova may have deleted a guest's instance, and the audit needs the instance's row.
     consumers |= memory.guests
     nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
     task.stop_if_cancelled()
     if view and view.name_holder:
-        # The row shows whether that provider belongs to another host or to an earlier installation of this host.
+        # The compute node row shows if the provider belongs to another host or to an earlier installation of this one.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     nova = _with_removable(task, memory, nova, placement.value)
@@ -130,7 +130,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # Not with EVERYTHING: that is the most expensive audit, and this would add a third to its requests.
+        # Not in a turn of EVERYTHING, which sends the most requests: these records would add a third.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -143,7 +143,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
-    """Return the request for a command that the operator runs: it reads everything now, without any schedule."""
+    """Return the request for a command that the operator runs: the request reads everything, whatever the schedule."""
     return dataclasses.replace(
         wanted,
         fresh_allocations=True,
@@ -157,7 +157,7 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node rows of left providers that could be deleted now: another host may use their uuids by now.
+    """Add the compute node row of each left provider that could be deleted: another host may use the uuid by now.
 
     Left providers are those that stayed in Placement when the agent deleted their compute node records.
     """
@@ -199,7 +199,7 @@ def _host(task: AuditTask) -> Reading[HostFacts]:
 
 
 def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
-    """Read guests' disk files, after libvirt, which names them. For a command of the operator, measure them again."""
+    """Measure the guests' disk files that libvirt named. An operator's command ignores earlier measurements."""
     images = task.parts.images
     if images is None:
         return ()
@@ -218,7 +218,7 @@ def _state(
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """Return the cell's newest heartbeat and since when it is unchanged; the next audit checks whether it moved."""
+    """Return the cell's newest heartbeat and since when it is unchanged; the next audit compares with both."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())
@@ -227,7 +227,7 @@ def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) ->
 def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
     """Call ``ask`` and turn an AgentError into a failed Reading; no other function does so.
 
-    Raises ConfigError: only the operator can mend the configuration.
+    Raises ConfigError: only the operator can correct the configuration.
     """
     if (late := task.late.get(source)) is not None:
         return late

@@ -95,17 +95,17 @@ def _save(task: AuditTask, memory: AuditMemory, before: History, after: History)
 
 
 def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
-    """Return whether the saved history is getting too old to confirm findings with (``confirm_within_s``).
+    """Return whether the saved history will soon be too old to confirm findings (``confirm_within_s``).
 
-    A command that reads the file would otherwise start counting anew. A host without findings has nothing to confirm,
-    so it writes nothing.
+    A command that reads a history that is too old starts to count from 0. Without findings there is nothing to confirm,
+    so the file need not be written.
     """
     within_s = task.settings.confirm_within_s
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return providers that still exist after the agent deleted their records; no other data names them any more."""
+    """Return the providers whose records the agent has deleted or will delete; no other data names them after that."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -134,7 +134,7 @@ def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     """Return after how many audits sharing providers are read again.
 
-    They are read when allocations are due, and in every audit while one of their rows is suspicious.
+    The agent reads them when a read of allocations is due, and in every audit while one of their rows is suspicious.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
@@ -144,7 +144,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers of findings that rest on *recorded*; their records are read again while a finding stands."""
+    """Return the consumers of findings that rest on *recorded*; the records are read again while the finding lasts."""
     consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
@@ -152,7 +152,7 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     """Return the consumers whose records are read first.
 
-    While libvirt or the state source is unread, most verdicts are UNKNOWN, and records would not change that.
+    While libvirt or the state source is unread, most verdicts are UNKNOWN, whatever the records say.
     """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
@@ -161,7 +161,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether a consumer became suspicious whose record is unread: the next interval would be too late."""
+    """Return whether the record of a newly suspicious consumer is unread; then another audit must follow at once."""
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
     holding = view.consumer_uuids if view else frozenset()
@@ -182,5 +182,5 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
     # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
-    # postponed the write. So the current inventory is no second overwrite by a rival, and no strike.
+    # postponed the write. So the inventory in Placement now is no new overwrite by a rival, and no strike.
     return memory.written

@@ -23,7 +23,7 @@ from agent.node_record.summary import summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The audit's id, start and duration. ``ended`` is its end in monotonic seconds; ages are measured against it."""
+    """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, from which ages are counted."""
 
     audit_id: str
     started_at: str
@@ -32,7 +32,7 @@ class Run:
 
 
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> AuditReport:
-    """Return the report; it has rows only for the books that could be written."""
+    """Return the report; a book that could not be written adds no rows."""
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value

@@ -1,4 +1,4 @@
-"""Remember which store DISK_GB counted last: load it when an audit starts, save it if the audit learned something.
+"""Remember which store DISK_GB counted last: load its file at the start of an audit, save the file after a change.
 
 Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. If the file is missing (the
 state directory's own mount may be lost), the daemon uses the value in its memory.
@@ -23,7 +23,7 @@ def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 
 
 def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
-    """Return the memory with the store that this audit accepted; save it to disk too if this run may write."""
+    """Return the memory with the store that this audit accepted; save it to the file too if this run may write."""
     learned = to_remember(snapshot, task.settings)
     if task.parts.store is not None and task.request.publish is not Publish.NEVER:
         _save(task, task.parts.store, memory.store, learned)
@@ -36,7 +36,7 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
         return
     try:
         with task.parts.lock.hold():
-            # Load again: an adopt or its undo may have written the file during the audit, or while it had the lock.
+            # Load again under the lock: ``adopt`` or its ``undo`` may have written the file since the first load.
             if (mark := _lacking(store.load(), before, learned)) is not None:
                 store.save(StoreRecord(mark=mark))
     except LockHeld:
