@@ -44,7 +44,7 @@ class Loop:
         run_dir = agent_options_from(loaded).run_dir
         self.parts = wired.parts
         self.configured = configured_from(loaded, wired.parts, Publish.BY_ROLE)
-        self.desk = ReportDesk(lambda report: write_report(run_dir, report), told=lambda _status: None)
+        self.desk = ReportDesk(lambda report: write_report(run_dir, report), on_status=lambda _status: None)
         self.memory = AuditMemory()
 
     def audit(self) -> Cost:

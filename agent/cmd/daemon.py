@@ -124,8 +124,9 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     from agent.cmd.bus_wiring import bus_service_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
-    from agent.daemon.assembly import Outside, assemble
+    from agent.daemon.assembly import assemble
     from agent.daemon.notifier import notifier
+    from agent.daemon.service import Outside
     from agent.daemon.triggers import start_delay_s
     from agent.healing.after_audit import AuditThenHeal
     from agent.host_files.reports import write_report
@@ -138,7 +139,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.libvirt_reader.misses,
-        reading=lambda: wired.mark.inside,
+        reading=lambda: wired.mark.in_progress,
         sent_at=lambda: wired.placement.sent_at,
         end_pauses=wired.pauses.end,
         close=wired.close,

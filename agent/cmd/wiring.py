@@ -26,8 +26,7 @@ from agent.config.options.image_cache import cache_path
 from agent.config.options.rabbit import bus_options_from
 from agent.config.options.state import state_options_from
 from agent.daemon.audit_queue import Pacing
-from agent.daemon.interruptible_sleep import Pauses
-from agent.daemon.read_guard import ReadMark
+from agent.daemon.interruptions import Pauses, ReadMark
 from agent.daemon.worker import Configured
 from agent.deadlines.reader_thread import ReaderThread
 from agent.host_files.atomic import close_to_others, sweep

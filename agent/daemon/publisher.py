@@ -7,6 +7,8 @@ thread sends the messages to the broker; nothing here waits for the broker.
 from __future__ import annotations
 
 import time
+import traceback
+from collections import Counter
 from collections.abc import Callable
 
 from oslo_log import log as logging
@@ -15,55 +17,49 @@ from agent.daemon.worker import Configured
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
-from agent.telemetry.finding_changes import FindingChange, worth_reporting
+from agent.telemetry.finding_changes import FindingChange, begins
 from agent.telemetry.lines import emit
 
 LOG = logging.getLogger(__name__)
 
-
-#: Hands a report, and the changes of findings that the log reports, to another thread; must neither wait nor raise.
+#: Must neither wait nor raise.
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
-
-
-def send_nothing(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
-    """Do nothing: no broker is configured."""
 
 
 class ReportDesk:
     """Publishes reports.
 
     ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
+    ``publish`` hands a report, and the changes of findings that the log reports, to the thread that sends messages.
     """
 
     def __init__(
-        self, save: Callable[[AuditReport], None], on_status: Callable[[str], None], publish: Send = send_nothing
+        self, save: Callable[[AuditReport], None], on_status: Callable[[str], None], publish: Send | None = None
     ) -> None:
         self._save = save
         self._on_status = on_status
         self._publish = publish
         self._log_state = audit_log.LogState()
         self._unsaved: str | None = None
-        self._bugs: dict[str, int] = {}
+        self._bugs: Counter[str] = Counter()
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
         """Log the changes, save the report, and pass on the audit's status line."""
         before = self._log_state
         self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)
-        self._publish(report, () if self._log_state is before else self._log_state.changed)
+        if self._publish is not None:
+            self._publish(report, () if self._log_state is before else self._log_state.changed)
         self._keep(report)
         self._on_status(status_line(report))
 
     def bug(self, where: str, error: Exception) -> None:
         """Log the traceback of an unexpected exception at its 1st, 2nd, 4th, … occurrence."""
-        last = error.__traceback__
-        while last and last.tb_next:
-            last = last.tb_next
-        place = f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else "unknown"
+        frames = traceback.extract_tb(error.__traceback__, limit=-1)
+        place = f"{frames[0].filename}:{frames[0].lineno}" if frames else "unknown"
         key = f"{where} {type(error).__name__} {place}"
-        times = self._bugs[key] = self._bugs.get(key, 0) + 1
-        if worth_reporting(times):
-            LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": times})
+        if begins(key, self._bugs):
+            LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": self._bugs[key]})
 
     def _keep(self, report: AuditReport) -> None:
         try:

@@ -11,11 +11,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from oslo_log import log as logging
 
 from agent.daemon.notifier import Notifier
+from agent.daemon.service import AgentService
 from agent.daemon.signal_queue import Audited, Inbox, Message, WorkerEnded
 from agent.errors import ConfigError
 from agent.exit_codes import BUG, CLEAN, CONFIGURATION
@@ -31,36 +31,20 @@ READY_AFTER_S = 10.0
 TICK_S = 1.0
 
 
-class Lifecycle(Protocol):
-    """The part of a ServiceBase that the runner uses."""
-
-    def start(self) -> None:
-        """Start threads; must not block."""
-        ...
-
-    def stop(self) -> None:
-        """Stop the threads; may take as long as a running audit needs to reach a safe point."""
-        ...
-
-    def reset(self) -> None:
-        """Reload. Raises ConfigError."""
-        ...
-
-
 class Runner:
     """The main loop.
 
-    ``on_signal`` holds the actions of SIGUSR1 and SIGUSR2; ``graceful_s`` returns the time limit of a stop (0: none).
+    ``on_signal`` holds the actions of SIGUSR1 and SIGUSR2; ``graceful_s`` is the time limit of a stop (0: none).
     """
 
     def __init__(
         self,
         *,
-        service: Lifecycle,
+        service: AgentService,
         inbox: Inbox,
         notifier: Notifier,
         healthy: Callable[[], bool],
-        graceful_s: Callable[[], float],
+        graceful_s: float,
         on_signal: Mapping[int, Callable[[], None]],
     ) -> None:
         self._service = service
@@ -152,9 +136,9 @@ class Runner:
         outcome: list[bool] = []
         stopper = threading.Thread(target=self._stop_service, args=(outcome,), name="stopper", daemon=True)
         stopper.start()
-        limit_s = self._graceful_s() or float("inf")
-        give_up_at = time.monotonic() + limit_s
-        while stopper.is_alive() and time.monotonic() < give_up_at:
+        limit_s = self._graceful_s or float("inf")
+        deadline = time.monotonic() + limit_s
+        while stopper.is_alive() and time.monotonic() < deadline:
             stopper.join(0.02)
             if not self._inbox.empty() and self._next(0) == signal.SIGINT:
                 break

@@ -8,14 +8,16 @@ closed, so nothing requests an audit after that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from oslo_log import log as logging
 from oslo_service import service
 
+from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
-from agent.daemon.worker import Configured, Current, Worker
+from agent.daemon.worker import Audit, Configured, Current, Worker
 from agent.model.report import AuditReport
 from agent.ports import EventSource
 from agent.telemetry import events
@@ -52,29 +54,43 @@ class BusService(Protocol):
 class NoBus:
     """The connection where no broker is configured: every method does nothing."""
 
-    def start(self) -> None:
-        """Do nothing: there is no sending thread."""
+    def _ignore(self, *_ignored: object) -> None:
+        pass
 
-    def listen(self) -> None:
-        """Do nothing: there are no callers."""
+    start = listen = deafen = stop = publish = _ignore
 
-    def deafen(self) -> None:
-        """Do nothing: there are no callers."""
 
-    def stop(self) -> None:
-        """Do nothing: no message is queued."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the daemon needs besides its configuration.
 
-    def publish(self, _report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
-        """Do nothing: no program receives the report."""
+    - ``reload`` returns the configuration, read anew, or raises ConfigError.
+    - ``save`` replaces the report file.
+    - ``misses`` counts the reads of libvirt in a row that got no answer in time.
+    - ``close`` frees the resources of the parts.
+    - ``graceful_s`` is the time limit of a stop in seconds, 0 for none.
+    - ``reading`` returns whether the audit reads; ``end_pauses`` cancels its pauses.
+    - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
+    - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
+    - ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for an audit.
+    """
+
+    audit: Audit
+    events: tuple[EventSource, ...]
+    reload: Callable[[], Configured]
+    save: Callable[[AuditReport], None]
+    misses: Callable[[], int]
+    close: Callable[[], None]
+    graceful_s: float
+    reading: Callable[[], bool] = lambda: False
+    end_pauses: Callable[[], None] = lambda: None
+    sent_at: Callable[[], float] = lambda: 0.0
+    bus: Callable[[DaemonControl], BusService] = lambda _control: NoBus()
+    start_delay_s: float = 0.0
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
-    """The lifecycle around one queue and one worker.
-
-    ``reload`` reads and checks the configuration anew and returns the value to use from now on, or raises ConfigError;
-    ``close`` frees the resources of the parts; ``reading`` returns whether the worker is inside a read; ``end_pauses``
-    cancels the worker's own pauses.
-    """
+    """The lifecycle around one queue and one worker."""
 
     def __init__(
         self,
@@ -83,25 +99,17 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         worker: Worker,
         interval: IntervalTrigger,
         first: StartTrigger,
-        events: tuple[EventSource, ...],
         current: Current,
-        reload: Callable[[], Configured],
-        close: Callable[[], None],
-        reading: Callable[[], bool],
-        end_pauses: Callable[[], None],
-        bus: BusService | None = None,
+        bus: BusService,
+        outside: Outside,
     ) -> None:
         self._queue = queue
         self._worker = worker
         self._interval = interval
         self._first = first
-        self._events = events
         self._current = current
-        self._reload = reload
-        self._close = close
-        self._reading = reading
-        self._end_pauses = end_pauses
-        self._bus = bus or NoBus()
+        self._bus = bus
+        self._outside = outside
 
     def start(self) -> None:
         """Start all threads and request the first audit.
@@ -111,7 +119,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._bus.start()
         self._worker.start()
         # Before the first audit opens a connection: libvirt's event loop must be registered by then.
-        for source in self._events:
+        for source in self._outside.events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
         self._first.start()
@@ -121,27 +129,27 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         """Stop all threads: a running audit ends at its next safe point; a read that hangs is abandoned."""
         self._worker.stop()
         # After ``worker.stop``: a worker whose pause ends checks next whether to go on.
-        self._end_pauses()
+        self._outside.end_pauses()
         self._bus.deafen()
         self._first.stop()
         self._interval.stop()
-        for source in reversed(self._events):
+        for source in reversed(self._outside.events):
             source.stop()
         self._queue.close()
         self.wait()
         self._bus.stop()
-        self._close()
+        self._outside.close()
 
     def wait(self) -> None:
         """Wait for the worker to exit. Give up if it is stuck in a read: reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
-            if self._reading():
+            if self._outside.reading():
                 LOG.info(events.READ_LEFT_BEHIND)
                 return
 
     def reset(self) -> None:
         """Reload: the next audit uses the new settings. Raises ConfigError without any change."""
-        configured = self._reload()
+        configured = self._outside.reload()
         self._current.replace(configured)
         self._queue.pace(configured.pacing)
         self._interval.replace(configured.interval_s)

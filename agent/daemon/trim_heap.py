@@ -10,7 +10,7 @@ import ctypes
 import gc
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Collect garbage and trim the heap; with another C library than glibc, only collect."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

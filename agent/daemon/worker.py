@@ -18,7 +18,7 @@ from typing import Protocol
 
 from agent.audit.parts import Parts
 from agent.daemon.audit_queue import AuditQueue, Pacing
-from agent.daemon.trim_heap import give_back
+from agent.daemon.trim_heap import trim_heap
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
@@ -266,7 +266,7 @@ class Worker:
         self._memory = result.memory
         self._publish(result.report, configured)
         if is_first:
-            give_back()
+            trim_heap()
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:

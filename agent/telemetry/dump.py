@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 
 from oslo_log import log as logging
 
@@ -25,11 +24,10 @@ def thread_stacks() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(stacks))
 
 
-def dump_state(waiting: Callable[[], tuple[str, ...]], last_report: Callable[[], AuditReport | None]) -> None:
-    """Log one line for the queue and the last report, and one line for each thread."""
-    report = last_report()
+def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
+    """Log one line for the queue's reasons and the last report, and one line for each thread."""
     fields = {
-        "waiting": waiting(),
+        "waiting": waiting,
         "last_audit_id": report.audit_id if report else None,
         "last_audit_at": report.started_at if report else None,
         "outcome": report.outcome.value if report else None,

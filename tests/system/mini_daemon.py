@@ -33,10 +33,11 @@ from oslo_service import backend
 backend.init_backend(backend.BackendType.THREADING)
 
 from agent.daemon import runner as runner_module
-from agent.daemon.assembly import Outside, assemble
+from agent.daemon.assembly import assemble
 from agent.daemon.audit_queue import Pacing
-from agent.daemon.interruptible_sleep import Pauses
+from agent.daemon.interruptions import Pauses
 from agent.daemon.notifier import notifier
+from agent.daemon.service import Outside
 from agent.daemon.worker import Configured
 from agent.errors import AuditCancelled, ConfigError
 from agent.model.audit import AuditMemory, AuditResult, Publish
