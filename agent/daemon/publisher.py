@@ -18,6 +18,7 @@ from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
 from agent.telemetry.finding_changes import FindingChange, begins
+from agent.telemetry.lasting_problem import LastingProblem
 from agent.telemetry.lines import emit
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class ReportDesk:
         self._on_status = on_status
         self._publish = publish
         self._log_state = audit_log.LogState()
-        self._unsaved: str | None = None
+        self._unsaved = LastingProblem(events.REPORT_UNPUBLISHED)
         self._bugs: Counter[str] = Counter()
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
@@ -65,12 +66,9 @@ class ReportDesk:
         try:
             self._save(report)
         except SourceUnavailable as error:
-            problem = str(error)
-            if problem != self._unsaved:
-                LOG.warning(events.REPORT_UNPUBLISHED, extra={"error": problem})
-            self._unsaved = problem
+            self._unsaved.occurred(str(error))
         else:
-            self._unsaved = None
+            self._unsaved.cause = ""
 
 
 def status_line(report: AuditReport) -> str:

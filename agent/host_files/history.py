@@ -12,25 +12,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
-from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from agent.host_files.atomic import replace_file
-from agent.host_files.regular_file import open_regular
-from agent.host_files.set_aside import set_aside
+from agent.host_files.documents import read_document, replace_document, set_aside
 from agent.model.finding import History, Sighting, Silence
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
 from agent.telemetry import events
+from agent.telemetry.lasting_problem import LastingProblem
 from agent.text.own_rows import (
     BadRow,
     Json,
     count_of,
     in_few_words,
-    parse,
     read_rows,
     text_of,
     utc_time_of,
@@ -42,15 +38,6 @@ LOG = logging.getLogger(__name__)
 
 FILE = "findings.json"
 SCHEMA_VERSION = 1
-MODE = 0o640
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The file's content, and its problems."""
-
-    history: History
-    problems: tuple[str, ...] = ()
 
 
 class FindingsFile:
@@ -58,47 +45,41 @@ class FindingsFile:
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
-        self._unread = ""
+        self._unread = LastingProblem(events.HISTORY_UNREADABLE, path=self.path)
+        self._unsaved = LastingProblem(events.HISTORY_UNSAVED, path=self.path)
         self._kept_as = ""
-        self._unsaved = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator, one sentence each: rows that were not read, and a failure to write the file."""
         kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
-        unread = (f"{self.path} was not read completely: {self._unread}{kept}",) if self._unread else ()
-        unsaved = (
-            (f"findings are not remembered over a restart: {self.path} cannot be written: {self._unsaved}",)
-            if self._unsaved
-            else ()
+        unread, unsaved = self._unread.cause, self._unsaved.cause
+        lost = f"findings are not remembered over a restart: {self.path} cannot be written: {unsaved}"
+        return (
+            *((f"{self.path} was not read completely: {unread}{kept}",) if unread else ()),
+            *((lost,) if unsaved else ()),
         )
-        return (*unread, *unsaved)
 
     @property
     def is_unsaved(self) -> bool:
         """Whether the last save failed."""
-        return bool(self._unsaved)
+        return bool(self._unsaved.cause)
 
     def load(self) -> History:
         """Return the saved history without the rows that cannot be read; one warning names those."""
-        found = self._read()
-        unread = in_few_words(found.problems)
-        if unread and unread != self._unread:
-            LOG.warning(events.HISTORY_UNREADABLE, extra={"path": self.path, "error": unread})
-        self._unread = unread or self._unread
-        return found.history
+        history, problems = self._read()
+        if problems:
+            self._unread.occurred(in_few_words(problems))
+        return history
 
     def save(self, history: History) -> bool:
         """Replace the file; return False if that fails, with one warning for each new cause."""
         try:
             self._write(history)
         except OSError as error:
-            cause = error.strerror or str(error)
-            if cause != self._unsaved:
-                self._unsaved = cause
-                LOG.warning(events.HISTORY_UNSAVED, extra={"path": self.path, "error": cause})
+            self._unsaved.occurred(error.strerror or str(error))
             return False
-        self._unsaved = ""
+        self._unsaved.cause = ""
         return True
 
     def _write(self, history: History) -> None:
@@ -113,66 +94,54 @@ class FindingsFile:
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
-        replace_file(self.path, json.dumps(document, indent=1) + "\n", MODE)
+        replace_document(self.path, document)
 
     def _set_aside(self) -> None:
         """Keep a copy of a file with unreadable rows (for instance a newer program's) under another name."""
-        problems = self._read().problems
+        _, problems = self._read()
         if not problems:
             return
         with contextlib.suppress(FileNotFoundError):
             self._kept_as = set_aside(self.path)
-            self._unread = in_few_words(problems)
+            self._unread.cause = in_few_words(problems)
             LOG.warning(events.HISTORY_SET_ASIDE, extra={"path": self.path, "kept_as": self._kept_as})
 
-    def _read(self) -> _Found:
+    def _read(self) -> tuple[History, tuple[str, ...]]:
+        """Return the file's content, and its problems."""
         try:
-            with open_regular(self.path) as file:
-                return _found(parse(file.read()))
+            return _content(read_document(self.path, SCHEMA_VERSION))
         except FileNotFoundError:
-            return _Found(History())
+            return History(), ()
         except OSError as error:
-            return _Found(History(), (f"cannot be read: {error.strerror}",))
-        except UnicodeDecodeError:
-            return _Found(History(), ("not a JSON document",))
+            return History(), (f"cannot be read: {error.strerror}",)
         except BadRow as error:
-            return _Found(History(), (str(error),))
+            return History(), (str(error),)
 
 
-def _found(document: Json) -> _Found:
-    """Return the content of a parsed document. Raises BadRow if the document has another schema or shape."""
-    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        raise BadRow(f"not a document of schema_version {SCHEMA_VERSION}")
+def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     read = read_rows("sightings", document.get("sightings"), _sighting)
     sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
     # A file of an older program lacks these lists.
     added = read_rows("added", document.get("added", []), _addition)
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
-    looked, problems = _last_look(document)
+    problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
+    # Without the time of the last audit, no earlier audit counts as directly before the next one.
+    boot, read_until = "", None
+    if document.get("looked_at") is not None:
+        try:
+            boot, read_until = text_of(document, "boot"), count_of(document, "looked_at")
+        except BadRow as error:
+            problems.append(str(error))
     history = History(
         sightings=tuple(sorted(sightings.good, key=lambda sighting: sighting.id)),
         added=tuple(sorted(added.good)),
         left=tuple(sorted(left.good)),
-        boot=looked[0],
-        read_until=looked[1],
+        boot=boot,
+        read_until=read_until,
         silence=next(iter(silence.good), None),
     )
-    problems = (*sightings.problems, *added.problems, *left.problems, *silence.problems, *problems)
-    return _Found(history, problems)
-
-
-def _last_look(document: Json) -> tuple[tuple[str, int | None], tuple[str, ...]]:
-    """Return (boot, seconds since boot) of the last audit.
-
-    Without them, no earlier audit counts as directly before the next one.
-    """
-    if document.get("looked_at") is None:
-        return ("", None), ()
-    try:
-        return (text_of(document, "boot"), count_of(document, "looked_at")), ()
-    except BadRow as error:
-        return ("", None), (str(error),)
+    return history, tuple(problems)
 
 
 def _sighting(row: Json) -> Sighting:

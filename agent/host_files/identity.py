@@ -75,12 +75,7 @@ class ComputeIdFiles:
     def own_text(self) -> str | None:
         """Return the own file's text unchanged; None if there is no file. Raises ConfigError, FolderUnavailable."""
         try:
-            with open_regular(self.state_dir / FILE_NAME) as file:
-                return file.read()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise failure(f"{self.own_path}: cannot be read", error) from error
+            return _text(self.state_dir / FILE_NAME)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
@@ -113,15 +108,15 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     renamed, or its identity is lost).
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
-    ours = [node for node in live if node.hypervisor_hostname == hostname]
-    if len(ours) > 1:
-        rows = ", ".join(str(node.id) for node in ours)
+    own = [node for node in live if node.hypervisor_hostname == hostname]
+    if len(own) > 1:
+        rows = ", ".join(str(node.id) for node in own)
         raise ConfigError(f"compute_nodes: rows {rows} are all live and all name host {state.host}, node {hostname}")
-    if ours:
-        value = _canonical(ours[0].uuid)
+    if own:
+        value = _canonical(own[0].uuid)
         if value is None:
-            raise ConfigError(f"compute_nodes id {ours[0].id}: uuid {ours[0].uuid!r} is no uuid")
-        return Identity(uuid=value, origin=f"compute_nodes id {ours[0].id}")
+            raise ConfigError(f"compute_nodes id {own[0].id}: uuid {own[0].uuid!r} is no uuid")
+        return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
         raise ConfigError(_lost(state, hostname, tuple(node.hypervisor_hostname for node in live)))
     return None
@@ -139,18 +134,25 @@ def _lost(state: NovaState, hostname: str, others: tuple[str, ...]) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        with open_regular(path) as file:
-            text = file.read(LONGEST)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise failure(f"{path}: cannot be read", error) from error
+        text = _text(path, LONGEST)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: contains no uuid but bytes that are no text") from error
+    if text is None:
+        return None
     value = _canonical(text)
     if value is None:
         raise ConfigError(f"{path}: contains no uuid but {text!r}")
     return value
+
+
+def _text(path: Path, most_characters: int = -1) -> str | None:
+    try:
+        with open_regular(path) as file:
+            return file.read(most_characters)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failure(f"{path}: cannot be read", error) from error
 
 
 def _canonical(text: str) -> str | None:

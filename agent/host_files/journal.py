@@ -138,7 +138,7 @@ class FileJournal:
         except OSError as error:
             raise self._problem("read", error) from error
         with os.fdopen(descriptor, "rb") as file:
-            return told(file.read())
+            return parsed(file.read())
 
     def _append(self, document: _Document) -> None:
         line = json.dumps({"schema_version": SCHEMA_VERSION} | document, allow_nan=False).encode() + b"\n"
@@ -158,7 +158,7 @@ class FileJournal:
         return SourceUnavailable(SOURCE, f"{self.path} cannot be {verb}: {error.strerror or error}")
 
 
-def told(content: bytes) -> JournalContent:
+def parsed(content: bytes) -> JournalContent:
     """Return the journal in these bytes; never raises, whatever the bytes are."""
     lines = content.split(b"\n")
     problems: list[str] = []

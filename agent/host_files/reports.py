@@ -9,6 +9,7 @@ import os
 
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.host_files.atomic import replace_file
+from agent.host_files.regular_file import open_regular
 from agent.model.report import AuditReport
 from agent.render.documents import Document, report_from_json, report_to_json
 
@@ -37,8 +38,8 @@ def read_report(run_dir: str) -> Document:
     """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if it is malformed."""
     path = report_path(run_dir)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        with open_regular(path) as file:
+            return report_from_json(file.read())
     except FileNotFoundError as error:
         raise SourceUnavailable("report", f"{path} does not exist: no daemon has reported since boot") from error
     except OSError as error:
@@ -46,7 +47,5 @@ def read_report(run_dir: str) -> Document:
         raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise SourceInconsistent("report", f"{path}: not a JSON document") from error
-    try:
-        return report_from_json(text)
     except SourceInconsistent as error:
         raise SourceInconsistent("report", f"{path}: {error.message}") from error

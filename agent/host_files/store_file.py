@@ -8,25 +8,18 @@ lock.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 
-from oslo_log import log as logging
-
 from agent.errors import ConfigError
-from agent.host_files.atomic import replace_file
-from agent.host_files.regular_file import open_regular
-from agent.host_files.set_aside import set_aside
+from agent.host_files.documents import read_document, replace_document, set_aside
 from agent.model.host.storage import FileSystemIdentity
 from agent.model.host.store import StoreMark, StoreRecord
 from agent.telemetry import events
-from agent.text.own_rows import BadRow, Json, count_of, parse, text_of
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.lasting_problem import LastingProblem
+from agent.text.own_rows import BadRow, Json, count_of, text_of
 
 FILE = "store.json"
 SCHEMA_VERSION = 1
-MODE = 0o640
 # A path has at most 4096 bytes, each of which may take six in JSON.
 _MAX_CHARACTERS = 1 << 17
 
@@ -36,27 +29,29 @@ class StoreFile:
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
-        self._unread = ""
-        self._unsaved = ""
+        self._unread = LastingProblem(events.STORE_UNREADABLE, path=self.path)
+        self._unsaved = LastingProblem(events.STORE_UNSAVED, path=self.path)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator about the file, one sentence each."""
-        unread = (f"{self.path} cannot be read: {self._unread}",) if self._unread else ()
-        unsaved = (f"the store is not remembered over a restart: {self._unsaved}",) if self._unsaved else ()
-        return (*unread, *unsaved)
+        unread, unsaved = self._unread.cause, self._unsaved.cause
+        return (
+            *((f"{self.path} cannot be read: {unread}",) if unread else ()),
+            *((f"the store is not remembered over a restart: {unsaved}",) if unsaved else ()),
+        )
 
     def load(self) -> StoreRecord | None:
         """Return the saved record; None if there is none, and None with one warning if it cannot be read."""
+        record = None
         try:
-            record = self._read()
-        except (OSError, BadRow, UnicodeDecodeError) as error:
-            cause = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            if cause != self._unread:
-                self._unread = cause
-                LOG.warning(events.STORE_UNREADABLE, extra={"path": self.path, "error": cause})
+            record = _record(read_document(self.path, SCHEMA_VERSION, _MAX_CHARACTERS))
+        except FileNotFoundError:
+            pass
+        except (OSError, BadRow) as error:
+            self._unread.occurred(getattr(error, "strerror", None) or str(error))
             return None
-        self._unread = ""
+        self._unread.cause = ""
         return record
 
     def save(self, record: StoreRecord) -> bool:
@@ -64,11 +59,9 @@ class StoreFile:
         try:
             self.put(record)
         except ConfigError as error:
-            if str(error) != self._unsaved:
-                self._unsaved = str(error)
-                LOG.warning(events.STORE_UNSAVED, extra={"path": self.path, "error": self._unsaved})
+            self._unsaved.occurred(str(error))
             return False
-        self._unsaved = ""
+        self._unsaved.cause = ""
         return True
 
     def put(self, record: StoreRecord) -> None:
@@ -77,16 +70,9 @@ class StoreFile:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):
                 set_aside(self.path)
-            replace_file(self.path, json.dumps(document_of(record), indent=1) + "\n", MODE)
+            replace_document(self.path, document_of(record))
         except OSError as error:
             raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
-
-    def _read(self) -> StoreRecord | None:
-        try:
-            with open_regular(self.path) as file:
-                return record_of(parse(file.read(_MAX_CHARACTERS)))
-        except FileNotFoundError:
-            return None
 
 
 def document_of(record: StoreRecord) -> dict[str, Json]:
@@ -99,9 +85,8 @@ def store_document(mark: StoreMark | None) -> Json:
     return None if mark is None else dataclasses.asdict(mark)
 
 
-def record_of(document: Json) -> StoreRecord:
-    """Return the record in a JSON document. Raises BadRow."""
-    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION or "store" not in document:
+def _record(document: dict[str, Json]) -> StoreRecord:
+    if "store" not in document:
         raise BadRow(f"not a document of schema_version {SCHEMA_VERSION} with a store")
     return StoreRecord(mark=mark_of(document["store"]))
 

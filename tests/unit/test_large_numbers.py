@@ -10,7 +10,7 @@ from agent.bus.fleet import host_seen
 from agent.bus.host_state import Sending, host_state
 from agent.conductor.node_wire import record_from_fields
 from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
-from agent.host_files.journal import told
+from agent.host_files.journal import parsed
 from agent.placement import offer_wire, wire
 from agent.render.documents import report_document, report_from_json
 from agent.render.status import LastReport, last_report
@@ -165,7 +165,7 @@ def test_a_compute_nodes_file_with_an_invalid_time_lists_no_hosts(tmp_path, numb
 def test_an_oversized_journal_number_is_reported_by_line_and_field(number):
     change = {"schema_version": 1, "line": "change", "id": "e1", "at": "x", "kind": "allocations", "why": "w"}
     line = json.dumps({**change, "before": {"amounts": [1, "NUMBER"]}, "after": None})
-    read = told(line.replace('"NUMBER"', number).encode() + b"\n")
+    read = parsed(line.replace('"NUMBER"', number).encode() + b"\n")
     assert (read.entries, read.problems) == ((), ("line 1 has before.amounts[1], which is no number of 64 bits",))
 
 

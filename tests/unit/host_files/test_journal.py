@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
-from agent.host_files.journal import Change, Entry, FileJournal, Journal, JournalContent, Result, told
+from agent.host_files.journal import Change, Entry, FileJournal, Journal, JournalContent, Result, parsed
 
 CHANGE = Change(
     kind="allocations",
@@ -186,7 +186,7 @@ def _lines(count: int) -> bytes:
 @given(cut=st.integers(0, len(_lines(4))))
 def test_every_complete_line_is_read_after_a_cut_at_any_byte(cut):
     content = _lines(4)[:cut]
-    found = told(content)
+    found = parsed(content)
     # A line that lacks only its line end is complete.
     lacks_its_end = _lines(4)[cut : cut + 1] == b"\n"
     whole = content.count(b"\n") + lacks_its_end
@@ -200,7 +200,7 @@ def test_every_complete_line_is_read_after_a_cut_at_any_byte(cut):
 def test_random_bytes_between_lines_lose_no_entry(where, noise):
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
-    assert [(e.id, e.result) for e in told(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
+    assert [(e.id, e.result) for e in parsed(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -233,6 +233,6 @@ def test_an_invalid_json_line_loses_no_other_entry(tmp_path_factory, data):
     nearly = st.builds(lambda name, value: {**first, "id": "x", name: value}, st.sampled_from(sorted(first)), ANY_JSON)
     odd = json.dumps(data.draw(ANY_JSON | nearly)).encode()
     at = data.draw(st.integers(0, len(lines)))
-    found = told(b"\n".join([*lines[:at], odd, *lines[at:]]) + b"\n")
+    found = parsed(b"\n".join([*lines[:at], odd, *lines[at:]]) + b"\n")
     assert ("e1", Result.DONE) in {(entry.id, entry.result) for entry in found.entries} or b'"e1"' in odd
     assert found.problems or len(found.entries) == 2 or b'"x"' in odd

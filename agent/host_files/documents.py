@@ -1,4 +1,4 @@
-"""Keep a copy of an agent's file that cannot be read in full, before the agent writes a new one.
+"""Read and replace a JSON document that the agent keeps for itself, and keep a copy of one that cannot be read in full.
 
 The agent deletes no such copy. There are at most ten. When all names are taken, the newest replaces the last one, so a
 disk that garbles every write does not fill up.
@@ -8,11 +8,34 @@ from __future__ import annotations
 
 import errno
 import filecmp
+import json
 import os
 
+from agent.host_files.atomic import replace_file
+from agent.host_files.regular_file import open_regular
+from agent.text.own_rows import BadRow, Json, parse
+
+_MODE = 0o640
 _MOST = 10
 # File systems without hard links raise one of these errors; for a folder, link(2) raises EPERM.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+
+
+def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
+    """Return the document. Raises OSError, and BadRow unless the file is a document of schema_version ``version``."""
+    try:
+        with open_regular(path) as file:
+            document = parse(file.read(most_characters))
+    except UnicodeDecodeError as error:
+        raise BadRow("not a JSON document") from error
+    if not isinstance(document, dict) or document.get("schema_version") != version:
+        raise BadRow(f"not a document of schema_version {version}")
+    return document
+
+
+def replace_document(path: str, document: dict[str, Json]) -> None:
+    """Replace the document in its existing folder; only root and the folder's group may read it. Raises OSError."""
+    replace_file(path, json.dumps(document, indent=1) + "\n", _MODE)
 
 
 def set_aside(path: str) -> str:
