@@ -56,11 +56,10 @@ class HostSeen:
 
 def host_seen(document: object, received_at: float) -> HostSeen:
     """Return the parts of a message that ``watch`` shows. Raises SourceInconsistent if it is not a host's state."""
-    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        version = document.get("schema_version") if isinstance(document, dict) else None
-        raise SourceInconsistent(
-            "fleet", f"a message of schema_version {version!r}, this program reads {SCHEMA_VERSION}"
-        )
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or version != SCHEMA_VERSION:
+        problem = f"a message of schema_version {version!r}, this program reads {SCHEMA_VERSION}"
+        raise SourceInconsistent("fleet", problem)
     try:
         return _seen(document, received_at)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -92,8 +91,8 @@ def cells(seen: HostSeen, now: float) -> tuple[str, ...]:
 def line(seen: HostSeen) -> str:
     """Return one message as one line, for a pipe."""
     names = ("guests", "vcpu", "memory", "disk", "findings", "lost")
-    said = zip(names, cells(seen, seen.received_at)[3:], strict=True)
-    return f"{seen.host} {seen.outcome} " + " ".join(f"{name}={cell.replace(' ', '')}" for name, cell in said)
+    values = zip(names, cells(seen, seen.received_at)[3:], strict=True)
+    return f"{seen.host} {seen.outcome} " + " ".join(f"{name}={cell.replace(' ', '')}" for name, cell in values)
 
 
 def silence_line(seen: HostSeen, now: float) -> str:

@@ -46,7 +46,8 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
         "at": sending.at,
         "interval_s": sending.interval_s,
         "agent_version": sending.agent_version,
-        **_audit(report),
+        "audit_id": report.audit_id,
+        "audited_at": report.started_at,
         **state_of(report),
     }
 
@@ -54,6 +55,7 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
 def state_of(report: AuditReport) -> Document:
     """Return the document's part about the host, which is equal for two audits between which nothing changed."""
     is_silent = report.outcome in OUTCOMES_WITHOUT_FINDINGS
+    findings = Counter(seen.finding.code for seen in report.findings)
     return {
         "node": report.node,
         "provider_uuid": report.provider_uuid,
@@ -64,14 +66,10 @@ def state_of(report: AuditReport) -> Document:
         "sources_lost": sorted(source.name for source in report.sources if not source.ok),
         "resources": None if is_silent else _resources(report.inventory, report.ledger),
         "guests": None if is_silent or not _was_read(report, LIBVIRT) else _guests(report.ledger),
-        "findings": None if is_silent else _findings(report),
+        "findings": None if is_silent else dict(sorted(findings.items())),
         "traits_digest": None if is_silent else _traits_digest(report.traits),
         "numa": _numa(report.resource_view, report.cell_usages),
     }
-
-
-def _audit(report: AuditReport) -> Document:
-    return {"audit_id": report.audit_id, "audited_at": report.started_at}
 
 
 def _was_read(report: AuditReport, name: str) -> bool:
@@ -126,10 +124,6 @@ def _guests(ledger: tuple[LedgerRow, ...]) -> int:
     """Return the number of guests that the host holds."""
     rows = (row for row in ledger if row.consumer_kind in _GUESTS and row.resource_class in _TAKEN_BY_GUESTS)
     return len({row.consumer_key for row in rows if row.held is not None})
-
-
-def _findings(report: AuditReport) -> dict[str, int]:
-    return dict(sorted(Counter(seen.finding.code for seen in report.findings).items()))
 
 
 @for_equal_arguments

@@ -69,14 +69,13 @@ def _of_audit(report: AuditReport) -> Notice:
     return Notice(event_type=AUDIT_END, priority=ERROR if report.outcome in _FAILED else INFO, payload=payload)
 
 
-def _of_finding(report: AuditReport, told: FindingChange) -> Notice:
-    document = finding_document(told.seen)
+def _of_finding(report: AuditReport, changed: FindingChange) -> Notice:
+    document = finding_document(changed.seen)
     evidence = document["evidence"]
     finding = {**document, "evidence": evidence[:EVIDENCE], "evidence_total": len(evidence)}
-    priority = INFO if told.change is Change.GONE else _PRIORITIES[told.seen.finding.severity]
-    return Notice(
-        event_type=f"{FINDING}{told.change.value}", priority=priority, payload={**_head(report), "finding": finding}
-    )
+    priority = INFO if changed.change is Change.GONE else _PRIORITIES[changed.seen.finding.severity]
+    payload = {**_head(report), "finding": finding}
+    return Notice(event_type=f"{FINDING}{changed.change.value}", priority=priority, payload=payload)
 
 
 def _head(report: AuditReport) -> dict[str, Any]:

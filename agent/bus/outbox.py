@@ -17,27 +17,21 @@ MOST_NOTICES = 512
 
 
 class Outbox:
-    """Any thread may put and ask; one thread takes. ``dropped`` counts notifications that newer ones replaced."""
+    """Any thread may put and ask; one thread takes.
+
+    ``report`` is the newest report, None before the first one. ``closed``: nothing more will be put. ``dropped`` counts
+    notifications that newer ones replaced.
+    """
 
     def __init__(self, most_notices: int = MOST_NOTICES) -> None:
         self._most = most_notices
         self._changed = threading.Condition()
         self._notices: deque[Notice] = deque()
-        self._report: AuditReport | None = None
         self._asked = False
-        self._closed = False
         self._news = False
+        self.report: AuditReport | None = None
+        self.closed = False
         self.dropped = 0
-
-    @property
-    def closed(self) -> bool:
-        """Whether ``close`` was called: nothing more will be put."""
-        return self._closed
-
-    @property
-    def report(self) -> AuditReport | None:
-        """The newest report, None before the first one."""
-        return self._report
 
     @property
     def waiting(self) -> int:
@@ -47,29 +41,29 @@ class Outbox:
     def put(self, report: AuditReport, notices: tuple[Notice, ...]) -> None:
         """Replace the stored report, and queue the notifications of the new one."""
         with self._changed:
-            self._report = report
+            self.report = report
             self._notices.extend(notices)
             while len(self._notices) > self._most:
                 self._notices.popleft()
                 self.dropped += 1
-            self._tell()
+            self._wake()
 
     def ask(self) -> None:
         """Record that a caller asks for the host's state now."""
         with self._changed:
             self._asked = True
-            self._tell()
+            self._wake()
 
     def close(self) -> None:
         """Close the outbox and wake the sender for the last time."""
         with self._changed:
-            self._closed = True
-            self._tell()
+            self.closed = True
+            self._wake()
 
     def wait(self, timeout_s: float) -> None:
         """Block until something was put or asked since the last call, the outbox is closed, or the time is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._news or self._closed, timeout_s)
+            self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False
 
     def asked(self) -> bool:
@@ -89,6 +83,6 @@ class Outbox:
             if self._notices and self._notices[0] is notice:
                 self._notices.popleft()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         self._news = True
         self._changed.notify_all()

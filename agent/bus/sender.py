@@ -142,14 +142,13 @@ class Sender:
             return False
         if now < self._due_at and not self._is_news():
             return False
-        sending = Sending(
-            at=self._now(), interval_s=self._channels.interval_s, agent_version=self._channels.agent_version
-        )
+        interval_s = self._channels.interval_s
+        sending = Sending(at=self._now(), interval_s=interval_s, agent_version=self._channels.agent_version)
         fleet.send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
         # Never later than the announced interval; random, so that hosts started by one command do not send in step.
-        self._due_at = self._sent_at + self._channels.interval_s * random.uniform(0.9, 1.0)
+        self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 
     def _send_notices(self) -> bool:

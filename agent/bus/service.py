@@ -44,10 +44,16 @@ class BusConnection:
     ) -> None:
         self._bus = bus
         self._options = options
-        self._host = host
-        self._agent_version = agent_version
-        self._sender = Sender(self._channels(), Outbox(), now)
-        self._endpoint = EndpointServer(bus, self._functions(control)) if options.answers else None
+        channels = Channels(
+            fleet=Fleet(bus) if options.interval_s is not None else None,
+            notices=Notifications(bus, host, options.topics) if options.topics else None,
+            interval_s=options.interval_s or 0.0,
+            agent_version=agent_version,
+            broker=bus.options.shown,
+        )
+        self._sender = Sender(channels, Outbox(), now)
+        reached = RpcFunctions(host=host, agent_version=agent_version, daemon=control, publish_now=self._publish_now)
+        self._endpoint = EndpointServer(bus, reached) if options.answers else None
 
     def start(self) -> None:
         """Start the sender thread. Opens no connection yet."""
@@ -71,21 +77,6 @@ class BusConnection:
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Hand an audit's report to the sender thread."""
         self._sender.publish(report, changed)
-
-    def _channels(self) -> Channels:
-        options = self._options
-        return Channels(
-            fleet=Fleet(self._bus) if options.interval_s is not None else None,
-            notices=Notifications(self._bus, self._host, options.topics) if options.topics else None,
-            interval_s=options.interval_s or 0.0,
-            agent_version=self._agent_version,
-            broker=self._bus.options.shown,
-        )
-
-    def _functions(self, control: DaemonControl) -> RpcFunctions:
-        return RpcFunctions(
-            host=self._host, agent_version=self._agent_version, daemon=control, publish_now=self._publish_now
-        )
 
     def _publish_now(self) -> bool:
         if self._options.interval_s is None:

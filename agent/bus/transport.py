@@ -14,7 +14,7 @@ ConfigOpts alone, so ``_conf`` registers them on the separate one.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oslo_config import cfg
 
@@ -26,9 +26,6 @@ choose_threads()
 import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choice, for other modules too
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
 from oslo_messaging._tracing import client as _tracing  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Stocktake's own exchange: its durable and auto-delete settings cannot conflict with those of another service.
 EXCHANGE = "stocktake"
@@ -121,23 +118,18 @@ def end_server(server: Any) -> None:  # noqa: ANN401 - the library has no types
 
 
 def _conf(options: BusOptions) -> cfg.ConfigOpts:
+    from oslo_messaging import opts
+
     conf = cfg.ConfigOpts()
     conf(args=[], project="stocktake", default_config_files=[], default_config_dirs=[], use_env=False)
     conf.register_opts(_tracing.oslo_messaging_tracing, group="oslo_messaging_tracing")
     conf.register_opts(_metrics.oslo_messaging_metrics, group="oslo_messaging_metrics")
-    for group, opts in _library_opts():
-        conf.register_opts(opts, group=group)
+    for group, found in opts.list_opts():
+        if group in {None, "oslo_messaging_rabbit", "oslo_messaging_notifications"}:
+            conf.register_opts(found, group=group)
     conf.set_override("transport_url", options.url.replace("$", r"\$"))
     conf.set_override("rpc_response_timeout", int(options.response_timeout_s) or 1)
     conf.set_override("executor_thread_pool_size", SERVER_THREADS)
     for name, value in {**_BOUNDED, **dict(options.rabbit)}.items():
         conf.set_override(name, value, group="oslo_messaging_rabbit")
     return conf
-
-
-def _library_opts() -> Iterator[tuple[str | None, list[cfg.Opt]]]:
-    from oslo_messaging import opts
-
-    for group, found in opts.list_opts():
-        if group in {None, "oslo_messaging_rabbit", "oslo_messaging_notifications"}:
-            yield group, list(found)

@@ -49,7 +49,7 @@ class _Gathering:
     by_kind: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, reason: str) -> None:
-        kind = _kind(reason)
+        kind = reason.partition(":")[0][:REASON_LENGTH]
         if kind not in self.by_kind and len(self.by_kind) >= KINDS:
             kind, reason = OTHER_KIND, OTHER_KIND
         known = self.by_kind.setdefault(kind, set())
@@ -68,15 +68,12 @@ class _Gathering:
         return shown
 
 
-def _kind(reason: str) -> str:
-    return reason.partition(":")[0][:REASON_LENGTH]
-
-
 class AuditQueue:
     """A queue with many producers and one consumer.
 
     Any thread may call every method but ``take``, libvirt's callbacks included: the methods take one lock that no
-    thread keeps during slow work, and they cannot fail. Only the worker calls ``take``.
+    thread keeps during slow work, and they cannot fail. Only the worker calls ``take``. ``closed``: the queue hands out
+    no further request.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,13 +83,8 @@ class AuditQueue:
         self._gathering: _Gathering | None = None
         self._peers: _Gathering | None = None
         self._peers_taken_at = float("-inf")
-        self._closed = False
+        self.closed = False
         self._held = False
-
-    @property
-    def closed(self) -> bool:
-        """True once the queue hands out no further request."""
-        return self._closed
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -123,7 +115,7 @@ class AuditQueue:
         never handed out once the queue is closed.
         """
         with self._changed:
-            if self._closed:
+            if self.closed:
                 return None
             now = self._clock()
             if self._peers is None:
@@ -156,22 +148,22 @@ class AuditQueue:
 
         Return None if nothing was due within ``timeout_s`` or the queue is closed.
         """
-        give_up_at = self._clock() + timeout_s
+        deadline = self._clock() + timeout_s
         with self._changed:
-            while not self._closed:
+            while not self.closed:
                 now = self._clock()
                 due_at = self._due_at()
                 if due_at is not None and now >= due_at:
                     return self._hand_out()
-                if now >= give_up_at:
+                if now >= deadline:
                     return None
-                self._changed.wait(min(give_up_at, due_at if due_at is not None else give_up_at) - now)
+                self._changed.wait(min(deadline, due_at if due_at is not None else deadline) - now)
             return None
 
     def close(self) -> None:
         """Hand out nothing more, and wake ``take``. Later requests are ignored."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._gathering = self._peers = None
             self._changed.notify_all()
 
@@ -191,7 +183,7 @@ class AuditQueue:
         gathering = self._gathering or _Gathering(now, now)
         gathering.last_at = now
         gathering.add(reason)
-        if not self._closed:
+        if not self.closed:
             self._gathering = gathering
             self._changed.notify_all()
         return gathering

@@ -64,23 +64,18 @@ class StartTrigger:
 class IntervalTrigger:
     """Calls ``request`` with a reason once per interval, from a thread of its own; an interval of None means off.
 
-    ``identity`` decides at which moment of the interval.
+    ``identity`` decides at which moment of the interval. ``interval_s`` is the interval in force.
     """
 
     def __init__(self, request: Callable[[str], None], identity: str) -> None:
         self._request = request
         self._identity = identity
-        self._interval_s: float | None = None
+        self.interval_s: float | None = None
         self._call: loopingcall.FixedIntervalLoopingCall | None = None
-
-    @property
-    def interval_s(self) -> float | None:
-        """The interval in force."""
-        return self._interval_s
 
     def start(self, interval_s: float | None) -> None:
         """Start; the first request comes at the host's own time, at least half an interval away."""
-        self._interval_s = interval_s
+        self.interval_s = interval_s
         if interval_s is None:
             return
         delay_s = first_delay_s(self._identity, interval_s, time.time())
@@ -89,7 +84,7 @@ class IntervalTrigger:
 
     def replace(self, interval_s: float | None) -> None:
         """Continue with another interval; an unchanged interval keeps its phase."""
-        if interval_s != self._interval_s:
+        if interval_s != self.interval_s:
             self.stop()
             self.start(interval_s)
 

@@ -154,7 +154,6 @@ def crash_report(
     request: AuditRequest, settings: Settings, memory: AuditMemory, error: Exception, at: str
 ) -> AuditReport:
     """Return the report of an audit that ended with an exception instead of a report."""
-    outcome = Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED
     return AuditReport(
         audit_id=str(uuid.uuid4()),
         host=settings.host,
@@ -164,7 +163,7 @@ def crash_report(
         reasons=request.reasons,
         started_at=at,
         duration_ms=0.0,
-        outcome=outcome,
+        outcome=Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED,
         sources=(),
         error=f"{type(error).__name__}: {error}",
     )
@@ -191,7 +190,6 @@ class Worker:
         self._in_use: Configured | None = None
         self._follow_up = FollowUp()
         self.last_report: AuditReport | None = None
-        self.bugs = 0
 
     def start(self) -> None:
         """Start to take requests."""
@@ -258,7 +256,9 @@ class Worker:
                 # Only that folder could supply the identity. The process exits, and systemd starts it again until
                 # the folder works.
                 raise
-            report = self._failed(request, configured, error)
+            if not isinstance(error, AgentError):
+                self._publisher.bug("audit", error)
+            report = crash_report(request, configured.settings, self._memory, error, configured.parts.clock.now())
             self._publish(report, configured)
             self._plan_next(report, configured, audit_again=False)
             return
@@ -284,25 +284,16 @@ class Worker:
         self._in_use = configured
         return configured
 
-    def _failed(self, request: AuditRequest, configured: Configured, error: Exception) -> AuditReport:
-        if not isinstance(error, AgentError):
-            self.bugs += 1
-            self._publisher.bug("audit", error)
-        return crash_report(request, configured.settings, self._memory, error, configured.parts.clock.now())
-
     def _refuse(self, error: AgentError, reasons: tuple[str, ...]) -> None:
         configured = self._current.get()
-        report = crash_report(
-            AuditRequest(reasons=reasons), configured.settings, self._memory, error, configured.parts.clock.now()
-        )
-        self._publish(report, configured)
+        request, at = AuditRequest(reasons=reasons), configured.parts.clock.now()
+        self._publish(crash_report(request, configured.settings, self._memory, error, at), configured)
 
     def _publish(self, report: AuditReport, configured: Configured) -> None:
         self.last_report = report
         try:
             self._publisher.publish(report, configured)
         except Exception as error:  # noqa: BLE001 - a report that cannot be published must not end the audits
-            self.bugs += 1
             self._publisher.bug("publish", error)
 
     def _plan_next(

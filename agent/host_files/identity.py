@@ -118,18 +118,14 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
             raise ConfigError(f"compute_nodes id {own[0].id}: uuid {own[0].uuid!r} is no uuid")
         return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
-        raise ConfigError(_lost(state, hostname, tuple(node.hypervisor_hostname for node in live)))
+        others = ", ".join(node.hypervisor_hostname for node in live)
+        raise ConfigError(
+            f"host {state.host} has a nova-compute service (id {state.service.id}) "
+            f"but no compute node record for {hostname} ({f'only for {others}' if others else 'none'}), "
+            f"and no {FILE_NAME} file: put the uuid of this host's resource provider into a {FILE_NAME} file in the "
+            "state directory; if the host was renamed, give it its old name back or remove the service from nova first"
+        )
     return None
-
-
-def _lost(state: NovaState, hostname: str, others: tuple[str, ...]) -> str:
-    known = f"only for {', '.join(others)}" if others else "none"
-    return (
-        f"host {state.host} has a nova-compute service (id {state.service.id if state.service else '?'}) "
-        f"but no compute node record for {hostname} ({known}), and no {FILE_NAME} file: "
-        f"put the uuid of this host's resource provider into a {FILE_NAME} file in the state directory; "
-        "if the host was renamed, give it its old name back or remove the service from nova first"
-    )
 
 
 def _read(path: Path) -> str | None:

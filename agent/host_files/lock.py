@@ -79,14 +79,14 @@ class FileLock:
         return LockHeld(self._path, f"cannot be opened: {error.strerror}")
 
     def _acquire(self, descriptor: int) -> None:
-        give_up_at = time.monotonic() + self._wait_s
+        deadline = time.monotonic() + self._wait_s
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno not in {errno.EWOULDBLOCK, errno.EINTR}:
                     raise LockHeld(self._path, f"cannot be locked: {error.strerror}") from error
-                if time.monotonic() >= give_up_at:
+                if time.monotonic() >= deadline:
                     raise LockHeld(self._path, f"is held by {_holder(descriptor)}") from error
                 time.sleep(POLL_S)
             else:
@@ -107,8 +107,8 @@ def _sign(descriptor: int) -> None:
 
 def _holder(descriptor: int) -> str:
     try:
-        said = os.pread(descriptor, 200, 0)
+        text = os.pread(descriptor, 200, 0)
     except IsADirectoryError:
-        said = b""
-    pid, _, program = said.decode(errors="replace").strip().partition(" ")
+        text = b""
+    pid, _, program = text.decode(errors="replace").strip().partition(" ")
     return f"pid {pid} ({program or 'unknown program'})" if pid.isdigit() else "an unknown process"

@@ -10,6 +10,7 @@ the next one back.
 
 from __future__ import annotations
 
+import dataclasses
 import logging as levels
 import re
 from collections import Counter
@@ -59,10 +60,8 @@ class Counts:
 
     def plus(self, report: AuditReport) -> Counts:
         """Return these counts plus one audit."""
-        outcomes = Counter(dict(self.outcomes))
-        outcomes[report.outcome.value] += 1
-        kinds = Counter(dict(self.conflict_kinds))
-        kinds.update(dict(report.conflict_kinds))
+        outcomes = Counter(dict(self.outcomes)) + Counter([report.outcome.value])
+        kinds = Counter(dict(self.conflict_kinds)) + Counter(dict(report.conflict_kinds))
         return Counts(
             audits=self.audits + 1,
             requests=self.requests + report.requests,
@@ -112,12 +111,12 @@ def lines(
     counts = state.counts.plus(report)
     view = _steady(report.summary) or state.view
     microversion = report.microversion or state.microversion
-    told = (
+    logged = (
         *source_lines,
         *((speaks(microversion),) if microversion and microversion != state.microversion else ()),
         *error_lines,
         *_outcome(state.outcome, report, spells),
-        *map(_finding_line, changed),
+        *(Line(levels.INFO, _EVENTS[change.change], finding_fields(change.seen)) for change in changed),
         *written(report),
         *_held_back(state.held_back, report.plan),
         *(_summary(counts, findings, report) if summary_due else ()),
@@ -137,11 +136,7 @@ def lines(
         microversion=microversion,
         counts=Counts() if summary_due else counts,
     )
-    return after, tuple(_stamped(line, report) for line in told)
-
-
-def _stamped(line: Line, report: AuditReport) -> Line:
-    return replace(line, fields={"audit_id": report.audit_id, **line.fields})
+    return after, tuple(replace(line, fields={"audit_id": report.audit_id, **line.fields}) for line in logged)
 
 
 def _steady(summary: HostSummary | None) -> HostSummary | None:
@@ -149,33 +144,29 @@ def _steady(summary: HostSummary | None) -> HostSummary | None:
     return replace(summary, free_ram_mib=None, free_disk_gib=None) if summary else None
 
 
-def _finding_line(told: FindingChange) -> Line:
-    return Line(levels.INFO, _EVENTS[told.change], finding_fields(told.seen))
-
-
 def _sources(
     before: Mapping[str, Loss], statuses: tuple[SourceStatus, ...], spells: Counter[str]
 ) -> tuple[dict[str, Loss], tuple[Line, ...]]:
     after = dict(before)
-    told: list[Line] = []
+    logged: list[Line] = []
     for status in statuses:
         loss = after.pop(status.name, None)
         if status.ok:
             if loss and not loss.quiet:
-                told.append(Line(levels.INFO, events.SOURCE_BACK, {"source": status.name}))
+                logged.append(Line(levels.INFO, events.SOURCE_BACK, {"source": status.name}))
             continue
         after[status.name], lines_of_it = _loss(loss, status, spells)
-        told.extend(lines_of_it)
-    return after, tuple(told)
+        logged.extend(lines_of_it)
+    return after, tuple(logged)
 
 
 def _loss(before: Loss | None, status: SourceStatus, spells: Counter[str]) -> tuple[Loss, tuple[Line, ...]]:
     times = before.times + 1 if before else 1
     is_newly_denied = status.denied and not (before and before.denied)
     condition = f"source {status.name} denied" if status.denied else f"source {status.name}"
-    is_told = worth_reporting(times) if before and not is_newly_denied else begins(condition, spells)
-    after = Loss(times=times, quiet=not is_told and (before is None or before.quiet), denied=status.denied)
-    if not is_told:
+    is_logged = worth_reporting(times) if before and not is_newly_denied else begins(condition, spells)
+    after = Loss(times=times, quiet=not is_logged and (before is None or before.quiet), denied=status.denied)
+    if not is_logged:
         return after, ()
     fields = {"source": status.name, "error": status.error, "times": times, "age_s": status.age_s}
     level = levels.ERROR if is_newly_denied else levels.INFO
@@ -188,8 +179,7 @@ def _error(before: tuple[str, int] | None, report: AuditReport) -> tuple[tuple[s
     same = _OF_ONE_REQUEST.sub("", report.error)
     times = before[1] + 1 if before and before[0] == same else 1
     fields = {"error": report.error, "outcome": report.outcome.value, "times": times}
-    told = (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_reporting(times) else ()
-    return (same, times), told
+    return (same, times), (Line(levels.ERROR, events.AUDIT_ERROR, fields),) if worth_reporting(times) else ()
 
 
 def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
@@ -200,14 +190,10 @@ def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) 
 
 
 def _held_back(before: tuple[HeldBack, ...], plan: Plan) -> tuple[Line, ...]:
-    fresh = [held for held in plan.held_back if held not in before]
     return tuple(
-        Line(
-            levels.INFO,
-            events.WRITE_HELD_BACK,
-            {"provider_uuid": held.provider_uuid, "what": held.what, "why": held.why},
-        )
-        for held in fresh
+        Line(levels.INFO, events.WRITE_HELD_BACK, dataclasses.asdict(held))
+        for held in plan.held_back
+        if held not in before
     )
 
 
@@ -220,7 +206,7 @@ def _summary(counts: Counts, findings: Mapping[str, ReportedFinding], report: Au
         "conflict_kinds": counted(counts.conflict_kinds),
         "writes": counts.writes,
         "findings": len(findings),
-        "confirmed": sum(told.seen.confirmed for told in findings.values()),
+        "confirmed": sum(reported.seen.confirmed for reported in findings.values()),
         "outcome": report.outcome.value,
     }
     return (Line(levels.INFO, events.SUMMARY, fields),)

@@ -14,18 +14,11 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 
-def thread_stacks() -> tuple[tuple[str, str], ...]:
-    """Return name and stack of every live Python thread, sorted by name. Stacks contain no values, so no secrets."""
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    stacks = (
-        (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
-        for ident, frame in sys._current_frames().items()
-    )
-    return tuple(sorted(stacks))
-
-
 def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
-    """Log one line for the queue's reasons and the last report, and one line for each thread."""
+    """Log one line for the queue's reasons and the last report, and one for each thread, sorted by name.
+
+    Stacks contain no values, so no secrets.
+    """
     fields = {
         "waiting": waiting,
         "last_audit_id": report.audit_id if report else None,
@@ -35,5 +28,10 @@ def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
         "findings": tuple(seen.finding.code for seen in report.findings) if report else (),
     }
     LOG.info(events.STATE_DUMP, extra=fields)
-    for name, stack in thread_stacks():
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    stacks = [
+        (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
+        for ident, frame in sys._current_frames().items()
+    ]
+    for name, stack in sorted(stacks):
         LOG.info(events.THREAD_DUMP, extra={"of": name, "stack": stack})

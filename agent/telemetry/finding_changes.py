@@ -45,13 +45,13 @@ class FindingChange:
 class ReportedFinding:
     """A finding as last reported, and the sources that were unread when the finding was last seen.
 
-    ``told_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
+    ``reported_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
     ``quiet``: the finding came and went so often that this appearance was not reported.
     """
 
     seen: SeenFinding
     unread: frozenset[str]
-    told_at: float
+    reported_at: float
     gap_s: float = 0.0
     quiet: bool = False
 
@@ -67,19 +67,19 @@ def changes(
         return dict(before), ()
     unread = frozenset(source.name for source in report.sources if not source.ok)
     after: dict[str, ReportedFinding] = {}
-    told: list[FindingChange] = []
+    reported: list[FindingChange] = []
     for seen in report.findings:
         old = before.get(seen.finding.id)
         after[seen.finding.id], found = _kept(old, seen, unread, now) if old else _new(seen, unread, now, spells)
-        told.extend(found)
+        reported.extend(found)
     for finding_id, old in before.items():
         if finding_id in after:
             continue
         if unread - old.unread:
             after[finding_id] = old
         elif not old.quiet:
-            told.append(FindingChange(change=Change.GONE, seen=old.seen))
-    return after, tuple(told)
+            reported.append(FindingChange(change=Change.GONE, seen=old.seen))
+    return after, tuple(reported)
 
 
 def worth_reporting(times: int) -> bool:
@@ -97,20 +97,21 @@ def _new(
     seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]
 ) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
     quiet = not begins(f"finding {seen.finding.id}", spells)
-    told = ReportedFinding(seen=seen, unread=unread, told_at=now, quiet=quiet, gap_s=GAP_FIRST_S if quiet else 0.0)
-    return told, () if quiet else (FindingChange(change=Change.APPEARED, seen=seen),)
+    gap_s = GAP_FIRST_S if quiet else 0.0
+    reported = ReportedFinding(seen=seen, unread=unread, reported_at=now, quiet=quiet, gap_s=gap_s)
+    return reported, () if quiet else (FindingChange(change=Change.APPEARED, seen=seen),)
 
 
 def _kept(
     old: ReportedFinding, seen: SeenFinding, unread: frozenset[str], now: float
 ) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
     change = _change(old, seen)
-    if change is None or now - old.told_at < old.gap_s:
+    if change is None or now - old.reported_at < old.gap_s:
         return replace(old, unread=unread), ()
-    is_calm = now - old.told_at > 2 * max(old.gap_s, GAP_FIRST_S)
+    is_calm = now - old.reported_at > 2 * max(old.gap_s, GAP_FIRST_S)
     gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
-    told = ReportedFinding(seen=seen, unread=unread, told_at=now, gap_s=gap_s)
-    return told, (FindingChange(change=change, seen=seen),)
+    reported = ReportedFinding(seen=seen, unread=unread, reported_at=now, gap_s=gap_s)
+    return reported, (FindingChange(change=change, seen=seen),)
 
 
 def _change(old: ReportedFinding, seen: SeenFinding) -> Change | None:

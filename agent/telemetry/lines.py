@@ -55,9 +55,9 @@ class Line:
     words: Mapping[str, Any] | None = None
 
 
-def emit(told: tuple[Line, ...]) -> None:
+def emit(lines: tuple[Line, ...]) -> None:
     """Log the lines. A field whose name logging reserves gets an underscore appended."""
-    for line in told:
+    for line in lines:
         arguments = (line.words,) if line.words is not None else ()
         fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
         LOG.log(line.level, line.event, *arguments, extra=fields)
@@ -91,9 +91,8 @@ def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
 def speaks(newest: tuple[int, int]) -> Line:
     """Return the line with Placement's newest microversion, and the optional features that it enables or lacks."""
     uses, lacks = optional_features(newest)
-    return Line(
-        levels.INFO, events.PLACEMENT_SPEAKS, {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
-    )
+    fields = {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
+    return Line(levels.INFO, events.PLACEMENT_SPEAKS, fields)
 
 
 def written(report: AuditReport) -> tuple[Line, ...]:
@@ -147,27 +146,24 @@ def _inventory_text(row: Inventory) -> str:
 
 def views(summary: HostSummary) -> tuple[Line, ...]:
     """Return nova-compute's lines: hypervisor resource view, usable vcpus, final resource view."""
-    words = {
+    known = {
         "node": summary.node,
-        "free_ram": _or_unknown(summary.free_ram_mib),
-        "free_disk": _or_unknown(summary.free_disk_gib),
-        "free_vcpus": _or_unknown(summary.free_vcpus),
-        "pci_devices": _or_unknown(summary.pci_devices),
+        "free_ram": summary.free_ram_mib,
+        "free_disk": summary.free_disk_gib,
+        "free_vcpus": summary.free_vcpus,
+        "pci_devices": summary.pci_devices,
         "pci_stats": ", ".join(summary.pci_stats),
         "total_vcpus": summary.total_vcpus,
-        "used_vcpus": _or_unknown(summary.used_vcpus),
+        "used_vcpus": summary.used_vcpus,
         "phys_ram": summary.phys_ram_mib,
-        "used_ram": _or_unknown(summary.used_ram_mib),
-        "phys_disk": _or_unknown(summary.phys_disk_gib),
-        "used_disk": _or_unknown(summary.used_disk_gib),
+        "used_ram": summary.used_ram_mib,
+        "phys_disk": summary.phys_disk_gib,
+        "used_disk": summary.used_disk_gib,
     }
+    words = {name: "unknown" if value is None else value for name, value in known.items()}
     # nova logs no line of usable vcpus if there are none (all CPUs dedicated).
     texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)
     return tuple(Line(levels.INFO, text, {}, words) for text in texts)
-
-
-def _or_unknown(value: int | None) -> int | str:
-    return "unknown" if value is None else value
 
 
 def audit_line(report: AuditReport) -> Line:
