@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from oslo_log import log as logging
 
@@ -36,28 +36,15 @@ STOP_S = 1.0
 _NEVER = float("inf")
 
 
-class FleetChannel(Protocol):
-    """The channel for host states."""
-
-    def send(self, state: dict[str, Any]) -> None:
-        """Send the state. Raises SourceUnavailable."""
-        ...
-
-
-class NoticeChannel(Protocol):
-    """The channel for notifications."""
-
-    def send(self, notice: Notice) -> None:
-        """Send the notification. Raises SourceUnavailable."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """The channels in use (None: not used), the seconds between two states, and ``broker``, its name in the log."""
+    """What sends a state and a notification, or raises SourceUnavailable (None: none is sent).
 
-    fleet: FleetChannel | None
-    notices: NoticeChannel | None
+    ``interval_s`` is the time between two states, ``broker`` the broker's name in the log.
+    """
+
+    send_state: Callable[[dict[str, Any]], None] | None
+    send_notice: Callable[[Notice], None] | None
     interval_s: float
     agent_version: str
     broker: str
@@ -91,7 +78,7 @@ class Sender:
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Queue an audit's report, and the changes of findings that the log reported."""
-        self._outbox.put(report, notices(report, changed) if self._channels.notices else ())
+        self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def ask(self) -> None:
         """Send the host's state soon, because a caller asks for it."""
@@ -110,7 +97,7 @@ class Sender:
         """Return the seconds until the next send that needs no new report: a new report wakes the thread by itself."""
         if self._failures:
             return max(0.0, self._retry_at - now)
-        if self._outbox.report is None or self._channels.fleet is None:
+        if self._outbox.report is None or self._channels.send_state is None:
             return threading.TIMEOUT_MAX
         at = self._sent_at + SMALLEST_GAP_S if self._is_news() else self._due_at
         return max(0.0, at - now)
@@ -137,14 +124,14 @@ class Sender:
                 LOG.info(events.BROKER_BACK, extra=self._fields())
 
     def _send_state(self, now: float) -> bool:
-        report, fleet = self._outbox.report, self._channels.fleet
-        if report is None or fleet is None or now - self._sent_at < SMALLEST_GAP_S:
+        report, send = self._outbox.report, self._channels.send_state
+        if report is None or send is None or now - self._sent_at < SMALLEST_GAP_S:
             return False
         if now < self._due_at and not self._is_news():
             return False
         interval_s = self._channels.interval_s
         sending = Sending(at=self._now(), interval_s=interval_s, agent_version=self._channels.agent_version)
-        fleet.send(host_state(report, sending))
+        send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
         # Never later than the announced interval; random, so that hosts started by one command do not send in step.
@@ -152,10 +139,10 @@ class Sender:
         return True
 
     def _send_notices(self) -> bool:
-        channel, is_sent = self._channels.notices, False
-        while channel is not None and (notice := self._outbox.first()) is not None:
+        send, is_sent = self._channels.send_notice, False
+        while send is not None and (notice := self._outbox.first()) is not None:
             try:
-                channel.send(notice)
+                send(notice)
             except SourceUnavailable:
                 raise
             except Exception:

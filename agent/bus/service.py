@@ -45,8 +45,8 @@ class BusConnection:
         self._bus = bus
         self._options = options
         channels = Channels(
-            fleet=Fleet(bus) if options.interval_s is not None else None,
-            notices=Notifications(bus, host, options.topics) if options.topics else None,
+            send_state=Fleet(bus).send if options.interval_s is not None else None,
+            send_notice=Notifications(bus, host, options.topics).send if options.topics else None,
             interval_s=options.interval_s or 0.0,
             agent_version=agent_version,
             broker=bus.options.shown,

@@ -109,14 +109,11 @@ class Runner:
         if message == signal.SIGHUP:
             self._reload()
         elif isinstance(message, int):
-            self._do(message)
+            try:
+                self._on_signal[message]()
+            except Exception:
+                LOG.exception(events.SIGNAL_FAILED, extra={"signal": message})
         return None
-
-    def _do(self, number: int) -> None:
-        try:
-            self._on_signal[number]()
-        except Exception:
-            LOG.exception(events.SIGNAL_FAILED, extra={"signal": number})
 
     def _reload(self) -> None:
         self._notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")

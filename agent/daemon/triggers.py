@@ -16,7 +16,6 @@ from oslo_service import loopingcall
 from agent.model.audit import PERIODIC
 from agent.timing.splay import phase, until_turn
 
-REASON = PERIODIC
 START_REASON = "start-up"
 # The start has just audited: a periodic audit closer to the start than this part of the interval is skipped.
 _TOO_SOON = 0.5
@@ -27,7 +26,7 @@ def first_delay_s(identity: str, interval_s: float, now: float) -> float:
 
     ``now`` is in seconds since the epoch.
     """
-    delay_s = until_turn(now, interval_s, phase(identity, REASON))
+    delay_s = until_turn(now, interval_s, phase(identity, PERIODIC))
     return delay_s if delay_s >= _TOO_SOON * interval_s else delay_s + interval_s
 
 
@@ -79,7 +78,7 @@ class IntervalTrigger:
         if interval_s is None:
             return
         delay_s = first_delay_s(self._identity, interval_s, time.time())
-        self._call = loopingcall.FixedIntervalLoopingCall(self._request, REASON)
+        self._call = loopingcall.FixedIntervalLoopingCall(self._request, PERIODIC)
         self._call.start(interval_s, initial_delay=delay_s, stop_on_exception=False)
 
     def replace(self, interval_s: float | None) -> None:

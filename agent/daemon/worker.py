@@ -8,6 +8,8 @@ settings and parts as a whole, between two audits; no other thread touches them 
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import random
 import threading
 import time
@@ -18,7 +20,6 @@ from typing import Protocol
 
 from agent.audit.parts import Parts
 from agent.daemon.audit_queue import AuditQueue, Pacing
-from agent.daemon.trim_heap import trim_heap
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
@@ -88,12 +89,12 @@ class Publisher(Protocol):
 class FollowUp:
     """What the last audits leave open, and when the worker audits again without a request.
 
-    ``failures`` and ``looks`` count the audits in a row that failed or asked for a repetition. ``at`` is in monotonic
+    ``failures`` and ``repeats`` count the audits in a row that failed or asked for a repetition. ``at`` is in monotonic
     seconds; None: no audit before the next request.
     """
 
     failures: int = 0
-    looks: int = 0
+    repeats: int = 0
     at: float | None = None
     reason: str = ""
 
@@ -103,12 +104,12 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
     return grown_s(RETRY_FIRST_S, RETRY_CAP_S, failures - 1) * uniform(0.5, 1.0)
 
 
-def repeat_delay(looks: int) -> float:
+def repeat_delay(repeats: int) -> float:
     """Return the seconds before the n-th repetition in a row: 0 at first, then growing.
 
     A host that changes during every audit must not make the agent audit without a pause.
     """
-    return 0.0 if looks <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, looks - 2)
+    return 0.0 if repeats <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, repeats - 2)
 
 
 def follow_up(
@@ -120,12 +121,13 @@ def follow_up(
     retry is scheduled, its failure does not lengthen the back-off; the scheduled retry stays.
     """
     earliest = not_before or now
-    looks = before.looks + 1 if audit_again else 0
+    repeats = before.repeats + 1 if audit_again else 0
     if failed and not audit_again and before.reason == RETRY and before.at is not None and before.at > now:
-        return replace(before, looks=0, at=max(before.at, earliest))
+        return replace(before, repeats=0, at=max(before.at, earliest))
     failures = before.failures + 1 if failed else 0
     if audit_again:
-        return FollowUp(failures=failures, looks=looks, at=max(now + repeat_delay(looks), earliest), reason=REPEAT)
+        at = max(now + repeat_delay(repeats), earliest)
+        return FollowUp(failures=failures, repeats=repeats, at=at, reason=REPEAT)
     if failed:
         return FollowUp(failures=failures, at=max(now + retry_delay(failures), earliest), reason=RETRY)
     return FollowUp()
@@ -167,6 +169,15 @@ def crash_report(
         sources=(),
         error=f"{type(error).__name__}: {error}",
     )
+
+
+def _trim_heap() -> None:
+    """Return about a megabyte to the machine: imports and the first read leave it free inside the C library's heap."""
+    gc.collect()
+    # Only glibc has this function.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Worker:
@@ -266,7 +277,7 @@ class Worker:
         self._memory = result.memory
         self._publish(result.report, configured)
         if is_first:
-            trim_heap()
+            _trim_heap()
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:

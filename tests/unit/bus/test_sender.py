@@ -48,7 +48,13 @@ class Channel:
 
 @contextlib.contextmanager
 def sending(fleet: Channel | None, notices: Channel | None, interval_s: float = 3600.0, most: int = 512):
-    channels = Channels(fleet=fleet, notices=notices, interval_s=interval_s, agent_version="1", broker="rabbit://x/")
+    channels = Channels(
+        send_state=fleet and fleet.send,
+        send_notice=notices and notices.send,
+        interval_s=interval_s,
+        agent_version="1",
+        broker="rabbit://x/",
+    )
     sender = Sender(channels, Outbox(most), now=lambda: "2026-11-21T10:00:05.000Z")
     sender.start()
     try:

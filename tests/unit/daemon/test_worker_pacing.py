@@ -23,9 +23,9 @@ AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
 
 def test_a_clean_audit_clears_the_follow_up():
-    assert follow_up(FollowUp(failures=3, looks=2, at=5.0, reason="retry"), 10.0, failed=False, audit_again=False) == (
-        FollowUp()
-    )
+    assert follow_up(
+        FollowUp(failures=3, repeats=2, at=5.0, reason="retry"), 10.0, failed=False, audit_again=False
+    ) == (FollowUp())
 
 
 def test_look_delay_starts_at_zero_and_grows_to_the_cap():
