@@ -35,10 +35,7 @@ class BadCall(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcFunctions:
-    """What RPC callers reach.
-
-    ``publish_now`` requests a message with the host's state and returns False where the agent sends none.
-    """
+    """What RPC callers reach; ``publish_now`` requests a host's state and returns False where the agent sends none."""
 
     host: str
     agent_version: str
@@ -47,10 +44,7 @@ class RpcFunctions:
 
 
 class AgentEndpoint:
-    """The RPC methods.
-
-    They reject all arguments, so that a caller's mistake raises an error and no argument is trusted.
-    """
+    """The RPC methods. They reject all arguments, so a caller's mistake raises an error and no argument is trusted."""
 
     target = oslo_messaging.Target(version=VERSION)
 

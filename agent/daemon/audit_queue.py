@@ -144,10 +144,7 @@ class AuditQueue:
             self._changed.notify_all()
 
     def take(self, timeout_s: float) -> tuple[str, ...] | None:
-        """Return all waiting reasons as one request, sorted.
-
-        Return None if nothing was due within ``timeout_s`` or the queue is closed.
-        """
+        """Return all waiting reasons, sorted; None if nothing was due within ``timeout_s`` or the queue is closed."""
         deadline = self._clock() + timeout_s
         with self._changed:
             while not self.closed:

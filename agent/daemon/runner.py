@@ -32,10 +32,7 @@ TICK_S = 1.0
 
 
 class Runner:
-    """The main loop.
-
-    ``on_signal`` holds the actions of SIGUSR1 and SIGUSR2; ``graceful_s`` is the time limit of a stop (0: none).
-    """
+    """The main loop. ``on_signal`` acts on SIGUSR1 and SIGUSR2; ``graceful_s`` limits a stop (0: no limit)."""
 
     def __init__(
         self,

@@ -30,10 +30,7 @@ READ_GRACE_S = 1.0
 
 
 class BusService(Protocol):
-    """The daemon's connection to the message bus.
-
-    It publishes each audit and answers calls. No method waits for the broker.
-    """
+    """The daemon's connection to the message bus: publishes audits, answers calls, never waits for the broker."""
 
     def start(self) -> None:
         """Start the sending thread."""
@@ -112,10 +109,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._outside = outside
 
     def start(self) -> None:
-        """Start all threads and request the first audit.
-
-        Opens no connection: a dead libvirt does not block the start.
-        """
+        """Start all threads and request the first audit. Opens no connection: a dead libvirt does not block it."""
         self._bus.start()
         self._worker.start()
         # Before the first audit opens a connection: libvirt's event loop must be registered by then.

@@ -181,10 +181,7 @@ def _trim_heap() -> None:
 
 
 class Worker:
-    """The worker's loop.
-
-    Its thread calls ``on_end`` once, with the exit code for the process (0: a stop was requested).
-    """
+    """The worker's loop. Its thread calls ``on_end`` once, with the process's exit code (0: a stop was requested)."""
 
     def __init__(
         self, queue: AuditQueue, current: Current, audit: Audit, publisher: Publisher, on_end: Callable[[int], None]

@@ -24,10 +24,7 @@ _FIGURE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
 def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], ...]:
-    """Return (``module/parameter``, text) for each of PARAMETERS.
-
-    The text is stripped, None if there is no such file, or Unread.
-    """
+    """Return (``module/parameter``, stripped text) for each of PARAMETERS; None if there is no such file, or Unread."""
     return tuple((name, _parameter(sys_root, name)) for name in PARAMETERS)
 
 

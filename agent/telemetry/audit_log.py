@@ -97,10 +97,7 @@ class LogState:
 def lines(
     state: LogState, report: AuditReport, now: float, summary_interval_s: float
 ) -> tuple[LogState, tuple[Line, ...]]:
-    """Return the state for the next audit, and the lines that this audit adds to the log.
-
-    ``now`` is in monotonic seconds.
-    """
+    """Return the state for the next audit, and the lines that this audit logs; ``now`` is in monotonic seconds."""
     if report.outcome is Outcome.CANCELLED:
         return state, (audit_line(report),)
     spells = Counter(dict(state.spells))
@@ -109,7 +106,8 @@ def lines(
     lost, source_lines = _sources(state.lost, report.sources, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
-    view = _steady(report.summary) or state.view
+    # Without the measured values, which change all the time.
+    view = replace(report.summary, free_ram_mib=None, free_disk_gib=None) if report.summary else state.view
     microversion = report.microversion or state.microversion
     logged = (
         *source_lines,
@@ -137,11 +135,6 @@ def lines(
         counts=Counts() if summary_due else counts,
     )
     return after, tuple(replace(line, fields={"audit_id": report.audit_id, **line.fields}) for line in logged)
-
-
-def _steady(summary: HostSummary | None) -> HostSummary | None:
-    """Return the resource view without the measured values, which change all the time."""
-    return replace(summary, free_ram_mib=None, free_disk_gib=None) if summary else None
 
 
 def _sources(
