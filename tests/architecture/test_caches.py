@@ -53,7 +53,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_the_list_of_caches_is_complete_and_has_nothing_else():
+def test_the_list_of_caches_names_exactly_the_caches_in_the_code():
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 
@@ -73,10 +73,10 @@ def test_the_list_of_caches_is_complete_and_has_nothing_else():
         "x = A()\ndef f():\n    x.count += 1",
     ],
 )
-def test_the_search_finds_each_kind_of_cache(source: str):
+def test_the_cache_search_finds_each_kind_of_cache(source: str):
     assert caches("m", ast.parse(source)) == {"m.x"}
 
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
-def test_the_search_leaves_constants_and_arguments_out(source: str):
+def test_the_cache_search_ignores_constants_and_arguments(source: str):
     assert caches("m", ast.parse(source)) == set()

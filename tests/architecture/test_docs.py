@@ -45,7 +45,7 @@ def test_each_finding_has_a_complete_section_in_findings_md(code: str):
     assert [part for part in PARTS if part not in section] == []
 
 
-def test_findings_md_lists_exactly_the_findings_of_severity_warning():
+def test_findings_md_lists_exactly_the_findings_with_severity_warning():
     told = (ROOT / "docs/findings.md").read_text().partition("but for these warnings: ")[2].partition("\n\n")[0]
     assert set(re.findall(r"`([a-z-]+)`", told)) == {r.code for r in BUILTIN if r.severity is Severity.WARNING}
 
@@ -74,17 +74,17 @@ def test_operating_md_names_all_obstacle_keys_and_change_kinds():
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_configuration_md_lists_options_whose_empty_value_has_a_meaning():
+def test_configuration_md_lists_every_option_whose_empty_value_means_none():
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 
 
-def test_documents_show_the_main_commands():
+def test_documents_include_examples_of_the_main_commands():
     assert {("demo",), ("audit",), ("explain",), ("config", "check")} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_documented_command_exists(command: tuple[str, ...]):
+def test_each_documented_command_exists(command: tuple[str, ...]):
     program = str(pathlib.Path(sys.executable).with_name("stocktake"))
     done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -51,14 +51,14 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_builtin_entry_is_defined_in_a_separate_module(package: str):
+def test_each_builtin_entry_has_its_own_module(package: str):
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)
 
 
 @pytest.mark.parametrize(("package", "module"), MODULES)
-def test_each_extension_module_is_in_builtin_once_or_is_shared(package: str, module: str):
+def test_each_extension_module_adds_one_builtin_entry_or_is_a_shared_helper(package: str, module: str):
     if _contributions(package, module) == 0:
         assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
     else:

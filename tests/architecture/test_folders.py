@@ -25,7 +25,7 @@ def test_number_of_top_level_modules_is_limited():
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_package_docstring_has_the_minimum_length(folder: str):
+def test_each_package_docstring_has_the_minimum_number_of_lines(folder: str):
     """The docstring says what the package is for, where to begin reading, and what does not belong there."""
     header = ast.get_docstring(ast.parse((AGENT / folder / "__init__.py").read_text())) or ""
     assert len(header.splitlines()) >= FEWEST_LINES

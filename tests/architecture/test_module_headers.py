@@ -40,5 +40,5 @@ def _is_overload_or_setter(node: ast.stmt) -> bool:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_public_names_have_docstrings(module: str):
+def test_public_functions_and_classes_have_docstrings(module: str):
     assert _undocumented(parse(MODULES[module]).body, "") == []

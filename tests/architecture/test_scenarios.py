@@ -16,7 +16,7 @@ TEXTS = [
 ]
 
 
-def test_scenario_numbers_are_ordered_unique_and_without_gaps():
+def test_scenario_numbers_are_ordered_and_unique_and_have_no_gaps():
     assert [number for number in NUMBERS if number.isdigit()] == [str(n) for n in range(1, 164)]
     assert len(set(NUMBERS)) == len(NUMBERS) == 165
 
@@ -27,7 +27,7 @@ def test_each_scenario_row_lists_exactly_the_tests_with_its_number(row):
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 
 
-def test_every_number_in_a_test_name_is_a_scenario():
+def test_every_scenario_number_in_a_test_name_exists():
     assert sorted(set(TESTS) - set(NUMBERS)) == []
 
 

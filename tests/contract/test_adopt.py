@@ -108,7 +108,7 @@ def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
     assert host.held(root) == before
 
 
-def test_adopt_restores_a_reinstalled_hosts_uuid_for_the_next_audit(host):
+def test_the_next_audit_uses_the_uuid_that_adopt_restored_after_reinstallation(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, node, root)
     (host.agent.folder / "compute_id").unlink()
@@ -138,7 +138,7 @@ def test_undo_removes_the_identity_file_that_adopt_created(host):
     assert not host.own_file.exists()
 
 
-def test_undo_reports_the_input_error_of_an_unreadable_identity_file(host):
+def test_undo_exits_2_and_reports_the_read_error_of_the_identity_file(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     identity = host.agent.folder / "compute_id"
     identity.unlink()
@@ -152,7 +152,7 @@ def test_undo_reports_the_input_error_of_an_unreadable_identity_file(host):
     assert ended.code == 2
 
 
-def test_adopt_refuses_a_plan_with_another_digest(host):
+def test_adopt_refuses_a_plan_digest_that_does_not_match(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     code, told = host.told("adopt", "--plan", "0" * 64, "--yes")
@@ -171,7 +171,7 @@ def test_undo_refuses_a_provider_renamed_since_adopt(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_a_guard_refusal_stops_adopt_even_with_a_valid_digest(host, guard):
+def test_adopt_stops_if_a_guard_refuses_even_with_a_valid_plan_digest(host, guard):
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()
@@ -203,7 +203,7 @@ def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]
         yield with_parts(task, names=ProviderNames(client)), plan
 
 
-def test_a_failed_step_ends_adopt_and_the_next_run_resumes_there(host):
+def test_adopt_stops_at_a_failed_step_and_the_next_run_continues_there(host):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
@@ -229,7 +229,7 @@ def test_the_next_adopt_completes_renames_after_a_lost_response(host, lost):
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
 
 
-def test_adopt_reports_placements_refusal_of_a_name_taken_meanwhile(host):
+def test_adopt_reports_that_placement_refused_a_name_taken_meanwhile(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (task, plan):
@@ -240,7 +240,7 @@ def test_adopt_reports_placements_refusal_of_a_name_taken_meanwhile(host):
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_without_a_name_writer_renames_no_provider(host):
+def test_adopt_without_access_to_provider_names_renames_no_provider(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
@@ -279,7 +279,7 @@ def test_adopt_refuses_if_the_state_source_is_unreadable(host):
     assert (code, [r["guard"] for r in told["refusals"]]) == (5, ["state"])
 
 
-def test_adopt_notes_a_compute_node_row_with_the_old_name(host):
+def test_adopt_prints_a_note_about_a_compute_node_row_with_the_old_name(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")

@@ -76,7 +76,7 @@ def test_the_first_once_run_publishes_and_the_second_writes_nothing(placement, h
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_an_allocation_that_nova_deleted_is_not_reported_as_a_leak(placement, host):
+def test_a_cached_allocation_that_nova_deleted_is_not_reported_as_a_leak(placement, host):
     """DELETE /allocations does not raise the generation, so the agent's cached allocation remains."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
@@ -98,7 +98,7 @@ def test_an_allocation_that_nova_deleted_is_not_reported_as_a_leak(placement, ho
     assert seen == {"guest-running-deleted"}
 
 
-def test_an_allocation_leak_is_confirmed_by_the_second_audit(placement, host):
+def test_the_second_audit_confirms_an_allocation_leak(placement, host):
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         schedule(placement, host, "i1")
@@ -114,7 +114,7 @@ def test_an_allocation_leak_is_confirmed_by_the_second_audit(placement, host):
 
 
 @pytest.mark.parametrize("change", ["inventory", "provider"])
-def test_the_next_audit_restores_a_foreign_change(placement, host, change):
+def test_the_next_audit_reverts_a_foreign_change_to_inventory_or_provider(placement, host, change):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.first_audit()
         before = placement.inventories(host.provider_uuid)
@@ -128,7 +128,7 @@ def test_the_next_audit_restores_a_foreign_change(placement, host, change):
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(host.provider_uuid)
 
 
-def test_an_audit_without_changes_sends_exactly_one_request(placement, host):
+def test_an_audit_of_an_unchanged_host_sends_exactly_one_request(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -153,7 +153,7 @@ def test_a_repeated_foreign_write_is_reported_and_not_overwritten(placement, hos
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 99
 
 
-def test_a_reload_allows_writes_again_after_a_rival_was_reported(placement, host):
+def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -167,7 +167,7 @@ def test_a_reload_allows_writes_again_after_a_rival_was_reported(placement, host
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_owner_writes_nova_computes_provider_only_after_takeover(placement, host):
+def test_an_owner_writes_to_nova_computes_provider_only_after_a_takeover(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
@@ -186,7 +186,7 @@ def test_an_owner_writes_nova_computes_provider_only_after_takeover(placement, h
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_observer_beside_nova_compute_reports_no_rival_writer(placement, host):
+def test_an_observer_does_not_report_nova_compute_as_a_rival_writer(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})
@@ -208,7 +208,7 @@ def test_a_provider_name_conflict_stops_every_write(placement, host):
     assert placement.inventories(other) == {}
 
 
-def test_role_observer_and_option_no_publish_write_nothing(placement, host):
+def test_neither_role_observer_nor_option_no_publish_writes_to_placement(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once", "--no-publish")
         host.configure({"agent": {"role": "observer"}})

@@ -51,7 +51,9 @@ REFUSED = "echo '[errno 13] RADOS permission denied (error connecting to the clu
     ],
     ids=["refused", "silent", "crashed"],
 )
-def test_an_error_of_ceph_df_has_the_exit_status_and_stderr(tmp_path: pathlib.Path, body: str, said: str) -> None:
+def test_the_error_of_a_failed_ceph_df_contains_exit_status_and_stderr(
+    tmp_path: pathlib.Path, body: str, said: str
+) -> None:
     with pytest.raises(SourceUnavailable, match=said):
         read(rigs.ceph(tmp_path / "bin", body))
 

@@ -90,7 +90,7 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_an_audit_keeps_a_foreign_class_after_a_generation_conflict(placement, host):
+def test_s140_a_retry_after_a_conflict_keeps_the_class_of_another_client(placement, host):
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)
@@ -103,7 +103,7 @@ def test_s140_an_audit_keeps_a_foreign_class_after_a_generation_conflict(placeme
     }
 
 
-def test_s141_an_audit_reports_partial_after_four_generation_conflicts(placement, host):
+def test_s141_an_audit_ends_as_partial_after_four_generation_conflicts(placement, host):
     writer = ForeignWriter(placement, host.provider_uuid, times=100)
     report, clock = audited(host, writer)
     assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)
@@ -119,7 +119,7 @@ def test_s141_an_audit_reports_partial_after_four_generation_conflicts(placement
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
-def test_a_periodic_audit_delays_its_write_after_earlier_conflicts(placement, host):
+def test_a_periodic_audit_delays_its_write_if_the_last_audit_met_conflicts(placement, host):
     """A client that writes at the agent's time will do so again, so the next periodic audit writes a little later."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=(PERIODIC,))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)
@@ -148,7 +148,7 @@ def test_a_periodic_audit_delays_its_write_after_earlier_conflicts(placement, ho
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_failed_write_of_the_agent_causes_no_rival_writer_finding(placement, host):
+def test_failed_writes_of_the_agent_cause_no_rival_writer_finding(placement, host):
     """The agent's repair of a foreign change is answered 503.
 
     The agent sees the change in several audits but overwrites it once, so it reports no rival.
@@ -169,7 +169,7 @@ def test_a_failed_write_of_the_agent_causes_no_rival_writer_finding(placement, h
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_s153_audits_are_partial_while_placement_refuses_connections(placement, host):
+def test_s153_audits_end_as_partial_while_placement_refuses_connections(placement, host):
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:

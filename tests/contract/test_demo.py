@@ -46,11 +46,11 @@ def of_class(rows, name):
     return row
 
 
-def test_the_document_has_all_five_stories(document):
+def test_the_json_document_of_the_demo_has_all_five_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in (1, 2, 3, 4, 5)]
 
 
-def test_story_1_promises_16_vcpus_and_names_the_evacuated_instance(document):
+def test_story_1_shows_16_promised_vcpus_and_the_evacuated_instance(document):
     vcpus = [row for row in document["ledger"] if row["resource_class"] == "VCPU"]
     assert sum(row["promised"] or 0 for row in vcpus) == 16
     assert sum(row["recorded"] or 0 for row in vcpus) == 24
@@ -60,14 +60,14 @@ def test_story_1_promises_16_vcpus_and_names_the_evacuated_instance(document):
     assert evacuated["recorded"] == 8
 
 
-def test_story_2_inventory_reserves_the_foreign_volume(document):
+def test_the_inventory_of_story_2_reserves_the_foreign_volume(document):
     (finding,) = findings(document, "volume-foreign")
     assert finding["facts"]["size_bytes"] == 120 * 2**30
     assert [claim["size_bytes"] for claim in finding["evidence"]] == [120 * 2**30]
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_story_3_max_unit_equals_the_number_of_cpus(document):
+def test_the_max_unit_in_story_3_equals_the_number_of_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
@@ -79,11 +79,11 @@ def test_story_3_max_unit_equals_the_number_of_cpus(document):
     assert findings(document, "consumer-on-several-providers")
 
 
-def test_story_4_the_audit_reports_an_orphaned_compute_node(document):
+def test_the_audit_in_story_4_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_story_5_leaks_make_the_second_hosts_free_values_negative(document):
+def test_story_5_leaks_make_free_amounts_of_the_second_host_negative(document):
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -96,7 +96,7 @@ def test_story_5_leaks_make_the_second_hosts_free_values_negative(document):
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_documents_top_level_equals_the_first_host(document):
+def test_the_top_level_of_the_demo_document_equals_the_entry_of_host_1(document):
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
@@ -120,7 +120,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_printed_commands_work_on_a_demo_with_option_keep(tmp_path):
+def test_commands_printed_by_a_demo_with_option_keep_succeed(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -148,7 +148,7 @@ def test_printed_commands_work_on_a_demo_with_option_keep(tmp_path):
     assert_nothing_is_left(folder)
 
 
-def test_the_json_document_has_the_commands_of_a_kept_demo(tmp_path):
+def test_the_json_document_of_a_kept_demo_contains_its_commands(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -171,7 +171,7 @@ def test_a_kept_demo_is_removed_if_stdout_is_closed(tmp_path):
     assert_nothing_is_left(tmp_path)
 
 
-def test_the_text_recommends_option_keep_for_each_story(text):
+def test_the_demo_text_recommends_the_option_keep_for_each_story(text):
     hints = [line.strip() for line in text.splitlines() if "ask it yourself" in line]
     assert len(hints) == 5
     assert all("--keep" in hint and "stocktake explain" not in hint for hint in hints)
@@ -193,7 +193,7 @@ def section(text: str, begin: str, end: str) -> list[str]:
     return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
 
 
-def test_findings_in_the_text_are_sorted_and_carry_distinct_names(text):
+def test_findings_in_the_demo_text_are_sorted_and_have_distinct_names(text):
     second = text[text.index("=== stocktake-demo-2") :]
     rows = [line.split() for line in section(second, "Findings (", "\n\n")[2:]]
     assert [(row[0], row[1], row[-1]) for row in rows] == [
@@ -213,7 +213,7 @@ def test_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, docume
     assert bullets[-1].startswith("  * verdict on stocktake-demo-2: leak, yes: 7 consumers hold 71 VCPU")
 
 
-def test_the_text_is_at_most_120_columns_wide(text):
+def test_the_demo_text_is_at_most_120_columns_wide(text):
     assert [line for line in text.splitlines() if len(line) > 120] == []
 
 
@@ -259,7 +259,7 @@ def assert_nothing_is_left(folder: Path) -> None:
     ("moment", "number"),
     [*((moment, signal.SIGTERM) for moment in MOMENTS), *((moment, signal.SIGINT) for moment in MOMENTS[:4])],
 )
-def test_a_signal_at_any_stage_leaves_no_files_or_processes(tmp_path, moment, number):
+def test_a_demo_ended_by_a_signal_leaves_no_files_or_processes(tmp_path, moment, number):
     with started(tmp_path) as process:
         assert process.stderr is not None
         seen = any(moment in line for line in process.stderr)
@@ -311,7 +311,7 @@ def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
     ("command", "good_runs", "code"),
     [("vgcreate", 0, 0), ("vgcreate", 1, 0), ("lvcreate", 0, 1), ("lvcreate", 3, 1), ("lvcreate", 5, 1)],
 )
-def test_a_failed_lvm2_command_leaves_no_files_or_devices(tmp_path, command, good_runs, code):
+def test_a_demo_ended_by_a_failed_lvm2_command_leaves_no_files_or_devices(tmp_path, command, good_runs, code):
     make_group(tmp_path, "probe").close()
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))

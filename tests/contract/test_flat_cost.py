@@ -136,7 +136,7 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_requests_of_an_unchanged_host_do_not_depend_on_consumers(tmp_path, placement):
+def test_requests_for_an_unchanged_host_do_not_grow_with_its_consumers(tmp_path, placement):
     """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}
@@ -151,7 +151,7 @@ def test_requests_of_an_unchanged_host_do_not_depend_on_consumers(tmp_path, plac
     assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
-def test_s144_s149_s150_an_unchanged_host_sends_at_most_1_25_requests_an_audit(tmp_path, placement):
+def test_s144_s149_s150_an_unchanged_host_sends_at_most_1_25_requests_per_audit(tmp_path, placement):
     """100 consumers, ten rounds of ``full_read_every`` audits, and a provider that does not change.
 
     The agent sends no PUT, reads inventories, traits and aggregates once, and each consumer's record at most once.
@@ -177,7 +177,7 @@ def test_s144_s149_s150_an_unchanged_host_sends_at_most_1_25_requests_an_audit(t
     assert len(set(records)) == len(records)
 
 
-def test_s149_the_next_audit_reads_the_tree_after_a_foreign_change(tmp_path, placement):
+def test_s149_the_next_audit_reads_every_part_of_a_provider_changed_by_others(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(3)
         root = made.host.provider_uuid
@@ -189,7 +189,7 @@ def test_s149_the_next_audit_reads_the_tree_after_a_foreign_change(tmp_path, pla
     assert report.outcome.value == "clean"
 
 
-def test_a_full_read_detects_a_restored_placement_database(tmp_path, placement):
+def test_a_full_read_detects_that_placements_database_was_restored(tmp_path, placement):
     """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
@@ -219,7 +219,7 @@ def put_back(placement: Rest, root: str, resource_class: str, total: int) -> Non
         assert changed.rowcount == 1
 
 
-def test_a_full_audit_finds_a_consumer_on_two_hosts_immediately(tmp_path, placement):
+def test_the_first_full_audit_finds_a_consumer_with_allocations_on_two_hosts(tmp_path, placement):
     """No other fact points at this consumer: its instance lives here, and it existed before the agent started."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 5, changes=changes) as made:
@@ -254,7 +254,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_unlisted_usage_is_reported_by_a_full_read_and_then_confirmed(tmp_path, placement):
+def test_usage_without_a_consumer_is_found_by_a_full_read_and_then_confirmed(tmp_path, placement):
     """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
@@ -273,7 +273,7 @@ def test_unlisted_usage_is_reported_by_a_full_read_and_then_confirmed(tmp_path, 
         assert unlisted(made.audit()) == {}
 
 
-def test_audits_between_full_reads_read_only_usages_of_affected_providers(tmp_path, placement):
+def test_between_full_reads_only_usages_of_affected_providers_are_read(tmp_path, placement):
     """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
@@ -297,7 +297,7 @@ def test_audits_between_full_reads_read_only_usages_of_affected_providers(tmp_pa
         assert sum("/usages" in line for line in seen) == 4, "by hand"
 
 
-def test_a_full_audit_reads_usages_immediately(tmp_path, placement):
+def test_a_full_audit_reports_usage_without_a_consumer_immediately(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])
@@ -307,7 +307,7 @@ def test_a_full_audit_reads_usages_immediately(tmp_path, placement):
     assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
 
 
-def test_over_capacity_reports_the_part_of_unlisted_usage(tmp_path, placement):
+def test_the_over_capacity_finding_names_the_usage_without_a_consumer(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])
@@ -363,7 +363,7 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_an_unreadable_database_causes_no_extra_consumer_reads(tmp_path, placement):
+def test_an_unreadable_database_causes_no_extra_reads_of_consumers(tmp_path, placement):
     """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)
@@ -374,7 +374,7 @@ def test_an_unreadable_database_causes_no_extra_consumer_reads(tmp_path, placeme
     assert len([line for line in seen if " /allocations/" in line]) <= 1
 
 
-def test_the_next_audit_after_sighup_reads_the_whole_provider(tmp_path, placement):
+def test_the_first_audit_after_sighup_reads_all_parts_of_the_provider(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 3) as made:
         root = made.host.provider_uuid
         with made.host.daemon() as daemon:

@@ -155,7 +155,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
     return [(entry["result"], entry["words"]) for entry in found]
 
 
-def test_heal_removes_only_the_allocation_on_its_own_provider_tree(host):
+def test_heal_removes_allocations_only_from_the_hosts_own_provider_tree(host):
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
         assert host.healed().code == 3  # Placement has no allocation of i1: that finding remains
@@ -167,7 +167,7 @@ def test_heal_removes_only_the_allocation_on_its_own_provider_tree(host):
     }
 
 
-def test_heal_without_a_daemon_waits_between_confirming_audits(host):
+def test_heal_without_a_daemon_waits_between_its_confirming_audits(host):
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -180,7 +180,7 @@ def test_heal_without_a_daemon_waits_between_confirming_audits(host):
     assert took_s >= 2
 
 
-def test_heal_removes_allocations_by_put_and_never_by_delete(host):
+def test_heal_removes_allocations_with_put_and_never_with_delete(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.rest.watched() as seen:
         host.healed()
@@ -190,7 +190,7 @@ def test_heal_removes_allocations_by_put_and_never_by_delete(host):
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "MIGRATION"])
 @pytest.mark.parametrize("there", [None, HELD], ids=["nothing elsewhere", "a part elsewhere"])
-def test_undo_restores_the_exact_allocation_and_works_only_once(host, kind, there):
+def test_undo_restores_the_exact_allocation_and_is_refused_a_second_time(host, kind, there):
     consumer = host.allocate("gone", here=HELD, there=there, kind=kind)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -224,7 +224,7 @@ def test_undo_refuses_a_consumer_that_changed_since_heal(host):
     assert host.allocations(consumer)["allocations"] == {host.other: {"resources": {"VCPU": 1}}}
 
 
-def test_undo_refuses_if_the_instance_moved_to_another_host_since(host):
+def test_undo_refuses_if_the_instance_has_moved_to_another_host_since(host):
     host.allocate("away", here=HELD, there=HELD)
     with host.cell(host.moved("away")) as engine:
         host.healed()
@@ -238,7 +238,7 @@ def test_undo_refuses_if_the_instance_moved_to_another_host_since(host):
     )
 
 
-def test_undo_reports_placements_refusal_if_capacity_is_exhausted(host):
+def test_undo_reports_that_placement_refused_because_of_missing_capacity(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -251,7 +251,7 @@ def test_undo_reports_placements_refusal_if_capacity_is_exhausted(host):
     assert host.allocations(uuid("gone")) == {"allocations": {}}
 
 
-def test_heal_does_not_retry_an_allocation_that_exceeds_capacity(host):
+def test_heal_does_not_retry_an_allocation_that_exceeds_the_capacity(host):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)):
         host.rest.set_inventories(
             host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 9}}
@@ -270,7 +270,7 @@ def test_undo_of_an_unknown_entry_exits_with_127(host):
         )
 
 
-def test_heal_refuses_a_stale_plan(host):
+def test_heal_refuses_a_plan_that_no_longer_matches_the_findings(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         digest = host.told("heal").document["digest"]
@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, source):
+def test_a_heal_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -310,7 +310,7 @@ def test_a_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, source):
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_plan_lists_unread_sources(host, source):
+def test_the_plan_of_heal_lists_the_unread_sources(host, source):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.agent.configure(AWAY[source])
@@ -322,7 +322,7 @@ def test_a_plan_lists_unread_sources(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_finding_is_undecided_if_a_source_is_unread(host):
+def test_heal_of_a_single_finding_is_undecided_if_a_source_is_unread(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -347,7 +347,7 @@ def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
 
-def test_the_journal_has_no_entry_for_a_consumer_changed_before_the_read(host):
+def test_heal_writes_no_journal_entry_for_a_consumer_changed_before_its_read(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -370,7 +370,7 @@ def test_heal_refuses_a_consumer_deleted_and_recreated_since_the_plan(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_several_changes_of_the_same_heal_run_succeed(host):
+def test_several_changes_in_the_same_heal_run_do_not_conflict(host):
     """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
@@ -388,7 +388,7 @@ def conflict() -> Answer:
 
 
 @pytest.mark.parametrize(("conflicts", "result", "puts"), [(3, Result.DONE, 4), (4, Result.REFUSED, 4)])
-def test_s160_heal_stops_after_four_provider_generation_conflicts(host, conflicts, result, puts):
+def test_s160_heal_gives_up_after_four_provider_generation_conflicts(host, conflicts, result, puts):
     consumer = host.allocate("gone", here=HELD)
     left = iter(range(conflicts))
 
@@ -414,7 +414,7 @@ def test_heal_detects_a_completed_write_after_a_lost_response(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_undo_reverts_a_write_that_completed_after_heal_ended(host):
+def test_undo_reverts_a_write_that_placement_completed_after_heal_ended(host):
     consumer = host.allocate("gone", here=HELD)
     queued: list[Any] = []
 
@@ -446,7 +446,7 @@ def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_a_lost_response_with_a_failed_recheck_has_result_unknown(host):
+def test_heal_reports_result_unknown_if_response_and_recheck_both_fail(host):
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -464,7 +464,7 @@ def test_a_lost_response_with_a_failed_recheck_has_result_unknown(host):
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_a_foreign_write_after_a_lost_response_has_result_unknown(host):
+def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host):
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []
@@ -484,7 +484,7 @@ def test_a_foreign_write_after_a_lost_response_has_result_unknown(host):
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_undo_without_an_allocation_writer_is_refused(host):
+def test_undo_is_refused_without_access_to_allocations(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         run_heal(task, plan)
@@ -513,7 +513,7 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_handles_an_entry_left_open_by_a_crash_around_the_write(host, when):
+def test_undo_handles_a_journal_entry_that_a_crash_of_heal_left_open(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -549,7 +549,7 @@ def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
     assert (found.code, found.document["actions"]) == (3, [])  # i1 has a guest here and no row
 
 
-def test_s161_heal_allocates_the_flavor_of_an_unallocated_instance(host):
+def test_s161_heal_allocates_the_flavor_of_an_instance_without_allocations(host):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)), host.rest.watched() as seen:
         assert host.healed().code == 4
     assert host.allocations(uuid("i1")) == {
@@ -585,7 +585,7 @@ def test_s162_heal_corrects_the_project_and_user_of_a_consumer(host):
     assert host.allocations(consumer)["project_id"] == PROJECT
 
 
-def test_s163_audit_exits_with_3_and_heal_with_4(host):
+def test_s163_audit_exits_3_on_findings_and_heal_exits_4_after_changes(host):
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     host.allocate("i1", here=held)
     consumer = host.allocate("gone", here=HELD)
@@ -620,12 +620,12 @@ def test_heal_keeps_the_first_seen_time_of_a_finding_across_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_requires_options_plan_and_yes_together(host, arguments):
+def test_heal_rejects_option_plan_or_option_yes_without_the_other(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 
 
-def test_config_check_rejects_a_heal_code_without_a_repair(host):
+def test_config_check_rejects_a_code_in_heal_codes_without_a_repair(host):
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78
@@ -634,7 +634,7 @@ def test_config_check_rejects_a_heal_code_without_a_repair(host):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_daemon_heals_only_configured_codes_if_enabled(host, enabled):
+def test_the_daemon_heals_only_the_configured_codes_and_only_if_enabled(host, enabled):
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)
@@ -651,7 +651,7 @@ def test_the_daemon_heals_only_configured_codes_if_enabled(host, enabled):
     assert all("code=allocation-leaked" in line for line in lines)
 
 
-def test_an_unreadable_identity_file_suspends_heal_in_the_daemon(host):
+def test_the_daemon_does_not_heal_while_its_identity_file_is_unreadable(host):
     """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
@@ -690,7 +690,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_heal_remembers_a_dead_nova_compute_across_runs(host):
+def test_a_later_heal_run_does_not_wait_again_to_prove_nova_compute_dead(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

@@ -117,7 +117,7 @@ def sizes_by_qemu_img(path: pathlib.Path, form: str = "qcow2") -> tuple[int, int
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_a_qcow2_image_has_the_sizes_that_qemu_img_reports(tmp_path: pathlib.Path, make) -> None:
+def test_measured_sizes_of_a_qcow2_image_equal_those_of_qemu_img(tmp_path: pathlib.Path, make) -> None:
     path = make(tmp_path)
     found = measured(path)
     assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path)
@@ -125,7 +125,7 @@ def test_a_qcow2_image_has_the_sizes_that_qemu_img_reports(tmp_path: pathlib.Pat
 
 
 @pytest.mark.parametrize("filled", [0, 5], ids=["sparse", "partly written"])
-def test_a_raw_file_has_the_sizes_that_qemu_img_reports(tmp_path: pathlib.Path, filled: int) -> None:
+def test_measured_sizes_of_a_raw_file_equal_those_of_qemu_img(tmp_path: pathlib.Path, filled: int) -> None:
     path = tmp_path / "disk"
     tool("qemu-img", "create", "-q", "-f", "raw", path, "10G")
     if filled:
@@ -147,13 +147,13 @@ def test_allocated_bytes_of_an_image_include_its_data_file(tmp_path: pathlib.Pat
     assert beside >= 6 * MIB
 
 
-def test_a_missing_data_file_is_reported_with_its_path(tmp_path: pathlib.Path) -> None:
+def test_a_missing_qcow2_data_file_is_reported_with_its_path(tmp_path: pathlib.Path) -> None:
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     (tmp_path / "bytes.raw").unlink()
     assert measured(path).problem == f"ENOENT: No such file or directory ({tmp_path}/bytes.raw)"
 
 
-def test_a_relative_data_file_path_starts_at_the_images_folder(tmp_path: pathlib.Path) -> None:
+def test_a_relative_qcow2_data_file_path_starts_at_the_images_folder(tmp_path: pathlib.Path) -> None:
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     tool("qemu-img", "amend", "-q", "-f", "qcow2", "-o", "data_file=bytes.raw", path)
     assert measured(path).problem is None
@@ -184,18 +184,20 @@ def raw_instead(folder: pathlib.Path) -> pathlib.Path:
     ],
     ids=["cut off", "empty", "raw"],
 )
-def test_an_invalid_qcow2_file_has_a_problem_and_no_sizes(tmp_path: pathlib.Path, make, problem: str) -> None:
+def test_an_invalid_qcow2_file_is_reported_as_a_problem_without_sizes(
+    tmp_path: pathlib.Path, make, problem: str
+) -> None:
     found = measured(make(tmp_path))
     assert (found.virtual_bytes, found.allocated_bytes, found.problem) == (None, None, problem)
 
 
-def test_a_qcow2_header_inside_a_raw_disk_is_ignored(tmp_path: pathlib.Path) -> None:
+def test_a_qcow2_header_at_the_start_of_a_raw_disk_is_ignored(tmp_path: pathlib.Path) -> None:
     path, fake = tmp_path / "disk", image(tmp_path / "fake", "1T")
     path.write_bytes(fake.read_bytes().ljust(10 * MIB, b"\0"))
     assert measured(path, "raw").virtual_bytes == 10 * MIB
 
 
-def test_a_ploop_disk_counts_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
+def test_the_allocated_size_of_a_ploop_disk_counts_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
     tool("qemu-img", "create", "-q", "-f", "parallels", tmp_path / "root.hds", "64M")
     (tmp_path / "DiskDescriptor.xml").write_text("<Parallels_disk_image/>")
     found = measured(tmp_path, "ploop")
@@ -208,7 +210,7 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_over_commit_of_real_image_files_matches_qemu_img(tmp_path: pathlib.Path) -> None:
+def test_over_commit_computed_from_real_image_files_matches_qemu_img(tmp_path: pathlib.Path) -> None:
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

@@ -56,7 +56,7 @@ def audits(host, count):
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["of a known host", "of a host that looks for its identity"])
-def test_a_slow_database_does_not_delay_the_other_sources(host, is_known):
+def test_a_slow_database_does_not_delay_reads_of_the_other_sources(host, is_known):
     if not is_known:
         (host.folder / "compute_id").unlink()
     for took_s, sources in audits(host, 3):

@@ -59,7 +59,7 @@ def all_read(report: AuditReport) -> bool:
 
 
 @pytest.mark.parametrize("case", LEAKS, ids=lambda case: case.name)
-def test_a_leak_is_reported_within_two_audits_by_exactly_its_findings(
+def test_two_audits_report_a_leak_with_exactly_the_expected_findings(
     tmp_path: Path, placement: Rest, engine, case: Case
 ):
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
@@ -83,7 +83,7 @@ def test_an_allocation_that_resembles_a_leak_is_never_reported(tmp_path: Path, p
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_leak_detection_is_exact_with_all_forty_cases_on_the_same_host(tmp_path: Path, placement: Rest, engine):
+def test_leak_detection_has_no_error_with_all_forty_cases_on_one_host(tmp_path: Path, placement: Rest, engine):
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}
@@ -110,7 +110,7 @@ def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, p
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_sharing_provider_is_read_in_full_reads_and_while_leaks_remain(tmp_path: Path, placement: Rest, engine):
+def test_leaks_on_a_sharing_provider_are_found_in_full_reads_until_released(tmp_path: Path, placement: Rest, engine):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

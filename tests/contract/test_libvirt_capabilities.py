@@ -55,7 +55,7 @@ def virsh(*arguments, uri, may_fail=False):
 class TestTestDriver:
     """The test driver has no CPU model, no CPU feature and no domain capabilities."""
 
-    def test_domain_capabilities_are_none_if_the_driver_lacks_the_call(self):
+    def test_domain_capabilities_are_none_if_the_libvirt_driver_lacks_the_call(self):
         found = capabilities_of("test:///default")
         assert (found.domain, found.missing) == (None, ())
         assert found.host_cpu == HostCpu(arch="i686")
@@ -64,7 +64,7 @@ class TestTestDriver:
             ("i686", "xen", ("test",)),
         ]
 
-    def test_cpu_model_names_are_case_insensitive_and_unknown_ones_missing(self):
+    def test_an_unknown_cpu_model_is_reported_and_the_case_of_names_is_ignored(self):
         found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
         features = dict(found.model_features)
         assert features.keys() == {"qemu32", "PENTIUM3"}
@@ -74,20 +74,20 @@ class TestTestDriver:
         assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
-    def test_cpu_mode_none_reads_the_default_model_from_a_node_file(self, tmp_path):
+    def test_with_cpu_mode_none_a_node_file_uses_the_default_cpu_model(self, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_a_refused_version_call_leaves_the_other_capabilities(self, monkeypatch):
+    def test_a_refused_version_call_leaves_the_other_capabilities_readable(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
         assert [part.part for part in found.missing] == [Part.VERSION]
         assert found.host_cpu.arch == "i686"
 
-    def test_the_host_source_reads_the_configured_cpu_models(self, tmp_path):
+    def test_the_host_source_reads_features_of_the_configured_cpu_models(self, tmp_path):
         chosen = (
             "[libvirt]\nvirt_type = qemu\nconnection_uri = test:///default\ncpu_mode = custom\ncpu_models = qemu32\n"
         )
@@ -105,7 +105,7 @@ class TestTestDriver:
             ("<model>EPYC-Milan</model>", "<model>no-such</model>", Part.HOST_FEATURES, "no-such"),
         ],
     )
-    def test_an_invalid_part_of_the_capabilities_is_missing_alone(self, old, new, part, why):
+    def test_an_invalid_part_of_the_capabilities_does_not_hide_the_other_parts(self, old, new, part, why):
         text = document("capabilities", "x86_64_two_sockets")
         assert old in text
         found = asked(text.replace(old, new))
@@ -114,12 +114,12 @@ class TestTestDriver:
         assert (found.guests == ()) == (part == Part.GUESTS)
         assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
-    def test_host_cpu_features_join_the_models_and_the_hosts_own(self):
+    def test_host_cpu_features_include_those_of_the_model_and_of_the_host(self):
         found = asked(document("capabilities", "x86_64_two_sockets"))
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
 
-    def test_an_arm_host_has_the_features_of_its_capabilities_xml(self):
+    def test_an_arm_hosts_cpu_features_are_those_in_its_capabilities_xml(self):
         assert asked(document("capabilities", "aarch64")).host_cpu.features == {"fp", "asimd", "aes"}
 
 
@@ -145,7 +145,7 @@ def system():
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_host_cpu_features_equal_virsh_cpu_baseline(self, system, tmp_path):
+    def test_host_cpu_features_equal_those_of_virsh_cpu_baseline(self, system, tmp_path):
         cpu = capabilities_of(system.uri).host_cpu
         path = tmp_path / "capabilities.xml"
         path.write_text(virsh("capabilities", uri=system.uri))
@@ -155,7 +155,7 @@ class TestSystemLibvirtd:
         assert f"<model>{cpu.model}</model>" in path.read_text()
 
     @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
-    def test_buses_and_video_models_equal_virsh_domcapabilities(self, system, virt_type):
+    def test_buses_and_video_models_equal_those_of_virsh_domcapabilities(self, system, virt_type):
         found = capabilities_of(system.uri, virt_type=virt_type)
         assert found.missing == ()
         listed = ET.fromstring(virsh("capabilities", uri=system.uri))
@@ -176,19 +176,19 @@ class TestSystemLibvirtd:
             assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
             assert text.findtext("machine") in one.machines
 
-    def test_an_unsupported_virt_type_is_missing_only_for_the_hosts_arch(self, system):
+    def test_an_unsupported_virt_type_is_reported_only_for_the_hosts_architecture(self, system):
         """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"
         assert (found.domain, found.missing) == ((), (MissingPart(part=Part.MACHINE, detail=arch, why=why),))
 
-    def test_an_unknown_machine_type_leaves_the_other_machine_types(self, system):
+    def test_an_unknown_machine_type_does_not_hide_the_other_machine_types(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", machine_types=(("x86_64", "no-such"),))
         assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
         assert found.missing == ()
 
-    def test_domain_capabilities_are_missing_over_a_read_only_socket(self, system):
+    def test_domain_capabilities_are_reported_missing_over_a_read_only_socket(self, system):
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing
@@ -224,14 +224,14 @@ class TestSystemLibvirtd:
             in found.missing
         )
 
-    def test_cpu_mode_none_reads_the_features_of_the_emulators_model(self, system):
+    def test_with_cpu_mode_none_features_of_the_emulators_default_model_are_read(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="none")
         ((model, features),) = found.model_features
         assert model == "qemu64"
         assert {"sse2", "cx16"} <= features
         assert "avx" not in features
 
-    def test_cpu_models_of_both_vendors_are_read_in_lower_case(self, system):
+    def test_lower_case_names_of_amd_and_intel_cpu_models_are_accepted(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="custom", cpu_models=("epyc", "haswell"))
         features = dict(found.model_features)
         assert "sse4a" in features["epyc"] - features["haswell"]

@@ -98,7 +98,7 @@ def settled(connection):
     return listing, counting
 
 
-def test_the_device_listing_reads_and_joins_devices_of_all_kinds(node):
+def test_the_device_listing_reads_devices_of_all_kinds_and_links_them(node):
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -106,7 +106,7 @@ def test_the_device_listing_reads_and_joins_devices_of_all_kinds(node):
     assert found == expected
 
 
-def test_each_unchanged_device_is_read_once_in_a_round_of_reads(node):
+def test_each_unchanged_device_is_read_again_once_in_a_cycle_of_reads(node):
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -116,7 +116,7 @@ def test_each_unchanged_device_is_read_once_in_a_round_of_reads(node):
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
 
-def test_a_new_device_triggers_a_read_of_each_physical_function(node):
+def test_a_new_device_triggers_another_read_of_each_physical_function(node):
     fewer = [
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]
@@ -131,7 +131,7 @@ def test_a_new_device_triggers_a_read_of_each_physical_function(node):
     assert [device.vf_number for device in found.pci if device.name == VF] == [0]
 
 
-def test_a_removed_network_device_is_cleared_from_its_vf(node):
+def test_the_interface_of_a_vf_is_cleared_if_the_network_device_is_gone(node):
     net = "net_enp129s0f0v0_0c_42_a1_00_00_30"
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(without(net))
@@ -150,7 +150,7 @@ def test_a_device_event_triggers_a_read_of_the_device(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
-def test_devices_of_events_are_read_after_a_failed_listing_recovers(node):
+def test_devices_named_in_events_are_read_after_a_failed_listing(node):
     listing, counting = settled(node(TEXTS.values()))
     working, dead = counting.connection, libvirt.open("test:///default")
     dead.close()
@@ -164,21 +164,21 @@ def test_devices_of_events_are_read_after_a_failed_listing_recovers(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_forget_makes_the_next_read_read_every_device(node):
+def test_forget_makes_the_next_read_include_every_device(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()
     listing.read(counting)
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_available_instances_of_mdev_types_are_read_every_time(node):
+def test_available_instances_of_mdev_types_are_read_in_every_read(node):
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(text.replace(">15<", ">14<") for text in TEXTS.values())
     (gpu,) = [parent for parent in listing.read(counting).mdev_parents if parent.name == GPU]
     assert [kind.available_instances for kind in gpu.types] == [14, 0]
 
 
-def test_an_invalid_device_is_odd_until_a_later_read_succeeds(node):
+def test_an_invalid_device_is_reported_as_odd_until_a_later_read_succeeds(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.changed(VF)
     counting.instead[VF] = TEXTS[VF].replace("<slot>0</slot>", "")
@@ -191,7 +191,7 @@ def test_an_invalid_device_is_odd_until_a_later_read_succeeds(node):
     assert (len(found.pci), found.odd) == (8, ())
 
 
-def test_a_read_of_512_unchanged_functions_takes_under_10_ms(node):
+def test_a_read_of_512_unchanged_pci_functions_takes_under_10_ms(node):
     listing, counting = settled(node(many(512)))
     assert len(listing.read(counting).pci) == 512
     started = time.process_time()
@@ -236,7 +236,7 @@ class TestHostSource:
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
 
-    def test_device_changed_makes_the_next_read_read_the_device(self, source_at, tmp_path, monkeypatch):
+    def test_device_changed_makes_the_next_read_include_the_device(self, source_at, tmp_path, monkeypatch):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         source = source_at(f"test://{path}")
@@ -252,7 +252,7 @@ class TestHostSource:
         source.read(Deadline.after(LONG_S))
         assert VF in asked
 
-    def test_an_empty_device_list_is_not_reported_as_unknown(self, source_at):
+    def test_an_empty_device_list_is_read_as_no_devices_and_not_as_unknown(self, source_at):
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 
@@ -315,7 +315,7 @@ def virsh_devices(kind):
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_pci_functions_equal_those_of_virsh_and_sysfs(self, system):
+    def test_pci_devices_equal_those_of_virsh_and_sysfs(self, system):
         found = DeviceListing().read(system.connection)
         assert [device.name for device in found.pci] == virsh_devices("pci")
         kernel = Path("/sys/bus/pci/devices")

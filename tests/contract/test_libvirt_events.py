@@ -85,7 +85,7 @@ def stop_takes_s(source):
 class TestInProcess:
     """The test driver, which runs inside this process: it has no daemon, no keep-alive and no close event."""
 
-    def test_a_domain_change_triggers_a_reason_and_names_the_domain(self, watch):
+    def test_a_domain_event_requests_an_audit_and_names_the_domain(self, watch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -96,7 +96,7 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_missing_node_file_is_logged_once_before_the_connect(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_node_file_is_logged_once_until_the_connection_succeeds(self, watch, tmp_path, capfd, caplog):
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_only_events_of_counted_device_kinds_request_an_audit(self, watch, monkeypatch):
+    def test_only_events_of_device_kinds_that_are_counted_request_an_audit(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -136,7 +136,7 @@ class TestInProcess:
         assert reasons == before
         assert [t.name for t in threading.enumerate() if t.name.startswith("libvirt-events")] == []
 
-    def test_the_event_source_continues_after_an_error_in_notify(self, watch):
+    def test_the_event_source_continues_after_an_error_in_its_callback(self, watch):
         calls = []
 
         def fails_once(reason):
@@ -189,7 +189,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_a_hanging_libvirt_open_does_not_delay_start_or_stop(self, watch):
+    def test_a_hanging_libvirt_open_does_not_delay_start_or_stop_of_the_source(self, watch):
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()
@@ -201,7 +201,7 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
             assert reasons == []
 
-    def test_a_frozen_libvirtd_does_not_delay_stop(self, watch):
+    def test_a_frozen_libvirtd_does_not_delay_the_stop_of_the_event_source(self, watch):
         with private_libvirtd() as daemon:
             source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -212,7 +212,7 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
 
     @pytest.mark.slow
-    def test_keep_alive_detects_a_frozen_libvirtd(self, watch):
+    def test_the_keep_alive_of_the_event_source_detects_a_frozen_libvirtd(self, watch):
         with private_libvirtd() as daemon:
             _source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -231,7 +231,7 @@ def threads(name):
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_reads_after_events_match_the_guest_through_its_life_cycle(self, watch):
+    def test_a_read_after_each_event_matches_the_guests_current_state(self, watch):
         reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
         with system_libvirtd() as system:
             host = LibvirtHost(HostPlace(uri=system.uri, host="unused"), reader, slow_reader)
@@ -300,7 +300,7 @@ slow_reader.stop()
 
 @needs_libvirtd
 @pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
-def test_the_process_exits_while_libvirtd_is_frozen(also):
+def test_the_process_can_exit_while_libvirtd_is_frozen(also):
     with private_libvirtd() as daemon:
         command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
         root = Path(__file__).parents[2]

@@ -80,7 +80,7 @@ class TestTestDriver:
                 read(source)
         assert capfd.readouterr().err == ""
 
-    def test_host_facts_match_the_node_file(self, node_file, tmp_path, host_at):
+    def test_host_facts_match_the_node_file_of_the_test_driver(self, node_file, tmp_path, host_at):
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
         assert facts.online_cpus == tuple(range(48))
@@ -88,7 +88,7 @@ class TestTestDriver:
         assert (facts.hostname, facts.driver) == ("node-a", "TEST")
         assert facts.libvirt_version >= 8_000_000
 
-    def test_host_facts_include_kernel_parameters_tdx_uptime_and_load(self, node_file, tmp_path, host_at):
+    def test_host_facts_have_kernel_parameters_and_tdx_and_uptime_and_load(self, node_file, tmp_path, host_at):
         parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
         parameters.mkdir(parents=True)
         (parameters / "sev").write_text("Y\n")
@@ -102,7 +102,7 @@ class TestTestDriver:
         assert facts.tdx_capacity == 31
         assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
 
-    def test_domains_are_read_with_disks_and_nova_flavor(self, node_file, host_at):
+    def test_domains_are_read_with_their_disks_and_their_nova_flavor(self, node_file, host_at):
         facts = read(host_at(f"test://{node_file}"))
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_facts_list_the_simulated_parts(self, node_file, host_at):
+    def test_host_facts_name_the_parts_that_the_test_driver_simulates(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
@@ -123,7 +123,7 @@ class TestTestDriver:
         assert facts.capabilities is not None
         assert facts.cells[0].siblings == tuple((n,) for n in range(8))
 
-    def test_capabilities_are_cached_until_forget(self, host_at):
+    def test_host_capabilities_are_cached_until_forget_is_called(self, host_at):
         source = host_at("test:///default")
         first = read(source).capabilities
         assert read(source).capabilities is first
@@ -132,7 +132,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_an_invalid_domain_is_reported_as_odd_beside_valid_domains(self, tmp_path, host_at):
+    def test_an_invalid_domain_is_reported_as_odd_and_valid_domains_are_read(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -214,7 +214,7 @@ class TestPrivateLibvirtd:
             assert [d.name for d in read(source).domains] == ["test"]
             connection.close()
 
-    def test_an_event_makes_the_next_read_read_its_domain(self, host_at):
+    def test_a_domain_event_makes_the_next_read_include_that_domain(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)
@@ -269,7 +269,7 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_late_capabilities_trigger_an_audit_when_available(self, system, host_at):
+    def test_host_capabilities_that_arrive_late_request_an_audit(self, system, host_at):
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)

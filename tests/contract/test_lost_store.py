@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_disk_gb_is_kept_if_the_store_is_unmounted_between_runs(placement, host, mounts):
+def test_the_next_run_keeps_disk_gb_if_the_store_was_unmounted(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_disk_gb_is_kept_if_the_store_is_unmounted_between_runs(placement, host,
     assert changed(host) == []
 
 
-def test_explain_reports_why_disk_gb_is_frozen(host, mounts):
+def test_explain_reports_why_disk_gb_is_not_updated(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -117,7 +117,7 @@ def test_the_daemon_keeps_disk_gb_while_the_store_is_unmounted(placement, host, 
     assert disk_gb(placement, host) == 300
 
 
-def test_the_daemon_keeps_disk_gb_if_store_and_state_dir_are_lost(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_if_the_store_and_the_state_dir_are_lost(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:
@@ -128,7 +128,7 @@ def test_the_daemon_keeps_disk_gb_if_store_and_state_dir_are_lost(placement, hos
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_a_lost_store_without_a_state_dir(placement, host, mounts):
+def test_a_lost_store_is_detected_by_missing_guest_disks_without_a_state_dir(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +143,7 @@ def test_missing_guest_disks_reveal_a_lost_store_without_a_state_dir(placement, 
     assert not (state / "store.json").exists()
 
 
-def test_published_disk_gb_reveals_a_lost_store_without_guests(placement, host, mounts):
+def test_a_lost_store_without_guests_is_detected_by_the_published_disk_gb(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -154,7 +154,7 @@ def test_published_disk_gb_reveals_a_lost_store_without_guests(placement, host, 
     assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_grows_with_the_store(placement, host, mounts):
+def test_disk_gb_is_raised_if_the_store_grows(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -163,7 +163,7 @@ def test_disk_gb_grows_with_the_store(placement, host, mounts):
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_shrinks_with_a_store_that_has_all_guest_disks(placement, host, mounts):
+def test_disk_gb_is_lowered_if_a_store_with_all_guest_disks_shrinks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -183,7 +183,7 @@ def test_disk_gb_is_kept_if_a_shrunk_store_lacks_a_guest_disk(placement, host, m
     assert f"missing there: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_kept_if_another_file_system_is_mounted(placement, host, mounts, tmp_path):
+def test_disk_gb_is_kept_if_another_file_system_is_mounted_as_the_store(placement, host, mounts, tmp_path):
     """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (
@@ -200,7 +200,7 @@ def test_disk_gb_is_kept_if_another_file_system_is_mounted(placement, host, moun
     assert UUIDS[1] in changed(host)[0]["actual"]
 
 
-def test_a_store_bind_mounted_from_another_device_is_unchanged(host, mounts, tmp_path):
+def test_a_store_whose_file_system_is_bind_mounted_counts_as_unchanged(host, mounts, tmp_path):
     mounts.unmount(instances(host))
     image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
     mounts.ext4(instances(host), image)
@@ -213,7 +213,7 @@ def test_a_store_bind_mounted_from_another_device_is_unchanged(host, mounts, tmp
     assert changed(host) == []
 
 
-def test_adopt_store_confirms_a_new_store_and_undo_reverts_that(placement, host, mounts):
+def test_adopt_store_confirms_a_new_store_and_undo_reverts_the_confirmation(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -256,7 +256,7 @@ def test_observers_and_companions_report_and_confirm_a_changed_store(placement, 
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_a_corrupt_store_json_is_moved_aside_and_disk_gb_kept(placement, host, mounts):
+def test_a_corrupt_store_json_is_renamed_and_disk_gb_is_kept(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

@@ -81,7 +81,9 @@ def test_a_vanished_group_is_absent_from_the_lvm_facts(group: VolumeGroupRig, se
 
 
 @root
-def test_an_empty_group_list_raises_source_inconsistent(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_an_empty_list_of_volume_groups_raises_source_inconsistent(
+    tmp_path: pathlib.Path, group: VolumeGroupRig
+) -> None:
     with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
         read(rigs.view(tmp_path / "blind"), "vg0")
 
@@ -109,7 +111,7 @@ class Prefixed:
 
 
 @root
-def test_every_extent_is_counted_once_for_every_kind_of_volume(group: VolumeGroupRig) -> None:
+def test_every_extent_is_counted_exactly_once_with_all_kinds_of_volumes(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, every_kind())
     facts = read(group.runner, "vg0")
     used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
@@ -121,7 +123,7 @@ def test_every_extent_is_counted_once_for_every_kind_of_volume(group: VolumeGrou
 
 
 @root
-def test_extents_of_a_thin_pool_are_those_of_its_sub_volumes(group: VolumeGroupRig) -> None:
+def test_the_extents_of_a_thin_pool_are_counted_at_its_hidden_sub_volumes(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
@@ -161,7 +163,7 @@ class Meddler:
 
 
 @root
-def test_a_change_between_vgs_and_lvs_triggers_a_second_read(group: VolumeGroupRig) -> None:
+def test_a_volume_created_between_vgs_and_lvs_triggers_a_second_read(group: VolumeGroupRig) -> None:
     meddler = Meddler(group)
     facts = read(meddler, "vg0")
     assert meddler.commands == ["vgs", "lvs", "vgs", "lvs"]
@@ -192,7 +194,7 @@ def in_path(folder: pathlib.Path) -> SubprocessRunner:
     return SubprocessRunner(environment={"PATH": f"{folder}:/usr/bin:/bin"})
 
 
-def test_a_hung_lvm_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
+def test_an_lvm_command_that_hangs_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
     hang = f"sleep 60 & echo $! > {tmp_path}/child\necho waiting for a lock >&2\nwait"
     rigs.script(tmp_path / "bin", "vgs", hang)
     with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 3\.0 s and was killed.*waiting for a lock"):
@@ -214,7 +216,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def test_an_unkillable_command_is_not_started_a_second_time(
+def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A test cannot make a process hang in the kernel. A killpg that does nothing has the same effect.
@@ -241,7 +243,7 @@ def test_an_unkillable_command_is_not_started_a_second_time(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_does_not_vary_with_the_time_of_vgs(tmp_path: pathlib.Path) -> None:
+def test_the_timeout_error_of_lvs_is_the_same_however_long_vgs_took(tmp_path: pathlib.Path) -> None:
     """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
@@ -251,7 +253,7 @@ def test_the_timeout_error_of_lvs_does_not_vary_with_the_time_of_vgs(tmp_path: p
         read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
 
 
-def test_the_audits_deadline_limits_the_lvm_read(tmp_path: pathlib.Path) -> None:
+def test_the_deadline_of_the_audit_limits_the_time_of_the_lvm_read(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
     source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
     with pytest.raises(SourceUnavailable, match=r"did not answer within [01]\.\d s"):
@@ -281,7 +283,7 @@ def test_two_crashes_of_vgs_raise_source_unavailable(tmp_path: pathlib.Path) -> 
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
-def test_the_runner_sets_locale_c_and_provides_no_stdin(
+def test_the_command_runner_sets_locale_c_and_provides_no_stdin(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LVM_SYSTEM_DIR", "/of/the/operator")
@@ -292,7 +294,7 @@ def test_the_runner_sets_locale_c_and_provides_no_stdin(
 
 
 @root
-def test_close_of_a_test_group_removes_its_files_and_loop_devices(tmp_path: pathlib.Path) -> None:
+def test_closing_a_test_volume_group_removes_its_files_and_loop_devices(tmp_path: pathlib.Path) -> None:
     rig = rigs.make_group(tmp_path, "vg0")
     rig.add_volume("a", EXTENT)
     assert len(rigs.loop_devices_of(tmp_path)) == 1
@@ -304,7 +306,7 @@ def test_close_of_a_test_group_removes_its_files_and_loop_devices(tmp_path: path
 
 
 @root
-def test_a_failed_test_group_leaves_no_files_or_loop_devices(tmp_path: pathlib.Path) -> None:
+def test_a_test_volume_group_that_fails_leaves_no_files_or_loop_devices(tmp_path: pathlib.Path) -> None:
     rigs.make_group(tmp_path, "probe").close()
     with pytest.raises(NoVolumeGroup, match="vgcreate"):
         VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()
@@ -313,7 +315,7 @@ def test_a_failed_test_group_leaves_no_files_or_loop_devices(tmp_path: pathlib.P
 
 
 @root
-def test_the_hosts_lvm_with_another_system_id_does_not_list_the_group(
+def test_a_test_volume_group_is_hidden_from_lvm_with_another_system_id(
     tmp_path: pathlib.Path, group: VolumeGroupRig
 ) -> None:
     ours = rigs.view(tmp_path / "host", group)
@@ -323,7 +325,7 @@ def test_the_hosts_lvm_with_another_system_id_does_not_list_the_group(
 
 
 @root
-def test_a_recorded_lvm_report_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
+def test_the_simulated_lvm_report_of_the_demo_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
     recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
     for each in (group, recorded):
         each.add_volume("a", 20 * MIB)
@@ -350,14 +352,14 @@ def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -
         opened.close()
 
 
-def test_the_demo_reports_why_a_volume_group_is_recorded(tmp_path: pathlib.Path) -> None:
+def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Path) -> None:
     group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
     assert re.fullmatch(r"a recorded lvm2 report \(.+\)", group.description)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_recorded_group_adds_and_removes_volumes() -> None:
+def test_a_simulated_volume_group_adds_and_removes_volumes() -> None:
     group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
     runner = group.runner
     group.add_volume("a", 1)

@@ -37,7 +37,7 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
         yield both
 
 
-def test_sixteen_concurrent_writers_lose_no_change(placements, tmp_path):
+def test_sixteen_concurrent_writers_do_not_lose_any_change(placements, tmp_path):
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
         print(f"{row.what}: {row.measured}")  # pytest -s shows the rows
@@ -61,7 +61,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_the_check_detects_lost_values_lost_classes_and_foreign_changes():
+def test_lost_detects_a_lost_value_or_a_lost_class_or_a_foreign_change():
     """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
@@ -72,7 +72,7 @@ def test_the_check_detects_lost_values_lost_classes_and_foreign_changes():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_the_watch_detects_classes_that_vanish_or_decrease():
+def test_watch_detects_a_resource_class_that_vanishes_or_decreases():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

@@ -61,7 +61,7 @@ def test_s95_pmem_classes_stay_published_while_a_namespace_is_missing(host, plac
     assert "[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: ns_2" in why(host)
 
 
-def test_a_failed_ndctl_is_reported_and_keeps_the_pmem_inventory(host, placement):
+def test_a_failed_ndctl_is_reported_and_the_pmem_inventory_is_kept(host, placement):
     lists(host, "ns_0", "ns_1", "ns_2")
     host.agent("--once")
     script(host.folder / "bin", "ndctl", "echo 'failed to initialize' >&2; exit 1")

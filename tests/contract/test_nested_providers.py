@@ -101,7 +101,7 @@ def cards(tmp_path: Path, placement: Rest) -> Cards:
     return made
 
 
-def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_is_read_only(cards, placement):
+def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_writes_nothing(cards, placement):
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
     children = cards.children
@@ -120,7 +120,7 @@ def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_is_read_only(cards,
     assert cards.children == children
 
 
-def test_s101_s102_a_gpu_above_max_instances_loses_its_provider(cards):
+def test_s101_s102_a_gpu_with_more_vgpus_than_max_instances_has_no_provider(cards):
     cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
@@ -129,7 +129,7 @@ def test_s101_s102_a_gpu_above_max_instances_loses_its_provider(cards):
     assert cards.totals == {GPU_07: {"VGPU": 10}}
 
 
-def test_mdev_class_replaces_vgpu_on_the_same_provider(cards):
+def test_the_option_mdev_class_replaces_class_vgpu_on_the_same_provider(cards):
     cards.audit()
     before = cards.children
     cards.enables(nvidia_11={**AT_06, "mdev_class": "CUSTOM_BIG"}, nvidia_12=AT_07)
@@ -138,7 +138,7 @@ def test_mdev_class_replaces_vgpu_on_the_same_provider(cards):
     assert cards.children == before
 
 
-def test_a_vanished_or_disabled_gpu_keeps_its_provider(cards):
+def test_the_provider_of_a_vanished_or_disabled_gpu_is_kept(cards):
     cards.audit()
     cards.has(ALL[1], ALL[3])
     cards.audit()
@@ -148,7 +148,7 @@ def test_a_vanished_or_disabled_gpu_keeps_its_provider(cards):
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_an_exhausted_gpu_keeps_its_provider_while_allocated(cards, placement):
+def test_a_gpu_without_free_vgpus_keeps_its_provider_while_it_has_allocations(cards, placement):
     cards.audit()
     consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
@@ -160,7 +160,7 @@ def test_an_exhausted_gpu_keeps_its_provider_while_allocated(cards, placement):
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_root_vgpu_allocations_delay_child_providers_until_released(cards, placement):
+def test_s106_vgpu_allocations_on_the_root_delay_the_creation_of_children(cards, placement):
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")
@@ -177,7 +177,7 @@ def test_s106_root_vgpu_allocations_delay_child_providers_until_released(cards, 
     assert "VGPU" not in placement.inventories(root)
 
 
-def test_an_unsupported_mdev_type_is_reported_with_the_offered_types(cards):
+def test_an_mdev_type_that_no_device_offers_is_reported_with_the_known_types(cards):
     cards.enables(nvidia_99={})
     (found,) = [f for f in cards.audit()["findings"] if f["code"] == "mdev-type-unknown"]
     assert found["actual"] == "devices offer only these types: nvidia-11, nvidia-12"
@@ -217,7 +217,7 @@ SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
 ES = encrypting(sev="Y", sev_es="Y")
 
 
-def test_s103_s104_s105_amd_sev_providers_follow_the_hosts_support(platform, placement):
+def test_s103_s104_s105_amd_sev_providers_match_what_the_host_supports(platform, placement):
     platform.audit(encrypting(sev="Y"))
     sev = platform.children["amd_sev"]
     assert placement.inventories(sev) == {
@@ -241,7 +241,7 @@ def test_s103_s104_s105_amd_sev_providers_follow_the_hosts_support(platform, pla
     assert platform.children == {}
 
 
-def test_an_intel_tdx_provider_follows_host_and_options(platform, placement):
+def test_the_intel_tdx_provider_matches_the_hosts_capacity_and_the_options(platform, placement):
     platform.audit(with_tdx(31), passing_through())
     tdx = platform.children["intel_tdx"]
     assert set(platform.children) == {"intel_tdx"}
@@ -265,7 +265,7 @@ def test_an_intel_tdx_provider_follows_host_and_options(platform, placement):
     assert platform.children == {}
 
 
-def test_encryption_providers_are_kept_while_capabilities_are_unknown(platform):
+def test_memory_encryption_providers_are_kept_while_capabilities_are_unknown(platform):
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))
@@ -273,7 +273,7 @@ def test_encryption_providers_are_kept_while_capabilities_are_unknown(platform):
     assert platform.children == before
 
 
-def test_s107_an_encryption_context_on_the_root_moves_after_its_release(platform, placement):
+def test_s107_an_encryption_class_moves_from_the_root_once_it_is_released(platform, placement):
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
@@ -290,7 +290,7 @@ def test_s107_an_encryption_context_on_the_root_moves_after_its_release(platform
     assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
 
 
-def test_an_unsupported_encryption_provider_is_kept_while_allocated(platform, placement):
+def test_an_unsupported_encryption_provider_is_kept_while_it_has_allocations(platform, placement):
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))

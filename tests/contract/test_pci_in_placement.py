@@ -83,7 +83,7 @@ def pci(tmp_path: Path, placement: Rest) -> PciHost:
     return made
 
 
-def test_s116_pci_devices_become_providers_and_a_second_audit_is_read_only(pci, placement):
+def test_s116_pci_devices_become_providers_and_a_second_audit_writes_nothing(pci, placement):
     assert pci.audit() == {}
     assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {VF_CLASS: 2}}
     children = pci.children()
@@ -102,7 +102,7 @@ def test_s116_pci_devices_become_providers_and_a_second_audit_is_read_only(pci, 
     assert pci.children() == children
 
 
-def test_s122_s123_an_allocated_pci_device_stays_published_until_released(pci, placement):
+def test_s122_s123_a_pci_device_stays_published_until_its_allocation_is_removed(pci, placement):
     pci.audit()
     children = pci.children()
     consumer = placement.allocate({children["0000:82:00.0"]: {VF_CLASS: 1}})
@@ -118,7 +118,7 @@ def test_s122_s123_an_allocated_pci_device_stays_published_until_released(pci, p
     assert pci.totals() == {}
 
 
-def test_s128c_a_vanished_pci_device_stays_published_while_allocated(pci, placement):
+def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pci, placement):
     pci.audit()
     consumer = placement.allocate({pci.children()["0000:81:0A.0"]: {T4: 1}})
     pci.has(*functions(*VFS))
@@ -127,7 +127,7 @@ def test_s128c_a_vanished_pci_device_stays_published_while_allocated(pci, placem
     assert found["pci-device-lost"] == f"{consumer} has 1 {T4} of it; libvirt does not list the device"
 
 
-def test_s128_a_pci_spec_conflict_freezes_only_the_affected_provider(pci, placement):
+def test_s128_a_device_spec_conflict_stops_updates_of_the_affected_provider(pci, placement):
     pci.hands_out({"product_id": "1563"})
     pci.audit()
     placement.allocate({pci.children()["0000:82:00.0"]: {"CUSTOM_PCI_8086_1563": 1}})
@@ -137,7 +137,7 @@ def test_s128_a_pci_spec_conflict_freezes_only_the_affected_provider(pci, placem
     assert list(found) == ["pci-spec-conflict"]
 
 
-def test_s127_a_one_time_use_device_stays_reserved_after_release(pci, placement):
+def test_s127_a_one_time_use_device_stays_reserved_after_its_allocation_ends(pci, placement):
     pci.hands_out({"vendor_id": "10de", "one_time_use": True})
     pci.audit()
     provider = pci.children()["0000:81:0A.0"]
@@ -149,7 +149,7 @@ def test_s127_a_one_time_use_device_stays_reserved_after_release(pci, placement)
     assert "HW_PCI_ONE_TIME_USE" in placement.traits(provider)
 
 
-def test_s124_pci_providers_are_kept_if_reporting_is_disabled(pci, placement):
+def test_s124_pci_providers_are_kept_if_pci_reporting_is_disabled_later(pci, placement):
     pci.audit()
     before = pci.totals()
     pci.hands_out(*EVERYTHING, report=False)

@@ -49,7 +49,7 @@ def audited(host: AgentHost) -> int:
     return writes
 
 
-def test_inventory_and_traits_of_provider_yaml_end_with_the_file(host, placement):
+def test_inventory_and_traits_of_a_provider_yaml_are_removed_with_the_file(host, placement):
     path = host.folder / "provider_config" / "site.yaml"
     path.write_text(FILE)
     audited(host)
@@ -75,7 +75,7 @@ def test_inventory_and_traits_of_provider_yaml_end_with_the_file(host, placement
     assert audited(host) == 0
 
 
-def test_an_invalid_provider_yaml_stops_the_start_with_file_and_line(host):
+def test_an_invalid_provider_yaml_prevents_the_start_and_is_named_by_line(host):
     (host.folder / "provider_config" / "site.yaml").write_text(FILE.replace("'1.0'", "'2.0'"))
     ended = host.agent("--once")
     assert ended.code == 78

@@ -124,7 +124,7 @@ def test_a_foreign_provider_with_a_childs_name_is_reported_until_removed(placeme
     assert told(auditor.audit()) == []
 
 
-def test_a_rival_writer_is_reported_beside_a_refused_child(placement, auditor):
+def test_a_rival_writer_is_reported_even_if_a_child_provider_is_refused(placement, auditor):
     """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()
@@ -136,7 +136,7 @@ def test_a_rival_writer_is_reported_beside_a_refused_child(placement, auditor):
     assert "rival-writer" in [seen.finding.code for seen in report.findings]
 
 
-def test_unknown_traits_of_an_older_placement_cause_no_further_requests(tmp_path):
+def test_traits_unknown_to_an_older_placement_cause_no_further_requests(tmp_path):
     with running(tmp_path / "old") as old, auditing(tmp_path, old) as auditor:
         lacking = {"COMPUTE_IMAGE_TYPE_QCOW2", "HW_CPU_X86_AMD_SEV_ES"}
         with contextlib.closing(sqlite3.connect(tmp_path / "old" / "placement.sqlite")) as database:

@@ -239,7 +239,7 @@ def sums(cards: Cards) -> list[Counter[str]]:
 
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "STOCKTAKE_UNMANAGED"])
-def test_s106_heal_moves_vgpu_allocations_to_children_in_one_reshape(cards, kind):
+def test_s106_heal_moves_all_vgpu_allocations_to_children_in_one_reshape(cards, kind):
     cards.scheduled(kind)
     before, held = sums(cards), cards.held(cards.one)
     finding = cards.finding()
@@ -273,7 +273,7 @@ def test_s106_heal_moves_vgpu_allocations_to_children_in_one_reshape(cards, kind
     assert held["consumer_type"] == (kind or "unknown")
 
 
-def test_the_first_audit_after_a_reshape_adds_the_childrens_traits(cards):
+def test_the_first_audit_after_a_reshape_adds_the_traits_of_the_children(cards):
     cards.scheduled()
     cards.healed()
     children = cards.children
@@ -302,7 +302,7 @@ def test_heal_prints_the_providers_and_amounts_of_a_planned_reshape(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_guest_with_an_unlisted_mdev_makes_heal_refuse_the_reshape(cards):
+def test_heal_refuses_the_reshape_if_a_guest_has_an_mdev_unknown_to_libvirt(cards):
     cards.scheduled()
     a, b, _ = cards.mdevs
     cards.devices(*BOTH, guests=((cards.one, (a, b)), (cards.two, (new_uuid(),))))
@@ -316,7 +316,7 @@ def test_a_guest_with_an_unlisted_mdev_makes_heal_refuse_the_reshape(cards):
     assert cards.everything() == before
 
 
-def test_heal_reports_a_guest_whose_mdev_count_differs_from_its_vgpus(cards):
+def test_heal_reports_a_guest_whose_mdevs_and_allocated_vgpus_differ(cards):
     cards.scheduled()
     cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
     (refusal,) = cards.plan().document["refusals"]
@@ -324,7 +324,7 @@ def test_heal_reports_a_guest_whose_mdev_count_differs_from_its_vgpus(cards):
     assert f"1 on {cards.agent.name}_{GPU_06}" in refusal["why"]
 
 
-def test_s155_a_provider_generation_conflict_refuses_the_whole_reshape(cards):
+def test_s155_the_whole_reshape_is_refused_on_a_provider_generation_conflict(cards):
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VCPU": 1}}))))
     assert healed.outcome.result is Result.REFUSED
@@ -340,7 +340,7 @@ def test_s155_a_provider_generation_conflict_refuses_the_whole_reshape(cards):
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_s155_heal_retries_a_reshape_whose_plan_is_unchanged(cards, monkeypatch):
+def test_s155_heal_retries_a_refused_reshape_if_its_plan_is_unchanged(cards, monkeypatch):
     """Nova schedules an instance here between the decision and the first try; the second try rests on a new read."""
     cards.scheduled()
     finding = cards.finding()
@@ -358,7 +358,7 @@ def test_s155_heal_retries_a_reshape_whose_plan_is_unchanged(cards, monkeypatch)
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_a_consumer_change_after_the_plan_refuses_the_whole_reshape(cards):
+def test_the_whole_reshape_is_refused_if_a_consumer_changed_after_the_plan(cards):
     cards.scheduled()
     healed, _ = carried_out(
         cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))
@@ -380,7 +380,7 @@ def came_back(cards: Cards) -> None:
     assert was == now, "nothing of its own tells"
 
 
-def test_the_journal_has_no_reshape_of_a_consumer_recreated_since(cards):
+def test_heal_writes_no_journal_entry_if_a_consumer_was_recreated_since(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         came_back(cards)
@@ -390,14 +390,14 @@ def test_the_journal_has_no_reshape_of_a_consumer_recreated_since(cards):
     assert (cards.children, cards.journal()) == ({}, [])
 
 
-def test_placement_refuses_a_reshape_of_a_consumer_recreated_meanwhile(cards):
+def test_placement_refuses_a_reshape_if_a_consumer_is_recreated_meanwhile(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: came_back(cards))))
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, True)
     assert cards.offers == {"root": 24}
 
 
-def test_a_deleted_consumer_refuses_the_whole_reshape(cards):
+def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted(cards):
     """A DELETE raises no provider's generation; Placement refuses because of the consumer's generation."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
@@ -419,7 +419,7 @@ def test_s155_heal_reports_placements_error_for_a_rejected_reshape(cards):
     assert cards.amounts(cards.one) == before
 
 
-def test_heal_reports_that_a_reshape_needs_the_role_service(cards):
+def test_heal_reports_that_placement_allows_a_reshape_only_to_role_service(cards):
     """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
@@ -460,7 +460,7 @@ def test_heal_detects_a_completed_reshape_after_a_lost_response(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_that_a_proxy_answers_502_has_result_unknown(cards):
+def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
@@ -468,7 +468,7 @@ def test_a_reshape_that_a_proxy_answers_502_has_result_unknown(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_heal_detects_a_reshape_that_completes_during_the_recheck(cards):
+def test_heal_detects_a_reshape_that_completes_during_its_recheck(cards):
     """Heal reads the first consumer as before and the second as planned: it blames no other client for either."""
     cards.scheduled()
     queued: list[Any] = []
@@ -485,7 +485,7 @@ def test_heal_detects_a_reshape_that_completes_during_the_recheck(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_lost_reshape_response_with_a_failed_recheck_is_unknown(cards):
+def test_a_reshape_has_result_unknown_if_response_and_recheck_both_fail(cards):
     cards.scheduled()
     lost = []
 
@@ -521,7 +521,7 @@ def test_undo_restores_providers_and_allocations_exactly(cards):
     assert (again.code, "put back already" in again.document["words"]) == (5, True)
 
 
-def test_undo_of_a_reshape_after_an_audit_can_be_undone_too(cards):
+def test_undo_of_a_reshape_can_itself_be_undone(cards):
     cards.scheduled()
     before = cards.everything()
     cards.healed()
@@ -565,7 +565,7 @@ def test_undo_refuses_after_an_inventory_or_allocation_change(cards):
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_without_an_allocation_writer_is_refused(cards):
+def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -579,7 +579,7 @@ def test_undo_without_an_allocation_writer_is_refused(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_handles_an_entry_left_open_by_a_crash_around_the_reshape(cards, call, when):
+def test_undo_handles_a_reshape_entry_that_a_crash_left_open(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -622,7 +622,7 @@ def test_s156_a_reshape_empties_a_vanished_child_before_its_removal(cards):
     assert cards.children == {gone: child}
 
 
-def test_a_vanished_child_that_fails_to_be_removed_is_reported(cards):
+def test_heal_reports_a_vanished_child_provider_that_could_not_be_removed(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -636,7 +636,7 @@ def test_a_vanished_child_that_fails_to_be_removed_is_reported(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_foreign_provider_with_a_childs_name_refuses_the_reshape(cards):
+def test_a_reshape_is_refused_if_a_foreign_provider_has_a_childs_name(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)

@@ -82,7 +82,7 @@ def wired(host: AgentHost) -> Iterator[Wired]:
     [("test", AuditMemory()), (PERIODIC, AuditMemory(hold_s=5.0))],
     ids=["between two rounds", "before a first try that is held back"],
 )
-def test_a_stop_during_a_wait_ends_the_audit_before_its_next_request(host, wired, reason, memory):
+def test_a_stop_during_an_audits_wait_prevents_any_further_request(host, wired, reason, memory):
     stage = Stage(host, wired)
     with pytest.raises(AuditCancelled):
         stage.run(reason, memory)
@@ -100,7 +100,7 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_interrupts_a_clock_wait(wired):
+def test_a_stop_interrupts_a_wait_of_the_audits_clock(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 

@@ -199,7 +199,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_s19_s20_s22_numa_cell_usage_and_s21_pin_conflicts_equal_novas(answers):
+def test_s19_s20_s22_numa_cell_usage_and_pin_conflicts_of_s21_equal_novas(answers):
     refused = 0
     for case, theirs in answers:
         taken = occupied(state(*case.guests), NODE, frozenset()).occupancies
@@ -211,7 +211,7 @@ def test_s19_s20_s22_numa_cell_usage_and_s21_pin_conflicts_equal_novas(answers):
     assert 20 < refused < CASES - 100
 
 
-def test_s1_to_s18_usage_figures_equal_novas(answers):
+def test_s1_to_s18_usage_figures_of_a_host_equal_those_of_nova(answers):
     for case, theirs in answers:
         chosen = settings(
             reserved_host_disk_mib=case.reserved["disk"],

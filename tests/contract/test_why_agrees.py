@@ -190,7 +190,7 @@ def rest(tmp_path: Path) -> Iterator[Rest]:
         yield running_rest
 
 
-def test_placement_keeps_a_sharing_providers_candidate_for_one_tree(rest: Rest):
+def test_placement_offers_at_most_one_of_several_hosts_that_share_a_disk(rest: Rest):
     """The unnumbered group has equal candidates for several trees; Placement drops all but one before its merge."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]
@@ -205,7 +205,7 @@ def test_placement_keeps_a_sharing_providers_candidate_for_one_tree(rest: Rest):
     assert sum(tree.fits for tree in why(request, world).trees) == len(hosts)
 
 
-def test_placement_answers_500_if_a_child_is_a_sharing_provider(rest: Rest):
+def test_placement_answers_500_if_another_trees_child_is_a_sharing_provider(rest: Rest):
     """Placement answers 500 if a tree may take from a child of another tree that is itself no candidate."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})
@@ -218,7 +218,7 @@ def test_placement_answers_500_if_a_child_is_a_sharing_provider(rest: Rest):
 
 
 @pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
-def test_placement_adds_up_amounts_across_choices_without_a_group_policy(rest: Rest, policy: str | None, offered: int):
+def test_placement_omits_a_valid_candidate_if_no_group_policy_is_given(rest: Rest, policy: str | None, offered: int):
     """One group asks for two classes and another group for one of them again.
 
     Placement starts its second choice with the sum of its first choice.

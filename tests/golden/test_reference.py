@@ -100,7 +100,7 @@ def fields(inventory: Inventory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_provider_tree_equals_that_of_nova_compute(name, tmp_path, monkeypatch):
+def test_the_agents_provider_tree_equals_nova_computes_recorded_tree(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch, lvm__foreign_volumes="ignore")
     assert ours(world.tree) == theirs(world.recording)
     assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
@@ -109,7 +109,7 @@ def test_the_provider_tree_equals_that_of_nova_compute(name, tmp_path, monkeypat
     assert [problem for problem in world.tree.entry_problems if not problem.is_absent] == []
 
 
-def test_the_sse3_trait_is_published_if_libvirt_reports_pni(tmp_path, monkeypatch):
+def test_the_sse3_trait_is_published_if_libvirt_reports_the_flag_pni(tmp_path, monkeypatch):
     world = played("default", tmp_path, monkeypatch)
     assert '<feature policy="require" name="pni"/>' in world.recording.text("expanded_cpu.xml").replace("'", '"')
     assert SSE3 not in world.recording.placement["providers"][0]["traits"]
@@ -117,13 +117,13 @@ def test_the_sse3_trait_is_published_if_libvirt_reports_pni(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(("name", "taken"), TAKEN_AWAY.items(), ids=TAKEN_AWAY.keys())
-def test_s112_a_disabled_cpu_flag_removes_the_trait_that_nova_reports(name, taken, tmp_path, monkeypatch):
+def test_s112_the_agent_removes_the_trait_of_a_disabled_cpu_flag_unlike_nova(name, taken, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     assert taken <= set(Recording(name).placement["providers"][0]["traits"])
     assert taken <= world.tree.root.traits_unwanted
 
 
-def test_s91_foreign_volumes_change_only_reserved_disk_gb(tmp_path, monkeypatch):
+def test_s91_foreign_volumes_change_only_the_reserved_amount_of_disk_gb(tmp_path, monkeypatch):
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known
@@ -139,7 +139,7 @@ NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_compute_node_record_equals_that_of_nova_compute(name, tmp_path, monkeypatch):
+def test_the_agents_compute_node_record_equals_nova_computes_record(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     chosen = dataclasses.replace(world.settings, my_ip=row["host_ip"])
@@ -158,7 +158,7 @@ def test_the_compute_node_record_equals_that_of_nova_compute(name, tmp_path, mon
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_usage_in_the_compute_node_record_equals_novas(name, tmp_path, monkeypatch):
+def test_the_usage_in_the_compute_node_record_equals_novas_figures(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)

@@ -102,7 +102,7 @@ def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
 
 
 @each_recording
-def test_recorded_memory_equals_nova_computes_and_libvirts(folder: pathlib.Path):
+def test_recorded_memory_is_equal_in_placement_and_nova_and_libvirt(folder: pathlib.Path):
     """libvirt reported the same memory to the recorder as to nova-compute."""
     compute_node = _json(folder / "compute_node.json")
     record = _providers(folder)[0]["inventories"]["MEMORY_MB"]
@@ -120,7 +120,7 @@ def test_recorded_cpu_features_equal_those_in_novas_cpu_info(folder: pathlib.Pat
 
 
 @each_recording
-def test_recorded_domain_capabilities_match_arch_and_type_of_their_name(folder: pathlib.Path):
+def test_recorded_domain_capabilities_match_arch_and_type_in_the_file_name(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if name.startswith("domain_capabilities/"):
             answer = ET.fromstring(path.read_text(encoding="utf-8"))

@@ -138,7 +138,7 @@ def test_a_compressed_response_stays_within_the_memory_limit(host, between, time
     assert worst(host, between, of_part("/allocations", answer)) <= MOST_MIB
 
 
-def test_a_maximal_provider_list_stays_within_the_memory_limit(host, between):
+def test_a_provider_list_of_maximum_size_stays_within_the_memory_limit(host, between):
     item = '{"uuid":"%08x","name":"n","generation":1,"parent_provider_uuid":null}'
     body = numbered(item, b'{"resource_providers":[', b"]}", 4 * MIB)
     answer = Answer(status=200, body=body)

@@ -185,7 +185,7 @@ def test_every_configuration_problem_is_reported_in_the_same_run(between, host):
     assert between.seen == []
 
 
-def test_an_invalid_provider_yaml_is_reported_by_line_with_exit_code_78(between, host):
+def test_an_invalid_provider_yaml_is_reported_with_its_line_and_exit_code_78(between, host):
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -197,7 +197,7 @@ def test_an_invalid_provider_yaml_is_reported_by_line_with_exit_code_78(between,
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_an_empty_configuration_ends_with_78_and_names_required_options(host, content):
+def test_the_agent_exits_78_without_configuration_and_names_required_options(host, content):
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
     )
@@ -210,7 +210,7 @@ def test_an_empty_configuration_ends_with_78_and_names_required_options(host, co
 @pytest.mark.skipif(
     any(map(os.path.exists, ("/etc/stocktake", "/etc/nova/nova.conf"))), reason="this machine has a configuration"
 )
-def test_a_missing_default_configuration_ends_with_78_and_its_path(host):
+def test_the_agent_exits_78_and_names_the_missing_default_configuration(host):
     ended = host.agent_without_file("--once")
     assert ended.code == 78
     clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
@@ -318,7 +318,7 @@ def test_the_agent_exits_with_75_if_every_source_is_unreadable(placement, betwee
     clear_line(ended, "source lost", "placement", "503")
 
 
-def test_an_invalid_domain_is_reported_and_keeps_the_reserved_amount(placement, host):
+def test_an_invalid_domain_is_reported_and_does_not_change_the_inventory(placement, host):
     good = publish(placement, host)
     odd = nova_metadata(1, 64, 1).replace("<nova:vcpus>1<", "<nova:vcpus>many<")
     define(host, stranger(metadata=odd, vcpus=1))
@@ -357,7 +357,7 @@ def lvm_sees(host: AgentHost, view: str) -> None:
 
 
 @pytest.mark.root
-def test_a_vanished_volume_group_is_reported_and_keeps_disk_gb(placement, lvm_host):
+def test_a_vanished_volume_group_is_reported_and_disk_gb_is_unchanged(placement, lvm_host):
     good = publish(placement, lvm_host)
     assert (good.inventories["DISK_GB"]["total"], good.inventories["DISK_GB"]["reserved"]) == (1, 1)
     lvm_sees(lvm_host, "other")
@@ -368,7 +368,7 @@ def test_a_vanished_volume_group_is_reported_and_keeps_disk_gb(placement, lvm_ho
 
 
 @pytest.mark.root
-def test_an_empty_lvm_report_is_a_failed_read_and_keeps_disk_gb(placement, lvm_host):
+def test_an_empty_lvm_report_is_a_failed_read_and_disk_gb_is_unchanged(placement, lvm_host):
     good = publish(placement, lvm_host)
     lvm_sees(lvm_host, "blind")
     ended = lvm_host.agent("--once")
@@ -388,7 +388,7 @@ def test_an_empty_lvm_report_is_a_failed_read_and_keeps_disk_gb(placement, lvm_h
     ids=["garbage", "failure", "hanging"],
 )
 @pytest.mark.root
-def test_a_failed_vgs_is_reported_and_keeps_disk_gb(placement, lvm_host, body, words):
+def test_a_failed_vgs_is_reported_and_disk_gb_is_unchanged(placement, lvm_host, body, words):
     good = publish(placement, lvm_host)
     lvm_rigs.script(lvm_host.folder / "bin", "vgs", body)
     lvm_host.environment["PATH"] = f"{lvm_host.folder / 'bin'}:{os.environ['PATH']}"

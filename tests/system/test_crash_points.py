@@ -94,7 +94,9 @@ def undisturbed(placement: Rest, tmp_path_factory) -> tuple[dict, set]:
 
 @pytest.mark.parametrize("moment", ["before it arrives", "before it is answered"])
 @pytest.mark.parametrize("number", range(len(WRITES)), ids=lambda number: WRITES[number].replace("/", "_"))
-def test_the_next_start_converges_after_a_kill_at_any_write(placement, host, between, undisturbed, number, moment):
+def test_after_a_kill_at_any_write_the_next_run_completes_the_provider(
+    placement, host, between, undisturbed, number, moment
+):
     with host.daemon() as daemon:
         count = iter(range(len(WRITES) + 1))
 
@@ -149,7 +151,7 @@ class Folder:
 
 
 @pytest.mark.parametrize("where", ["state", "run"])
-def test_a_kill_during_a_file_replacement_leaves_a_complete_file(host, undisturbed, placement, where):
+def test_a_kill_while_the_agent_replaces_a_file_leaves_a_complete_file(host, undisturbed, placement, where):
     name = {"state": "findings.json", "run": "report.json"}[where]
     ages = random.Random()
     host.agent("--once")

@@ -70,7 +70,7 @@ def printed(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
-def test_the_published_inventory_matches_getconf_libvirt_and_df(placement, host, system):
+def test_the_published_inventory_matches_figures_of_getconf_libvirt_and_df(placement, host, system):
     one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
     with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [
@@ -98,7 +98,7 @@ def test_the_published_inventory_matches_getconf_libvirt_and_df(placement, host,
     assert {line.split()[0] for line in seen} == {"GET"}
 
 
-def test_total_memory_mb_equals_virsh_nodeinfo(placement, host):
+def test_the_total_of_memory_mb_equals_the_memory_in_virsh_nodeinfo(placement, host):
     host.make_cell().dispose()
     host.agent("--once")
     (line,) = [x for x in printed("virsh", "-r", "-c", "qemu:///system", "nodeinfo").splitlines() if "Memory" in x]
@@ -116,7 +116,7 @@ def daemon(host: AgentHost) -> Iterator[Daemon]:
         yield running
 
 
-def test_a_libvirt_event_brings_a_new_guest_into_the_report(host, daemon, system, tmp_path):
+def test_a_new_guest_is_in_the_report_after_its_libvirt_event(host, daemon, system, tmp_path):
     (tmp_path / "guest.xml").write_text(system.guest_xml(vcpus=2, memory_mib=80))
     virsh = ("virsh", "-c", system.uri)
     name = printed(*virsh, "create", "--paused", str(tmp_path / "guest.xml")).split("'")[1]
@@ -152,7 +152,7 @@ def test_sigterm_or_sigint_ends_the_daemon_with_exit_code_0(daemon, number):
     assert "Traceback" not in daemon.text()
 
 
-def test_sigterm_after_other_signals_ends_the_daemon(daemon):
+def test_sigterm_ends_the_daemon_directly_after_other_signals(daemon):
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
         daemon.send(number)
     assert daemon.ended(STOP_S) == 0

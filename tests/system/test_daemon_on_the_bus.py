@@ -208,7 +208,7 @@ def test_the_daemon_stops_in_time_while_the_broker_is_down(host, broker):
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_killed_daemon_leaves_only_empty_queues(host, broker):
+def test_a_killed_daemon_leaves_only_empty_queues_on_the_broker(host, broker):
     host.configure({"notifications": {"enabled": False, "publish_interval": 1}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
@@ -320,7 +320,7 @@ def audits_for(daemon: Daemon, reason: str) -> int:
     return sum(reason in record["extra"]["reasons"] for record in logged(daemon, events.AUDIT_DONE))
 
 
-def test_rpc_audit_requests_are_rate_limited_and_sigusr1_is_not(host, broker):
+def test_audit_requests_by_rpc_are_rate_limited_and_those_by_sigusr1_are_not(host, broker):
     host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
     with host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()

@@ -68,7 +68,7 @@ def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
         ("use_json = true", "colour = blue", "colour"),
     ],
 )
-def test_an_invalid_configuration_ends_with_78_and_reports_the_problem(agent, old, new, named, once):
+def test_the_agent_exits_78_and_reports_the_problem_of_its_configuration(agent, old, new, named, once):
     agent.conf.write_text(agent.conf.read_text().replace(old, new))
     answer = agent.run("--config-file", str(agent.conf), *once)
     assert answer.returncode == 78
@@ -86,7 +86,7 @@ def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(agent):
     assert "Traceback" not in answer.stderr
 
 
-def test_once_without_placement_writes_a_partial_report(agent):
+def test_a_run_with_option_once_writes_a_partial_report_without_placement(agent):
     answer = agent.once()
     assert answer.returncode == 2
     assert agent.report()["outcome"] == "partial"
@@ -109,7 +109,7 @@ def test_the_first_once_run_publishes_and_the_second_writes_nothing(agent, place
     placement.delete_provider(root)
 
 
-def test_option_no_publish_sends_only_get_requests(agent, placement):
+def test_the_agent_sends_only_get_requests_with_option_no_publish(agent, placement):
     agent.configure(url=placement.server.url)
     with placement.watched() as sent:
         assert agent.once("--no-publish").returncode in (0, 3)
@@ -207,7 +207,7 @@ def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
         assert agent.process.wait(STOP_S) == 0
 
 
-def test_an_unwritable_findings_file_keeps_findings_in_memory(agent, placement):
+def test_findings_are_kept_in_memory_if_their_file_is_unwritable(agent, placement):
     # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
@@ -222,7 +222,7 @@ def test_an_unwritable_findings_file_keeps_findings_in_memory(agent, placement):
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_a_failed_write_is_retried_if_the_interval_is_off(agent, placement):
+def test_a_failed_write_is_retried_even_without_an_audit_interval(agent, placement):
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
         agent.configure(url=between.url, interval=-1)
@@ -261,7 +261,7 @@ def splayed(start_splay: float) -> str:
     return f"debug = true\n[agent]\nstart_splay = {start_splay}"
 
 
-def test_start_splay_delays_interval_audits_and_not_signal_audits(agent):
+def test_start_splay_delays_interval_audits_but_not_audits_by_signal(agent):
     agent.configure(interval=1, extra=splayed(100_000 / start_delay_s(agent.host, 1.0)))
     agent.start()
     agent.until_logged("libvirt events connected")
@@ -337,7 +337,7 @@ def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_stop_asked_stays_true_after_sigterm():
+def test_stop_asked_returns_true_from_the_first_sigterm_on():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

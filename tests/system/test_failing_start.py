@@ -122,7 +122,7 @@ def _fair(proxy: TcpProxy) -> None:
     ],
     ids=lambda broken: broken.__name__,
 )
-def test_the_daemon_starts_with_a_broken_source_and_recovers(
+def test_the_daemon_starts_with_a_broken_source_and_later_recovers(
     placement, host, broken: Callable[[AgentHost], AbstractContextManager[Broken]]
 ):
     with broken(host) as (source, published, mend), host.daemon() as daemon:
@@ -145,7 +145,7 @@ def test_the_daemon_starts_with_a_broken_source_and_recovers(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_sigterm_ends_the_daemon_with_any_broken_source(host, broken):
+def test_sigterm_ends_the_daemon_whichever_source_is_broken(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer
@@ -192,7 +192,7 @@ def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen
 
 
 @needs_libvirtd
-def test_a_libvirtd_frozen_at_the_start_is_reported_until_it_responds(placement, host, libvirtd):
+def test_a_libvirtd_frozen_at_the_start_is_reported_until_libvirtd_responds(placement, host, libvirtd):
     libvirtd.freeze()
     host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:
@@ -218,7 +218,7 @@ def _is_reading(daemon: Daemon) -> bool:
 
 
 @pytest.mark.skipif(not mariadbs.available(), reason="MariaDB is not installed (mariadb-server-core)")
-def test_the_daemon_reads_a_late_database_and_hides_its_password(placement, host, tmp_path):
+def test_the_daemon_reads_a_database_that_starts_late_and_logs_no_password(placement, host, tmp_path):
     with mariadbs.running(tmp_path / "mariadb") as server, proxied(("127.0.0.1", server.port), Weather.CLOSED) as proxy:
         url = server.create_database("nova_cell1")
         _fill(url, host)
@@ -275,7 +275,7 @@ def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_an_invalid_uuid_in_the_compute_node_row_ends_with_78(placement, host, daemon):
+def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placement, host, daemon):
     (host.folder / "compute_id").unlink()
     with rows_of(host) as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")
@@ -287,7 +287,7 @@ def test_an_invalid_uuid_in_the_compute_node_row_ends_with_78(placement, host, d
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_lost_identity_ends_the_agent_with_78(host, daemon):
+def test_a_lost_compute_id_file_and_node_row_end_the_agent_with_78(host, daemon):
     (host.folder / "compute_id").unlink()
     with rows_of(host) as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})

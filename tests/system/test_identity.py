@@ -104,7 +104,7 @@ def test_conflicting_compute_id_files_are_reported_with_exit_code_78(placement, 
 
 
 @pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
-def test_a_service_without_a_matching_compute_node_row_ends_with_78(placement, host, others):
+def test_a_nova_service_without_a_compute_node_row_ends_the_agent_with_78(placement, host, others):
     rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
     fill(host, SERVICE, *rows)
     with placement.watched() as seen:
@@ -134,7 +134,7 @@ def test_a_new_uuid_is_stored_before_the_first_placement_request(placement, host
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_an_observer_or_dry_run_stores_no_new_uuid(placement, host, dry):
+def test_an_observer_or_a_dry_run_stores_no_new_uuid(placement, host, dry):
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})
@@ -167,7 +167,7 @@ def test_the_agent_sends_nothing_while_its_identity_is_unreadable(placement, hos
     assert not own_file(host).exists()
 
 
-def test_no_uuid_is_created_while_libvirt_is_down(placement, host):
+def test_the_agent_creates_no_uuid_while_libvirt_is_down(placement, host):
     host.configure({"libvirt": {"connection_uri": f"test://{host.folder}/absent.xml"}})
     with placement.watched() as seen:
         assert host.agent("--once").code == 2
@@ -176,7 +176,7 @@ def test_no_uuid_is_created_while_libvirt_is_down(placement, host):
 
 
 @pytest.mark.parametrize("known", ["file", "no file"])
-def test_the_agent_writes_nothing_if_novas_guests_lack_database_rows(placement, host, known):
+def test_the_agent_writes_nothing_if_the_database_has_no_rows_of_novas_guests(placement, host, known):
     """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))

@@ -158,7 +158,7 @@ def assert_proper(daemon: Daemon) -> None:
     assert "Traceback" not in daemon.text()
 
 
-def test_each_of_five_events_is_logged_once_with_its_figures(stage):
+def test_each_of_five_events_is_logged_exactly_once_with_its_figures(stage):
     host, root = stage.host, stage.host.provider_uuid
     host.agent("--once")
     stage.placement.allocate({root: {"VCPU": 2, "MEMORY_MB": 256}}, DEFAULT_DOMAIN)
@@ -243,7 +243,7 @@ def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_logs_and_reports_contain_no_secret_at_debug_level(stage, form):
+def test_logs_and_reports_contain_no_secret_even_at_debug_level(stage, form):
     loudest = {"debug": True, "use_json": form == "json", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG"}
     stage.host.configure({"DEFAULT": loudest})
     with stage.host.daemon() as daemon:

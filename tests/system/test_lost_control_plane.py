@@ -107,7 +107,7 @@ def settled(daemon: Daemon) -> dict:
 
 
 @pytest.mark.parametrize("name", ["conductor", "database", "broker"])
-def test_the_daemon_heals_no_leak_while_a_control_plane_part_is_dead(placement, conductor_cell, host, name):
+def test_the_daemon_removes_no_allocation_while_the_control_plane_is_down(placement, conductor_cell, host, name):
     part, leaked = Part(conductor_cell, name), uuid("gone")
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -154,7 +154,7 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
     return {name: amount for held in found.values() for name, amount in held["resources"].items()}
 
 
-def test_once_exits_with_2_and_keeps_allocations_without_a_conductor(placement, conductor_cell, host):
+def test_a_run_with_option_once_exits_with_2_while_nova_conductor_is_down(placement, conductor_cell, host):
     """One audit without a daemon names the dead conductor, treats its part as unknown and reports the rest."""
     until(lambda: host.agent("--once").code in {0, 3}, LOST_WAIT_S, "an audit that conductor answers in time")
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())

@@ -49,7 +49,7 @@ def remembered(agent: Agent, *sightings: object) -> Path:
         ("times", 2**63),
     ],
 )
-def test_an_invalid_findings_row_is_skipped_and_reported(agent, name, value):
+def test_an_invalid_row_of_the_findings_file_is_skipped_and_reported(agent, name, value):
     path = remembered(agent, RIVAL, {**RIVAL, "id": "other", name: value})
     before = path.read_text()
     ended = agent.once()
@@ -68,7 +68,7 @@ def test_an_invalid_findings_row_is_skipped_and_reported(agent, name, value):
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another group")
-def test_the_agent_restricts_its_files_to_owner_and_group(agent):
+def test_only_owner_and_group_can_read_the_agents_files(agent):
     run, state = agent.folder / "run", agent.folder / "state"
     run.mkdir()
     for folder in (run, state):

@@ -109,7 +109,7 @@ def daemon(tmp_path):
     daemon.close()
 
 
-def test_the_daemon_sends_ready_after_the_first_audit(daemon):
+def test_the_daemon_sends_ready_to_systemd_after_the_first_audit(daemon):
     daemon.start()
     daemon.until_told("READY=1")
     assert daemon.lines[3:6] == ["events started", "audit start-up label=None depth=economical", "report clean"]
@@ -119,7 +119,7 @@ def test_the_daemon_sends_ready_after_the_first_audit(daemon):
     daemon.until_line("audit signal: USR1 label=None depth=economical")
 
 
-def test_ready_is_not_sent_before_the_first_audit_ends(daemon):
+def test_the_daemon_sends_no_ready_to_systemd_before_the_first_audit_ends(daemon):
     goal = daemon.options.with_name("goal")
     daemon.start("audit start-up", until=str(goal))
     daemon.until_told("WATCHDOG=1")
@@ -129,13 +129,13 @@ def test_ready_is_not_sent_before_the_first_audit_ends(daemon):
     daemon.until_told("READY=1")
 
 
-def test_ready_is_sent_at_a_timeout_if_the_first_audit_is_slow(daemon):
+def test_the_daemon_sends_ready_after_a_timeout_if_the_first_audit_is_slow(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
 
 
-def test_sigterm_while_idle_stops_the_daemon_in_order(daemon):
+def test_sigterm_while_idle_stops_the_daemons_parts_in_order(daemon):
     daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -149,7 +149,7 @@ def test_sigint_while_idle_ends_the_daemon_with_exit_code_0(daemon):
     assert daemon.ended() == 0
 
 
-def test_sigterm_cancels_an_audit_at_its_next_check(daemon):
+def test_sigterm_cancels_a_running_audit_at_its_next_check(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -163,21 +163,21 @@ def test_sigterm_waits_for_the_end_of_an_uncancellable_audit(daemon):
     assert "report clean" in daemon.lines
 
 
-def test_sigterm_during_a_pause_cancels_the_audit(daemon):
+def test_sigterm_during_a_pause_of_an_audit_cancels_the_audit(daemon):
     daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
-def test_a_stop_beyond_its_timeout_exits_with_1(daemon):
+def test_the_daemon_exits_with_1_if_its_stop_exceeds_the_timeout(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 1
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_sigint_ends_a_pending_stop_and_a_second_sigterm_does_not(daemon):
+def test_a_pending_stop_is_ended_by_sigint_but_not_by_a_second_sigterm(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")
@@ -207,7 +207,7 @@ def test_sighup_reloads_the_settings_and_clears_caches(daemon):
     assert abs(time.monotonic_ns() / 1000 - usec) < 60e6
 
 
-def test_sighup_during_an_audit_applies_after_the_audit(daemon):
+def test_sighup_during_an_audit_applies_new_settings_after_the_audit(daemon):
     daemon.start("audit start-up", audit_s=0.7, label="old")
     daemon.set(label="new")
     daemon.send(signal.SIGHUP)
@@ -252,7 +252,7 @@ def test_an_exception_in_an_audit_is_logged_and_the_next_audit_runs(daemon):
     assert daemon.ended() == 0
 
 
-def test_a_configuration_error_in_an_audit_exits_with_78(daemon):
+def test_the_daemon_exits_with_78_on_a_configuration_error_in_an_audit(daemon):
     daemon.start(None, error="config")
     assert daemon.ended() == 78
     assert "report unreadable" in daemon.lines
@@ -264,13 +264,13 @@ def test_an_ended_worker_thread_makes_the_daemon_exit_with_1(daemon):
     assert "worker ended" in daemon.log()
 
 
-def test_a_failed_start_exits_with_1(daemon):
+def test_the_daemon_exits_with_1_after_a_failed_start(daemon):
     daemon.start(None, start_error=True)
     assert daemon.ended() == 1
     assert "agent start failed" in daemon.log()
 
 
-def test_sigterm_before_the_start_ends_the_daemon_with_0(daemon):
+def test_sigterm_before_the_start_ends_the_daemon_with_exit_code_0(daemon):
     daemon.start(None, term_before_start=True)
     assert daemon.ended() == 0
 
@@ -290,7 +290,7 @@ def test_systemd_variables_are_not_inherited_by_child_processes(daemon):
     assert "children False" in daemon.lines
 
 
-def test_watchdog_messages_stop_after_three_missed_libvirt_deadlines(daemon):
+def test_the_daemon_sends_no_watchdog_message_after_three_missed_deadlines(daemon):
     daemon.start()
     daemon.until_told("WATCHDOG=1", count=3)
     daemon.set(misses=2)

@@ -96,7 +96,7 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 
 @LOSSES
-def test_the_daemon_publishes_with_an_unwritable_state_dir_and_adds_a_note(host, state, placement, lose):
+def test_the_daemon_publishes_and_notes_that_state_dir_is_unwritable(host, state, placement, lose):
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()

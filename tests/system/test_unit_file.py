@@ -60,14 +60,14 @@ def test_systemd_analyze_security_rates_the_unit_at_most_30(unit):
     assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
 
 
-def test_unit_timeouts_exceed_those_of_the_agent(service):
+def test_the_units_timeouts_are_longer_than_those_of_the_agent(service):
     (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
     assert int(service["TimeoutStopSec"]) > graceful
     assert int(service["TimeoutStartSec"]) > READY_AFTER_S
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_the_unit_requires_no_libvirt_and_does_not_restart_on_exit_78(service):
+def test_the_unit_does_not_require_libvirt_or_restart_on_exit_code_78(service):
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text
@@ -95,7 +95,7 @@ def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_the_readme_install_commands_make_the_unit_start_the_venv(tmp_path):
+def test_install_commands_in_the_readme_make_the_unit_start_the_venvs_agent(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

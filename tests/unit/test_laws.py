@@ -209,7 +209,7 @@ def test_law_3_a_class_with_an_unread_source_is_not_written(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_change_dependent_children(world, lost):
+def test_law_3_a_failed_read_does_not_change_dependent_child_providers(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -364,7 +364,7 @@ def test_law_7_a_ledger_total_is_the_sum_of_its_claims(world, lost):
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_ledger_merge_is_associative_and_commutative(world, cuts):
+def test_law_7_the_merge_of_ledgers_is_associative_and_commutative(world, cuts):
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]
@@ -386,7 +386,7 @@ def test_law_7_ledger_merge_is_associative_and_commutative(world, cuts):
 
 
 @given(states())
-def test_law_9_a_flavor_of_an_instance_is_counted_at_most_once(state):
+def test_law_9_each_flavor_of_an_instance_is_counted_at_most_once(state):
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}
@@ -417,7 +417,7 @@ def test_law_9_occupancy_ignores_finished_migrations(state, status):
 
 
 @given(states())
-def test_law_9_a_migration_does_not_change_instance_occupancies(state):
+def test_law_9_a_migration_does_not_change_the_occupancies_of_instances(state):
     """An instance that counts here counts with its own flavor, whatever migrates."""
 
     def plain(found):

@@ -75,7 +75,7 @@ def test_two_watchers_receive_the_same_host_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_a_changed_audit_is_sent_at_once_and_an_equal_audit_is_skipped(broker, host):
+def test_a_changed_audit_result_is_sent_at_once_and_an_equal_result_is_skipped(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -84,7 +84,7 @@ def test_a_changed_audit_is_sent_at_once_and_an_equal_audit_is_skipped(broker, h
         assert heard(watcher)["audit_id"] == "other"
 
 
-def test_a_watcher_request_triggers_a_state_message_before_the_interval(broker, host):
+def test_a_watchers_request_triggers_a_state_message_before_the_interval(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
@@ -96,7 +96,7 @@ def test_a_watcher_request_triggers_a_state_message_before_the_interval(broker, 
             assert heard(late)["host"] == REPORT.host
 
 
-def test_fleet_send_reaches_each_new_watcher_and_works_without_listeners(broker):
+def test_fleet_send_reaches_each_new_watcher_and_succeeds_without_listeners(broker):
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -108,7 +108,7 @@ def test_fleet_send_reaches_each_new_watcher_and_works_without_listeners(broker)
             fleet.send({"number": "unheard"})
 
 
-def test_the_rpc_endpoint_answers_each_method(broker, host):
+def test_the_rpc_endpoint_answers_calls_of_every_method(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         assert answered(client, "ping") == {"host": host, "agent_version": "1.2.3"}
@@ -124,7 +124,7 @@ def test_the_rpc_endpoint_answers_each_method(broker, host):
         assert told.reasons == ["rpc: audit_now"]
 
 
-def test_publish_now_is_rejected_without_a_message_interval(broker, host):
+def test_the_rpc_call_publish_now_is_rejected_if_no_message_interval_is_set(broker, host):
     with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         assert answered(caller(opened, host), "publish_now") == {"accepted": False}
@@ -155,7 +155,7 @@ def test_a_bad_rpc_call_raises_a_named_error_and_triggers_no_audit(
         assert told.reasons == []
 
 
-def test_messages_do_not_accumulate_in_unread_queues(broker, host):
+def test_messages_do_not_accumulate_in_queues_without_a_reader(broker, host):
     with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         answered(client, "ping")
@@ -201,7 +201,7 @@ def test_the_agent_logs_a_broker_loss_once_and_reconnects_by_itself(broker, host
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
 
 
-def test_a_frozen_broker_blocks_neither_the_sender_nor_its_stop(broker, host):
+def test_a_frozen_broker_delays_neither_audits_nor_the_stop_of_the_sender(broker, host):
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")
@@ -218,7 +218,7 @@ def test_a_frozen_broker_blocks_neither_the_sender_nor_its_stop(broker, host):
     assert stopped_s < HANGS_S / 2
 
 
-def test_a_delayed_message_is_sent_after_a_frozen_broker_resumes(broker, host):
+def test_a_message_for_a_frozen_broker_is_sent_once_the_broker_resumes(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -228,7 +228,7 @@ def test_a_delayed_message_is_sent_after_a_frozen_broker_resumes(broker, host):
         until(lambda: heard(watcher)["audit_id"] == "held up", 240, "the state that was held up")
 
 
-def test_an_agent_started_before_its_broker_connects_later(broker, host):
+def test_an_agent_that_starts_before_its_broker_connects_later(broker, host):
     broker.stop_broker()
     try:
         with agent(broker.url, host, interval_s=1.0) as told:

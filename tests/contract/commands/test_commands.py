@@ -57,7 +57,7 @@ def codes(document):
 EXPECTED_CODES = ["allocation-leaked", "allocation-stale-move", "guest-unknown", "migration-finished-but-counted"]
 
 
-def test_audit_json_document_lists_findings_sources_and_planned_writes(host):
+def test_audit_json_document_lists_findings_and_sources_and_planned_writes(host):
     code, document = host.json("audit")
     assert code == 3
     assert list(document)[: len(AUDIT_KEYS)] == AUDIT_KEYS
@@ -106,7 +106,7 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
     assert list((own_host.agent.folder / "state").iterdir()) == []
 
 
-def test_audit_publish_writes_inventories_and_traits_only_once(own_host, rest):
+def test_a_second_audit_publish_writes_no_inventories_or_traits_again(own_host, rest):
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
     vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
@@ -121,7 +121,7 @@ def test_audit_publish_writes_inventories_and_traits_only_once(own_host, rest):
     assert own_host.json("traits", "--diff") == (3, [])
 
 
-def test_audit_publish_writes_nothing_in_the_observer_role(own_host, rest):
+def test_audit_publish_writes_nothing_in_role_observer(own_host, rest):
     own_host.agent.configure({"agent": {"role": "observer"}})
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -133,7 +133,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_rows_show_the_three_books_and_the_verdict(host):
+def test_ledger_json_rows_show_amounts_of_the_three_books_and_the_verdict(host):
     code, rows = host.json("ledger")
     assert code == 3
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -148,7 +148,7 @@ def test_ledger_json_rows_show_the_three_books_and_the_verdict(host):
     }
 
 
-def test_ledger_table_ends_with_totals_in_units(host):
+def test_ledger_table_ends_with_a_total_line_per_class_with_units(host):
     ended = host.run("ledger")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.splitlines()[-2:] == [
@@ -189,7 +189,7 @@ def test_a_narrow_ledger_table_wraps_uuids_without_truncation(host):
     assert host.evacuated in cells
 
 
-def test_explain_class_text_lists_books_causes_and_free_capacity(host):
+def test_explain_of_a_class_lists_the_books_with_causes_and_the_free_capacity(host):
     ended = host.run("explain", "VCPU")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -208,7 +208,7 @@ def test_explain_class_text_lists_books_causes_and_free_capacity(host):
     assert "  free 40 = 60 capacity - 20 recorded" in said
 
 
-def test_explain_class_json_has_books_evacuations_and_inventory(host):
+def test_explain_json_of_a_class_has_books_and_evacuations_and_inventory(host):
     code, document = host.json("explain", "VCPU")
     assert (code, document["schema_version"], document["resource_class"]) == (3, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
@@ -225,7 +225,7 @@ def test_explain_class_json_has_books_evacuations_and_inventory(host):
     )
 
 
-def test_explain_memory_lists_reserved_host_memory_as_a_separate_term(host):
+def test_explain_lists_reserved_host_memory_as_a_separate_term(host):
     code, document = host.json("explain", "MEMORY_MB")
     assert code == 3
     (inventory,) = document["inventory"]
@@ -236,7 +236,7 @@ def test_explain_memory_lists_reserved_host_memory_as_a_separate_term(host):
     ]
 
 
-def test_explain_consumer_shows_allocations_findings_and_verdict(host):
+def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
     code, document = host.json("explain", host.evacuated)
     assert (code, document["subject"], document["consumer"]) == (3, "consumer", host.evacuated)
     assert {row["resource_class"]: row["recorded"] for row in document["rows"]} == {"VCPU": 8, "MEMORY_MB": 2048}
@@ -247,14 +247,14 @@ def test_explain_consumer_shows_allocations_findings_and_verdict(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
-def test_an_unknown_class_exits_127_and_suggests_the_nearest_name(host, command):
+def test_commands_exit_127_for_an_unknown_class_and_suggest_the_nearest_name(host, command):
     ended = host.run(*command, "VCPUS")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr == "stocktake: unknown resource class VCPUS: did you mean VCPU?\n"
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
-def test_an_unknown_consumer_exits_127_and_lists_the_searched_sources(host, command):
+def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(host, command):
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray, "-f", "json")
     assert (ended.code, ended.stdout) == (127, "")
@@ -262,7 +262,7 @@ def test_an_unknown_consumer_exits_127_and_lists_the_searched_sources(host, comm
     assert "libvirt" in ended.stderr
 
 
-def test_inventory_shows_amounts_used_and_free_per_class(host):
+def test_inventory_shows_total_and_used_and_free_amounts_of_each_class(host):
     code, rows = host.json("inventory")
     assert code == 3
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
@@ -273,7 +273,7 @@ def test_inventory_shows_amounts_used_and_free_per_class(host):
     assert "32768 MiB" in ended.stdout
 
 
-def test_inventory_diff_shows_desired_and_recorded_values(host):
+def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
     code, rows = host.json("inventory", "--diff")
     assert code == 3
     found = {row["resource_class"]: row for row in rows}
@@ -286,7 +286,7 @@ def test_inventory_diff_shows_desired_and_recorded_values(host):
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_traits_lists_each_owner_and_its_diff_omits_operator_traits(own_host, rest):
+def test_traits_shows_the_owner_of_each_trait_and_diff_omits_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 3
@@ -316,7 +316,7 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert f"  {own_host.agent.name} VCPU: free 40, used 20" in ended.stdout.splitlines()
 
 
-def test_agent_once_with_no_publish_leaves_the_report_file_unchanged(own_host):
+def test_an_agent_run_with_once_and_no_publish_writes_no_report_file(own_host):
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3
@@ -364,7 +364,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_child_allocations_show_as_recorded_with_other_books_not_counted(children):
+def test_allocations_on_children_are_counted_only_in_the_recorded_book(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -382,7 +382,7 @@ def test_child_allocations_show_as_recorded_with_other_books_not_counted(childre
     assert (told["promised"], told["held"], told["recorded"]) == (None, None, 2)
 
 
-def test_explain_groups_equal_child_providers_into_a_single_line(children):
+def test_explain_text_groups_equal_child_providers_into_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "alike" in line]
     assert group.startswith(f"6 providers with equal rows, each 1, 0 used: {children.agent.name}_dev-")
@@ -397,7 +397,7 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 
 @pytest.mark.parametrize("command", LOOKS)
-def test_a_read_command_exits_2_with_partial_output_without_placement(own_host, command):
+def test_read_commands_exit_2_with_partial_output_while_placement_is_down(own_host, command):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
@@ -417,7 +417,7 @@ def test_a_read_command_exits_2_with_partial_output_without_placement(own_host, 
         assert {row["differs"] for row in document} == {"unknown"}
 
 
-def test_an_absent_consumer_exits_2_while_placement_is_unread(own_host):
+def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unread(own_host):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -443,7 +443,7 @@ def books_told(text):
     ("source", "unread"),
     [("placement", ["recorded"]), ("state", ["promised"]), ("libvirt", ["held", "promised"])],
 )
-def test_explain_marks_an_unread_book_as_not_read_with_its_source(own_host, source, unread):
+def test_explain_marks_an_unread_book_as_not_read_and_names_the_source(own_host, source, unread):
     read = books_told(own_host.run("explain", own_host.running[0]).stdout)
     assert not any(words.startswith("not ") for _, words in read)
     own_host.agent.configure(AWAY[source])
@@ -458,14 +458,14 @@ def test_explain_marks_an_unread_book_as_not_read_with_its_source(own_host, sour
     assert {row[book] for row in rows for book in unread} == {None}
 
 
-def test_ledger_shows_unknown_for_an_unread_book(own_host):
+def test_ledger_shows_amounts_of_an_unread_book_as_unknown(own_host):
     own_host.agent.configure(AWAY["placement"])
     rows = [line.split("|") for line in own_host.run("ledger").stdout.splitlines() if own_host.running[0] in line]
     assert [row[5].strip() for row in rows] == ["unknown", "unknown"]
     assert "unknown" not in [row[3].strip() for row in rows]
 
 
-def test_an_empty_ledger_reports_when_a_book_is_unread(own_host):
+def test_the_text_of_an_empty_ledger_mentions_that_a_book_is_unread(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith("no consumer is in any of the three books")
     own_host.agent.configure(AWAY["placement"])
@@ -473,7 +473,7 @@ def test_an_empty_ledger_reports_when_a_book_is_unread(own_host):
     assert ended.stdout.strip().endswith("no consumer is in those of the three books that could be read")
 
 
-def test_explain_of_an_absent_consumer_reports_the_unread_book(own_host):
+def test_explain_of_a_consumer_without_rows_names_the_unread_book(own_host):
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
@@ -484,14 +484,14 @@ def test_explain_of_an_absent_consumer_reports_the_unread_book(own_host):
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_explain_reports_inventory_as_unknown_if_its_source_is_unread(own_host, source):
+def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unread(own_host, source):
     assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
     assert f"no inventory of VGPU: whether this host offers any is not known, not read ({source})" in said
 
 
-def test_a_read_command_exits_75_without_output_if_all_main_sources_fail(own_host):
+def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host):
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},
@@ -509,7 +509,7 @@ def test_a_read_command_exits_75_without_output_if_all_main_sources_fail(own_hos
         assert "Traceback" not in ended.stderr
 
 
-def test_two_different_compute_ids_exit_78_as_a_configuration_error(own_host):
+def test_conflicting_compute_id_files_end_a_command_with_exit_code_78(own_host):
     other = "12345678-0000-4000-8000-000000000000"
     (own_host.agent.folder / "state" / "compute_id").write_text(other)
     ended = own_host.run("audit", "-f", "json")
@@ -519,14 +519,14 @@ def test_two_different_compute_ids_exit_78_as_a_configuration_error(own_host):
     assert own_host.agent.provider_uuid in line
 
 
-def test_debug_logs_are_written_to_stderr_and_json_to_stdout(host):
+def test_a_command_writes_debug_logs_to_stderr_and_json_to_stdout(host):
     ended = stocktake("--debug", "--config-file", host.agent.config_file, "audit", "-f", "json")
     assert ended.code == 3
     assert json.loads(ended.stdout)["outcome"] == "findings"
     assert " DEBUG " in ended.stderr
 
 
-def test_audit_publish_is_refused_with_exit_5_beside_nova_compute(own_host, rest):
+def test_audit_publish_exits_5_and_writes_nothing_beside_nova_compute(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -536,7 +536,7 @@ def test_audit_publish_is_refused_with_exit_5_beside_nova_compute(own_host, rest
     assert rest.generation(own_host.agent.provider_uuid) == before
 
 
-def test_audit_publish_exits_2_and_names_the_pid_that_holds_the_lock(own_host, rest):
+def test_audit_publish_exits_2_and_names_the_process_that_holds_the_write_lock(own_host, rest):
     before = rest.generation(own_host.agent.provider_uuid)
     with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE), str(own_host.agent.folder / "run")).hold():
         ended = own_host.run("audit", "--publish", "-f", "json")

@@ -71,21 +71,21 @@ def test_each_command_has_help(name):
         ((), "usage: stocktake"),
     ],
 )
-def test_bad_arguments_exit_127_with_a_message(arguments, said):
+def test_commands_exit_127_with_a_message_for_bad_arguments(arguments, said):
     ended = stocktake(*arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_version_option_prints_a_version_other_than_0_0_0():
+def test_the_version_option_prints_a_version_other_than_0_0_0():
     ended = stocktake("--version")
     assert ended.code == 0
     assert ended.stdout.startswith("stocktake ")
     assert not ended.stdout.startswith("stocktake 0.0.0")
 
 
-def test_complete_prints_valid_bash_with_commands_and_options():
+def test_the_complete_command_prints_valid_bash_with_commands_and_options():
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
     assert "cmds_config='check show'" in ended.stdout
@@ -151,7 +151,7 @@ NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
         ),
     ],
 )
-def test_config_check_rejects_unusable_placement_options_with_exit_78(config, text, said):
+def test_config_check_rejects_unusable_placement_options_with_exit_code_78(config, text, said):
     path = config(text)
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said.format(file=path)}\n")
@@ -188,7 +188,7 @@ def test_a_configuration_error_names_the_file_that_sets_the_option(config, tmp_p
     assert ended.stderr == f"stocktake: {ours}: [placement] endpoint_override = http//p: {NO_URL}\n"
 
 
-def test_a_missing_password_is_reported_with_its_auth_type_and_file(config):
+def test_a_missing_password_is_reported_with_the_file_that_sets_auth_type(config):
     group = RIGHT.partition("[placement]")[0]
     text = KEYSTONE.format(auth_url="http://k:5000/v3").replace("password = hunter2\n", "")
     path = config(f"{group}[placement]\n{text}")
@@ -223,7 +223,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_a_wrong_option_exits_78_and_names_the_file_and_option(config, command):
+def test_commands_exit_78_for_a_wrong_option_and_name_its_file(config, command):
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -239,7 +239,7 @@ def test_config_check_json_lists_the_problems(config):
     assert len(ended.document["problems"]) == 2
 
 
-def test_a_missing_config_file_exits_78(tmp_path):
+def test_commands_exit_78_if_the_configuration_file_is_missing(tmp_path):
     ended = stocktake("--config-file", tmp_path / "none.conf", "audit")
     assert (ended.code, ended.stdout) == (78, "")
     assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
@@ -256,7 +256,7 @@ def test_the_last_config_file_wins_and_options_may_follow_the_command(config, tm
     assert "s3cret" not in ended.stdout + ended.stderr
 
 
-def test_config_dir_option_reads_the_files_of_a_folder(config, tmp_path):
+def test_the_option_config_dir_reads_all_files_of_a_folder(config, tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     (folder / "role.conf").write_text("[agent]\nrole = observer\n")
@@ -264,7 +264,7 @@ def test_config_dir_option_reads_the_files_of_a_folder(config, tmp_path):
     assert f"agent role observer {folder}/role.conf" in ended.stdout.splitlines()
 
 
-def test_an_empty_configuration_exits_78_and_names_the_required_options(tmp_path):
+def test_commands_exit_78_without_configuration_and_name_required_options(tmp_path):
     empty = tmp_path / "empty.conf"
     empty.write_text("[agent]\nnova_conf =\n")
     ended = stocktake("--config-file", empty, "audit")
@@ -291,7 +291,7 @@ def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
     assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
 
 
-def test_a_closed_output_pipe_exits_141_without_an_error_message(config):
+def test_commands_exit_141_without_an_error_message_if_the_pipe_is_closed(config):
     command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
     reading, writing = os.pipe()
     os.close(reading)
@@ -301,7 +301,7 @@ def test_a_closed_output_pipe_exits_141_without_an_error_message(config):
     assert (process.returncode, complaints) == (141, "")
 
 
-def test_help_loads_no_heavy_library():
+def test_the_help_option_loads_no_heavy_library():
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
@@ -313,17 +313,17 @@ def test_help_loads_no_heavy_library():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_nearest_returns_a_similar_command_or_none():
+def test_nearest_returns_the_most_similar_command_or_none():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 
 
-def test_every_registered_command_loads_and_names_are_sorted():
+def test_every_registered_command_loads_and_the_list_is_sorted_by_name():
     assert json.dumps([entry.load().__name__ for entry in COMMANDS])
     assert [entry.name for entry in COMMANDS] == sorted(entry.name for entry in COMMANDS)
 
 
-def test_command_modules_do_not_load_oslo_service():
+def test_importing_command_modules_does_not_load_oslo_service():
     modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
     program = (
         f"import agent.cmd.shell, agent.cmd.audited, agent.demo.cloud, agent.sources.nova.sql, {modules}\n"

@@ -41,7 +41,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_a_request_above_max_unit_is_refused_despite_the_ratio(host, rest):
+def test_why_refuses_a_request_above_max_unit_whatever_the_allocation_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -58,7 +58,7 @@ def test_why_exits_0_for_a_request_that_fits(host, rest):
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_why_text_shows_request_first_constraint_and_smallest_change(host):
+def test_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host):
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -69,7 +69,7 @@ def test_why_text_shows_request_first_constraint_and_smallest_change(host):
     assert "  also: capacity: " in ended.stdout or "  also: max-unit: " in ended.stdout
 
 
-def test_why_subtracts_the_currently_recorded_allocations(host, rest):
+def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, rest):
     """The host has (16 - 1) x 4 = 60 VCPU, of which 20 are recorded: two more consumers of 16 leave 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
@@ -81,7 +81,7 @@ def test_why_subtracts_the_currently_recorded_allocations(host, rest):
             rest.release(consumer)
 
 
-def test_why_names_findings_that_use_the_scarce_class_with_amounts(host, rest):
+def test_why_lists_findings_that_use_up_the_scarce_class_with_their_amounts(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -108,7 +108,7 @@ def test_why_names_findings_that_use_the_scarce_class_with_amounts(host, rest):
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 
 
-def test_why_evaluates_a_scheduler_query_with_request_groups(host):
+def test_why_evaluates_a_placement_query_with_several_request_groups(host):
     query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
     code, document = document_of(host, "--query", query)
     assert (code, first(document)["constraint"]) == (3, "group-policy")
@@ -116,7 +116,7 @@ def test_why_evaluates_a_scheduler_query_with_request_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_flavor_of_requests_the_resources_of_an_instance(host):
+def test_option_flavor_of_requests_the_resources_of_an_instance(host):
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -155,7 +155,7 @@ def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
 
 
-def test_member_of_with_the_aggregate_of_another_host_refuses_this_host(host, rest):
+def test_a_host_outside_the_member_of_aggregate_is_refused(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -163,7 +163,7 @@ def test_member_of_with_the_aggregate_of_another_host_refuses_this_host(host, re
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_an_aggregate_without_providers_exits_127_with_the_usual_cause(tmp_path, rest):
+def test_why_exits_127_with_the_usual_cause_for_an_empty_aggregate(tmp_path, rest):
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -176,7 +176,7 @@ def test_an_aggregate_without_providers_exits_127_with_the_usual_cause(tmp_path,
     assert ("changes nothing" in slip, "out of the request changes nothing" in other) == (False, True)
 
 
-def test_why_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
+def test_why_includes_the_inventory_of_a_sharing_provider(tmp_path, rest):
     """The host has none of the class itself; a sharing provider in its aggregate has it."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
@@ -191,14 +191,14 @@ def test_why_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_a_host_without_numa_refuses_only_requests_for_numa_cells(host):
+def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_everywhere_does_not_count_a_host_that_refuses_numa_cells(host, rest):
+def test_why_everywhere_excludes_a_host_that_cannot_fit_the_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -212,7 +212,7 @@ def test_everywhere_does_not_count_a_host_that_refuses_numa_cells(host, rest):
     assert f"  1 refused by numa-cell: {host.agent.name}: " in said
 
 
-def test_everywhere_exits_3_if_the_only_matching_host_refuses(host):
+def test_why_everywhere_exits_3_if_the_only_matching_host_refuses(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
@@ -237,7 +237,7 @@ def test_why_without_a_database_needs_a_compute_id_file(tmp_path, rest):
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_flavor_of_exits_75_if_the_state_source_is_unavailable(tmp_path, rest):
+def test_option_flavor_of_exits_75_if_the_state_source_is_unavailable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -269,14 +269,14 @@ def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_an_unknown_class_name_exits_127_even_without_placement(tmp_path, rest):
+def test_why_exits_127_for_an_unknown_class_name_even_without_placement(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_flavor_of_exits_127_with_state_source_none(tmp_path, rest):
+def test_option_flavor_of_exits_127_if_the_state_source_is_none(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -294,7 +294,7 @@ def test_why_exits_2_with_a_partial_answer_if_the_state_source_is_down(tmp_path,
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_everywhere_matches_allocation_candidates_and_names_refusals(host, rest):
+def test_why_everywhere_matches_allocation_candidates_and_names_obstacles(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -312,7 +312,7 @@ def test_everywhere_matches_allocation_candidates_and_names_refusals(host, rest)
     assert f"{host.agent.name}: does not fit" in said
 
 
-def test_why_sends_two_more_requests_than_an_audit_for_name_lists(host, rest):
+def test_why_sends_only_two_requests_more_than_an_audit(host, rest):
     with rest.watched() as seen:
         host.run("audit")
     with rest.watched() as asked:
@@ -334,7 +334,7 @@ def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, 
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_unread_numa_cells_are_unknown_and_refuse_no_request(tmp_path, rest):
+def test_why_refuses_no_request_because_of_numa_cells_that_are_unread(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})
@@ -343,7 +343,7 @@ def test_unread_numa_cells_are_unknown_and_refuse_no_request(tmp_path, rest):
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_disabled_host_fits_unless_the_query_forbids_its_trait(tmp_path, rest):
+def test_a_disabled_host_fits_unless_the_query_forbids_the_disabled_trait(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

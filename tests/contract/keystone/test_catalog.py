@@ -48,7 +48,9 @@ def doors(cloud):
         ("public", "public"),
     ],
 )
-def test_the_client_uses_the_first_of_valid_interfaces(cloud, account, doors, client_with, valid_interfaces, taken):
+def test_the_client_uses_the_first_interface_in_valid_interfaces(
+    cloud, account, doors, client_with, valid_interfaces, taken
+):
     region, opened = doors
     options = {"region_name": region} | ({"valid_interfaces": valid_interfaces} if valid_interfaces else {})
     assert listed(client_with(**account.options(cloud.auth_url, **options))) == ()
@@ -87,12 +89,12 @@ def test_a_missing_region_is_reported_with_the_available_regions(cloud, account,
     assert "region_name" in said
 
 
-def test_s152_a_missing_service_type_raises_placement_unavailable(cloud, account, client_with):
+def test_s152_a_service_type_missing_in_the_catalog_is_placement_unavailable(cloud, account, client_with):
     with pytest.raises(PlacementUnavailable, match=r"service type no-such-thing.*and no other of that type"):
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 
-def test_endpoint_override_replaces_the_catalog_but_uses_keystone_tokens(cloud, account, client_with):
+def test_endpoint_override_replaces_the_catalog_and_keystone_issues_the_tokens(cloud, account, client_with):
     with gateway(cloud.placement.url) as door:
         overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
         assert listed(client_with(**overridden)) == ()
@@ -121,7 +123,7 @@ def test_s152_a_moved_endpoint_is_found_after_a_single_failed_request(cloud, acc
     assert listed(client) == ()
 
 
-def test_repeated_placement_failures_request_only_a_single_token(cloud, account, client_with, monkeypatch):
+def test_repeated_placement_failures_cause_only_a_single_token_request(cloud, account, client_with, monkeypatch):
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)

@@ -52,7 +52,7 @@ def works(client) -> bool:
 # Credentials that Keystone accepts.
 
 
-def test_the_client_authenticates_by_password_project_and_domains(cloud, account, client_with):
+def test_the_client_authenticates_with_password_and_project_and_domains(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     assert listed(client) == ()
     assert made(client)
@@ -68,7 +68,7 @@ def test_the_client_accepts_user_and_project_ids_instead_of_names(cloud, account
     assert listed(client_with(**account.options(cloud.auth_url, **by_id, **NO_PROJECT))) == ()
 
 
-def test_the_client_reads_credentials_from_the_auth_section_group(cloud, account, tmp_path, client_with):
+def test_the_client_reads_credentials_from_the_group_named_in_auth_section(cloud, account, tmp_path, client_with):
     from agent.placement.http.access import client_from_conf
     from tests.rigs.placement import conf_of
 
@@ -101,7 +101,7 @@ def test_a_read_only_application_credential_is_denied_on_write(cloud, account, c
     assert raised.value.status == 401
 
 
-def test_the_client_accepts_an_existing_token_with_v3token(cloud, account, client_with):
+def test_the_client_accepts_an_existing_token_with_auth_type_v3token(cloud, account, client_with):
     token = cloud.identity.token_of(account)
     scope = {"token": token, "project_id": account.project, "region_name": REGION}
     client = client_with(auth_type="v3token", auth_url=cloud.auth_url, **scope)
@@ -140,21 +140,21 @@ def test_a_changed_password_is_denied_until_the_password_is_restored(cloud, own_
     until(lambda: works(client), 60, "tokens are given again; those of the second of the change count as old ones")
 
 
-def test_a_project_without_a_role_of_the_user_is_denied(cloud, account, client_with):
+def test_a_project_in_which_the_user_has_no_role_is_denied(cloud, account, client_with):
     other = cloud.identity.make_account()
     error = denied(client_with(**account.options(cloud.auth_url, project_name=other.project_name)))
     assert error.status == 401
     assert "its project" in str(error)
 
 
-def test_a_role_outside_the_placement_policy_is_denied_with_403(cloud, client_with):
+def test_a_role_that_placements_policy_does_not_allow_is_denied_with_403(cloud, client_with):
     error = denied(client_with(**cloud.identity.make_account("member").options(cloud.auth_url)))
     assert error.status == 403
     assert "Placement's policy asks for a role" in str(error)
     assert "placement:resource_providers:list" in str(error)
 
 
-def test_an_unscoped_token_with_an_empty_catalog_is_unavailable(cloud, account, client_with):
+def test_an_unscoped_token_without_a_catalog_raises_placement_unavailable(cloud, account, client_with):
     with pytest.raises(PlacementUnavailable, match=r"catalog is empty.*project_name"):
         listed(client_with(**account.options(cloud.auth_url, **NO_PROJECT)))
 
@@ -166,7 +166,7 @@ def test_a_user_without_a_domain_is_denied(cloud, account, client_with):
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
-def test_an_auth_url_of_placement_is_reported_as_an_error(cloud, account, client_with, suffix):
+def test_an_auth_url_that_points_to_placement_is_reported_as_an_error(cloud, account, client_with, suffix):
     # Placement answers 401 at /v3, where Keystone lists its versions: keystoneauth alone would deadlock on itself.
     with pytest.raises((PlacementDenied, PlacementUnavailable), match=r"auth_url|credentials of") as raised:
         listed(client_with(**account.options(f"{cloud.placement.url}{suffix}")))

@@ -52,7 +52,7 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
-def test_programs_audit_with_nova_credentials_and_log_no_secret(cloud, host, account):
+def test_agent_and_command_audit_with_nova_credentials_and_log_no_secret(cloud, host, account):
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")
     assert once.code == 0, once.stderr
@@ -67,7 +67,7 @@ def test_programs_audit_with_nova_credentials_and_log_no_secret(cloud, host, acc
     assert "gAAAAA" not in told
 
 
-def test_config_show_names_the_file_of_a_rejected_password(cloud, host, account):
+def test_config_show_names_the_file_that_sets_a_rejected_password(cloud, host, account):
     nova_conf(host, account.options(cloud.auth_url, password="wrong-6e1f"))
     ended = host.stocktake("audit", "-f", "json")
     assert ended.code == 2
@@ -81,7 +81,7 @@ def test_config_show_names_the_file_of_a_rejected_password(cloud, host, account)
     assert "wrong-6e1f" not in shown
 
 
-def test_s154_a_daemon_started_without_keystone_publishes_on_its_return(cloud, host, account):
+def test_s154_a_daemon_started_without_keystone_publishes_once_keystone_is_up(cloud, host, account):
     cloud.keystone.stop()
     try:
         with host.daemon() as daemon:
@@ -99,7 +99,7 @@ def test_s154_a_daemon_started_without_keystone_publishes_on_its_return(cloud, h
             cloud.keystone.start()
 
 
-def test_a_daemon_requests_a_single_token_for_ten_audits(cloud, host):
+def test_the_daemon_requests_only_a_single_token_for_ten_audits(cloud, host):
     before = len(token_requests(cloud))
     with host.daemon() as daemon:
         daemon.first_audit()

@@ -41,7 +41,7 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_the_right_cafile_is_sufficient_for_tls(cloud, account, authority, secure, secure_keystone, client_with):
+def test_tls_connections_need_only_the_right_cafile(cloud, account, authority, secure, secure_keystone, client_with):
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "internal", secure.url, region)
     options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
@@ -51,9 +51,7 @@ def test_the_right_cafile_is_sufficient_for_tls(cloud, account, authority, secur
     assert ("POST", "/v3/auth/tokens") in [(asked.method, asked.path) for asked in secure_keystone.seen]
 
 
-def test_a_removed_cafile_makes_placement_unavailable_until_restored(
-    cloud, account, authority, secure, client_with, tmp_path
-):
+def test_requests_fail_until_a_removed_cafile_is_restored(cloud, account, authority, secure, client_with, tmp_path):
     cafile = tmp_path / "ca.pem"
     cafile.write_bytes(authority.path.read_bytes())
     client = client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, cafile=cafile, **QUICK))
@@ -106,7 +104,7 @@ def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, autho
         assert listed(client_with(**options, certfile=both)) == ()
 
 
-def test_insecure_skips_certificate_checks_without_a_warning(cloud, account, secure, client_with, recwarn):
+def test_the_option_insecure_skips_certificate_checks_without_a_warning(cloud, account, secure, client_with, recwarn):
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
     # Ignore ResourceWarnings: the garbage collector may report objects of other tests.
@@ -114,7 +112,7 @@ def test_insecure_skips_certificate_checks_without_a_warning(cloud, account, sec
     assert [str(warning.message) for warning in told] == []
 
 
-def test_a_mismatch_of_http_and_https_is_reported(cloud, account, authority, secure, client_with):
+def test_an_http_url_of_an_https_server_or_the_reverse_is_reported(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: must the URL begin with http://" in refused(client_with(**options))

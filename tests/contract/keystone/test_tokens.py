@@ -32,7 +32,7 @@ def put_vcpus(client, uuid, generation, total):
     return client.put(f"/resource_providers/{uuid}/inventories", MINIMUM, body, wire.parse_inventories)
 
 
-def test_ten_reads_of_a_tree_request_a_single_keystone_token(cloud, account, client_with):
+def test_ten_reads_of_a_tree_cause_a_single_token_request_to_keystone(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     before = len(cloud.keystone.asked())
     uuid = with_provider(cloud, client)
@@ -43,7 +43,7 @@ def test_ten_reads_of_a_tree_request_a_single_keystone_token(cloud, account, cli
     assert [line.split()[:3] for line in asked] == [["GET", "/v3", "200"], ["POST", "/v3/auth/tokens", "201"]]
 
 
-def test_a_revoked_token_is_replaced_once_and_the_write_is_done_once(cloud, account, client_with):
+def test_a_revoked_token_is_replaced_once_and_the_write_is_applied_once(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)
@@ -61,7 +61,7 @@ def test_a_revoked_token_is_replaced_once_and_the_write_is_done_once(cloud, acco
     assert len(ours(cloud.keystone.asked()[keystone:], "^POST /v3/auth/tokens")) == 1
 
 
-def test_a_keystone_outage_raises_placement_unavailable_until_its_end(cloud, account, client_with):
+def test_reads_raise_placement_unavailable_during_a_keystone_outage(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url, status_code_retries=0))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)

@@ -84,7 +84,7 @@ def test_stale_traits_and_aggregates_raise_generation_conflict(rest, client, par
         )
 
 
-def test_removing_a_class_in_use_raises_inventory_in_use(rest, client):
+def test_removing_a_resource_class_in_use_raises_inventory_in_use(rest, client):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}, "DISK_GB": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -113,7 +113,7 @@ def test_deleting_a_provider_with_children_raises_provider_in_use(rest, client):
         client.delete(f"/resource_providers/{uuid}", MINIMUM)
 
 
-def test_a_malformed_request_is_rejected_with_the_server_message(rest, client):
+def test_the_error_for_a_malformed_request_contains_the_server_message(rest, client):
     uuid = rest.make_provider()
     with pytest.raises(PlacementRejected, match=r"0 is less than the minimum of 1.*HTTP 400.*req-"):
         put_inventories(client, uuid, 0, VCPU=0)
@@ -131,14 +131,14 @@ def test_an_unsupported_microversion_is_rejected_with_406(client):
     assert raised.value.status == 406
 
 
-def test_auth_type_none_is_denied_with_403_by_noauth2(rest, tmp_path):
+def test_auth_type_none_is_denied_with_403_by_a_server_with_noauth2(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, auth_type="none", endpoint_override=rest.server.url)
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
     assert raised.value.status == 403
 
 
-def test_a_denied_http_basic_login_does_not_quote_the_password(rest, tmp_path):
+def test_the_error_of_a_denied_http_basic_login_omits_the_password(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, auth_type="http_basic", username="joe", password="hunter2-secret")
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
@@ -146,7 +146,7 @@ def test_a_denied_http_basic_login_does_not_quote_the_password(rest, tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_admin_token_works_with_endpoint_override(rest, tmp_path):
+def test_auth_type_admin_token_works_with_endpoint_override(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -164,7 +164,7 @@ def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_every_request_in_a_global_request_id_block_carries_its_id(rest, client):
+def test_requests_inside_a_global_request_id_block_carry_the_id_of_the_block(rest, client):
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -174,7 +174,7 @@ def test_every_request_in_a_global_request_id_block_carries_its_id(rest, client)
     assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
 
 
-def test_each_block_without_an_explicit_id_gets_a_new_request_id(rest, client):
+def test_each_global_request_id_block_without_an_explicit_id_gets_a_new_id(rest, client):
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:
@@ -252,7 +252,7 @@ def test_a_refused_connection_raises_placement_unavailable(tmp_path):
         listed(client)
 
 
-def test_a_half_open_connection_ends_with_the_timeout(rest, tmp_path):
+def test_a_request_on_a_half_open_connection_ends_at_the_timeout(rest, tmp_path):
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=60, connect_retries=0)
@@ -309,7 +309,7 @@ def test_a_connection_closed_by_the_server_is_reopened(rest, tmp_path):
         assert put_inventories(client, uuid, 0, VCPU=8).generation == 1
 
 
-def test_an_unreachable_keystone_is_unavailable_and_leaks_no_password(tmp_path):
+def test_the_error_for_an_unreachable_keystone_omits_the_password(tmp_path):
     conf = conf_of(
         tmp_path,
         auth_type="password",
@@ -326,7 +326,7 @@ def test_an_unreachable_keystone_is_unavailable_and_leaks_no_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_wrong_endpoint_path_error_names_the_option(rest, tmp_path):
+def test_the_error_for_a_wrong_endpoint_path_names_the_option(rest, tmp_path):
     client = client_of(tmp_path, f"{rest.server.url}/nowhere")
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)
@@ -366,7 +366,7 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_a_wrong_placement_option_is_named_in_a_config_error(tmp_path, options, says):
+def test_a_wrong_placement_option_raises_a_config_error_naming_the_option(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
@@ -382,7 +382,7 @@ def test_a_token_request_error_does_not_mention_the_catalog():
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
-def test_auth_section_reads_options_from_another_group(rest, tmp_path):
+def test_the_option_auth_section_selects_another_group_of_auth_options(rest, tmp_path):
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")
@@ -390,7 +390,7 @@ def test_auth_section_reads_options_from_another_group(rest, tmp_path):
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_placement_options_have_nova_defaults_and_a_timeout(tmp_path):
+def test_placement_options_have_novas_defaults_plus_a_timeout_and_retries(tmp_path):
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

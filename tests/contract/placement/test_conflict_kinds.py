@@ -60,13 +60,13 @@ def test_a_stale_provider_generation_raises_generation_conflict(rest, client, ro
     assert rest.inventories(root)["VCPU"]["total"] == 4
 
 
-def test_an_allocation_above_capacity_is_a_no_room_conflict(client, root):
+def test_an_allocation_above_the_capacity_raises_a_no_room_conflict(client, root):
     with pytest.raises(PlacementError) as full:
         AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
     assert full.value.conflict is ConflictKind.NO_ROOM
 
 
-def test_each_refused_write_has_its_own_conflict_kind(rest, client, root):
+def test_each_reason_to_refuse_a_write_has_a_distinct_conflict_kind(rest, client, root):
     """A class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
     rest.allocate({root: {"VCPU": 1}})
     memory = (Inventory(resource_class="MEMORY_MB", total=64),)

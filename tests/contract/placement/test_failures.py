@@ -405,7 +405,7 @@ def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_a_tree_with_too_many_entries_is_reported_as_unread(rest, gate, one, monkeypatch):
+def test_a_provider_tree_with_too_many_entries_is_reported_as_unread(rest, gate, one, monkeypatch):
     """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
@@ -421,7 +421,7 @@ def test_a_tree_with_too_many_entries_is_reported_as_unread(rest, gate, one, mon
     put_right(rest, one, gate)
 
 
-def test_a_413_response_is_reported_as_a_write_refused_finding(rest, gate, one):
+def test_a_write_answered_with_413_is_reported_as_a_write_refused_finding(rest, gate, one):
     """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
@@ -433,7 +433,7 @@ def test_a_413_response_is_reported_as_a_write_refused_finding(rest, gate, one):
     put_right(rest, one, gate)
 
 
-def test_a_server_downgrade_is_reported_with_its_microversion(rest, gate, one):
+def test_a_placement_downgrade_is_reported_with_the_needed_microversion(rest, gate, one):
     """The server was replaced by an older server: after a 406 the client asks for the versions and reports them."""
     old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
@@ -479,7 +479,7 @@ def test_a_redirect_to_an_invalid_url_is_reported_as_an_error(rest, gate, one, l
     gc.collect()
 
 
-def test_slow_response_headers_end_with_the_client_timeout(rest, tmp_path):
+def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tmp_path):
     """requests restarts its time-out with each byte; the client's own time-out never restarts, even in the headers."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
@@ -497,7 +497,7 @@ def test_slow_response_headers_end_with_the_client_timeout(rest, tmp_path):
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_inventory_unwritten_in_an_outage_reports_no_rival_writer(rest, gate, one):
+def test_an_inventory_change_in_an_outage_causes_no_rival_writer_finding(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
@@ -536,7 +536,7 @@ def test_https_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
 # Retry-After.
 
 
-def test_a_get_waits_for_retry_after_and_then_succeeds(gate, one):
+def test_a_get_is_repeated_successfully_after_the_retry_after_time(gate, one):
     refusals = [page(503, Retry_After="1")]
     gate.before = lambda asked: refusals.pop() if refusals and not asked.is_write else None
     began = time.monotonic()
@@ -546,7 +546,7 @@ def test_a_get_waits_for_retry_after_and_then_succeeds(gate, one):
     assert result.not_before is None
 
 
-def test_the_retry_after_waits_of_an_audit_have_a_total_limit(gate, one, monkeypatch):
+def test_the_total_time_an_audit_waits_for_retry_after_is_limited(gate, one, monkeypatch):
     """The wait of each single request is acceptable; the budget limits the sum of the waits of one audit."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
@@ -563,7 +563,7 @@ def test_the_retry_after_waits_of_an_audit_have_a_total_limit(gate, one, monkeyp
     assert len(gate.seen) == 3, "the first was repeated, the second was not"
 
 
-def test_audits_during_a_retry_after_hold_send_no_request(rest, gate, one):
+def test_audits_send_no_request_until_a_long_retry_after_time_has_passed(rest, gate, one):
     gate.before = lambda asked: page(503, Retry_After="500") if not asked.is_write else None
     one.client._adapter.status_code_retries = 0
     first = one.audit()
@@ -617,7 +617,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_events_in_an_outage_cause_few_requests_and_a_quick_recovery(rest, gate, one):
+def test_events_in_an_outage_cause_few_requests_and_no_late_recovery(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
@@ -635,7 +635,7 @@ def test_events_in_an_outage_cause_few_requests_and_a_quick_recovery(rest, gate,
     assert len(reports) < 20
 
 
-def test_a_worker_sends_no_request_before_retry_after_has_passed(rest, gate, one):
+def test_the_audit_worker_sends_no_request_before_retry_after_has_passed(rest, gate, one):
     asked_at: list[float] = []
 
     def before(asked: Asked) -> Answer | None:
@@ -767,7 +767,7 @@ def test_an_expired_token_is_replaced_once_and_the_write_applied_once(rest, gate
     assert known.audit().report.outcome is Outcome.CLEAN
 
 
-def test_a_rejected_new_token_is_reported_as_denied_without_a_retry(gate, identity, known):
+def test_a_rejected_second_token_is_reported_as_denied_without_a_retry(gate, identity, known):
     _door, keystone = identity
     gate.before = lambda _asked: page(401)
     result = known.audit()
@@ -878,7 +878,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_a_token_request_ignores_a_redirect_of_the_version_request(identity, tmp_path):
+def test_a_redirected_version_request_does_not_redirect_the_token_request(identity, tmp_path):
     """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:
@@ -902,7 +902,7 @@ def test_a_token_request_ignores_the_host_in_the_version_document(identity, tmp_
         assert public.seen == []
 
 
-def test_a_catalog_without_placement_is_unavailable_and_read_again(identity, gate, tmp_path):
+def test_a_catalog_without_placement_is_requested_again_later(identity, gate, tmp_path):
     door, keystone = identity
     keystone.placement_url = ""
     options = {"auth_type": "v3password", "auth_url": f"{door.url}/v3", "username": "u", "user_domain_name": "Default"}
@@ -914,7 +914,7 @@ def test_a_catalog_without_placement_is_unavailable_and_read_again(identity, gat
     assert client.maximum() >= (1, 30), "the catalog is asked for anew"
 
 
-def test_a_half_open_connection_ends_with_the_client_timeout(rest, tmp_path):
+def test_an_audit_with_a_half_open_connection_ends_at_the_client_timeout(rest, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # Closing the socket resets a client that would wait for ever; a reset is not a time-out, so the test fails.
         end_of_patience = threading.Timer(60, silent.close)

@@ -76,7 +76,7 @@ def paced(tmp_path, waits) -> Paced:
     return make
 
 
-def test_the_end_of_a_request_updates_sent_at(gate, paced):
+def test_sent_at_is_updated_when_a_request_ends(gate, paced):
     """Otherwise the watchdog would add a pause to the duration of the last answer, and end a healthy agent."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
@@ -93,7 +93,7 @@ def mean_pause_s(late_s: float) -> float:
     return PATIENCE * late_s
 
 
-def test_a_client_makes_no_pause_while_answers_are_fast(rest, paced, waits):
+def test_the_client_does_not_pause_between_reads_while_answers_are_fast(rest, paced, waits):
     client = paced(rest.server.url)
     for _ in range(10):
         look(client)
@@ -101,7 +101,7 @@ def test_a_client_makes_no_pause_while_answers_are_fast(rest, paced, waits):
     assert client.requests == 11
 
 
-def test_the_next_read_waits_after_a_late_answer(gate, paced, waits):
+def test_the_client_pauses_before_the_next_read_after_a_late_answer(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -111,7 +111,7 @@ def test_the_next_read_waits_after_a_late_answer(gate, paced, waits):
     assert waits.seconds == [pytest.approx(mean_pause_s(LATE_S - SLOW_S))]
 
 
-def test_writes_after_late_answers_do_not_wait_but_the_next_read_does(rest, gate, paced, waits):
+def test_after_late_answers_the_next_read_pauses_but_writes_do_not(rest, gate, paced, waits):
     root = rest.make_provider()
     client = paced(gate.url)
     generation = client.get(f"/resource_providers/{root}/aggregates", MINIMUM, parse_aggregates).generation
@@ -131,7 +131,7 @@ def nothing_of(_body: object) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_the_next_read_waits_after_an_overload_response(gate, paced, waits, status):
+def test_the_client_pauses_before_the_next_read_after_an_overload_response(gate, paced, waits, status):
     client = paced(gate.url)
     look(client)
     gate.before = lambda _asked: Answer(status=status)
@@ -142,7 +142,7 @@ def test_the_next_read_waits_after_an_overload_response(gate, paced, waits, stat
     assert waits.seconds == [pytest.approx(2.0), pytest.approx(2.0 + 4.0)]
 
 
-def test_a_read_waits_only_briefly_after_a_refused_connection(paced, waits):
+def test_the_client_pauses_only_briefly_after_a_refused_connection(paced, waits):
     client = paced(f"http://127.0.0.1:{free_port()}")
     for _ in range(4):
         with pytest.raises(Exception, match=r"[Cc]onnect"):
@@ -159,7 +159,7 @@ def test_keystone_failures_do_not_delay_requests_to_placement(gate, waits):
     assert waits.seconds == []
 
 
-def test_a_pause_expires_while_answers_are_fast(gate, paced, waits):
+def test_the_pause_before_reads_expires_while_answers_are_fast(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -177,13 +177,13 @@ def test_a_pause_expires_while_answers_are_fast(gate, paced, waits):
     assert client._session.pace.pushed_s == 0.0
 
 
-def test_slow_answer_and_longest_pause_options_set_the_pace_limits(rest, tmp_path):
+def test_options_slow_answer_and_longest_pause_limit_the_clients_pauses(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_a_pause_option_out_of_range_is_rejected(rest, tmp_path, option, value):
+def test_a_pause_option_with_a_value_out_of_range_is_rejected(rest, tmp_path, option, value):
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})
 

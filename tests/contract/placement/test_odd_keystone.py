@@ -98,7 +98,7 @@ def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
         "too-deep",
     ],
 )
-def test_an_odd_keystone_answer_is_unavailable_until_a_good_answer(rest, tmp_path, method, odd):
+def test_a_malformed_keystone_answer_fails_requests_until_a_valid_answer(rest, tmp_path, method, odd):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd
@@ -110,7 +110,7 @@ def test_an_odd_keystone_answer_is_unavailable_until_a_good_answer(rest, tmp_pat
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_a_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
+def test_keystones_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     astray = {**version(), "links": [{"rel": "self", "href": f"{KEYSTONE}/elsewhere/v3/"}]}

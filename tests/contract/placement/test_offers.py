@@ -99,7 +99,7 @@ def silent(line):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_everywhere_matches_the_real_allocation_candidates(rest, client, cloud, query):
+def test_why_with_a_whole_cloud_read_matches_placements_candidates(rest, client, cloud, query):
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.cloud_offers(client, request, silent)
@@ -127,7 +127,7 @@ def test_whole_world_returns_the_true_values_of_each_provider(client, cloud, num
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_whole_world_sends_a_bounded_number_of_requests(rest, client, cloud):
+def test_whole_world_sends_a_limited_number_of_requests(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -150,7 +150,7 @@ def test_whole_world_sends_a_bounded_number_of_requests(rest, client, cloud):
     )
 
 
-def test_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud):
+def test_a_request_for_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud):
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -173,7 +173,7 @@ def test_trees_beyond_the_read_limit_are_listed_as_unread(client, cloud):
     assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
 
 
-def test_a_provider_deleted_during_the_read_is_left_out(rest, client):
+def test_a_provider_that_is_deleted_during_the_read_is_omitted(rest, client):
     """The progress line comes after the list and before the reads: the test deletes the provider at that line."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
@@ -190,7 +190,7 @@ def test_a_provider_deleted_during_the_read_is_left_out(rest, client):
     assert found.unread == ()
 
 
-def test_an_unreachable_server_raises_instead_of_an_empty_cloud(tmp_path):
+def test_whole_world_raises_if_placement_is_unreachable(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)

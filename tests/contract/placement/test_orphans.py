@@ -29,7 +29,7 @@ def orphan(placement):
     return root, child, placement.allocate({root: {"VCPU": 2}})
 
 
-def test_the_reader_reads_an_orphan_tree_with_traits_and_allocations(reader, orphan):
+def test_the_reader_reads_an_orphaned_tree_with_traits_and_allocations(reader, orphan):
     root, child, consumer = orphan
     seen = reader.orphans(NOTHING, frozenset({root}))
     (tree,) = seen.orphans
@@ -40,7 +40,7 @@ def test_the_reader_reads_an_orphan_tree_with_traits_and_allocations(reader, orp
     assert (seen.providers, seen.requests > 0) == ((), True)
 
 
-def test_an_orphan_without_a_provider_is_an_empty_tree(reader):
+def test_an_orphan_without_a_provider_is_read_as_an_empty_tree(reader):
     uuid = new_uuid()
     (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
@@ -52,7 +52,7 @@ def test_the_reader_sends_no_request_without_orphans(reader, placement):
     assert seen == []
 
 
-def test_an_unchanged_orphan_takes_an_extra_request_while_allocated(reader, placement, orphan):
+def test_an_unchanged_orphan_takes_an_extra_request_while_allocations_exist(reader, placement, orphan):
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2
@@ -62,7 +62,7 @@ def test_an_unchanged_orphan_takes_an_extra_request_while_allocated(reader, plac
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
 
 
-def test_an_orphan_is_read_again_after_a_full_read(reader, placement, orphan):
+def test_an_orphaned_tree_is_read_completely_again_after_a_full_read(reader, placement, orphan):
     root, _, _ = orphan
     mine = placement.make_provider()
     reader.orphans(NOTHING, frozenset({root}))
@@ -72,7 +72,7 @@ def test_an_orphan_is_read_again_after_a_full_read(reader, placement, orphan):
     assert reader.orphans(NOTHING, frozenset({root})).requests == 9
 
 
-def test_a_rename_keeps_generation_parent_and_allocations(reader, placement, tmp_path, orphan):
+def test_a_provider_rename_keeps_generation_and_parent_and_allocations(reader, placement, tmp_path, orphan):
     root, child, _ = orphan
     names = ProviderNames(client_of(tmp_path, placement.server.url))
     before = placement.generation(root)
@@ -86,7 +86,7 @@ def test_a_rename_keeps_generation_parent_and_allocations(reader, placement, tmp
     assert names.holder(f"new-{root}").uuid == root
 
 
-def test_a_rename_to_a_taken_name_raises_duplicate_name(placement, tmp_path, orphan):
+def test_a_provider_rename_to_a_taken_name_raises_duplicate_name(placement, tmp_path, orphan):
     root, child, _ = orphan
     names = ProviderNames(client_of(tmp_path, placement.server.url))
     taken = names.name_of(child)

@@ -64,7 +64,7 @@ def test_the_first_view_reads_the_whole_tree_and_its_consumers(rest, reader, roo
     assert [(c.consumer_uuid, c.project_id, c.user_id) for c in view.consumers] == [(consumer, PROJECT, USER)]
 
 
-def test_a_view_of_an_unchanged_host_takes_a_single_request(rest, reader, root):
+def test_a_second_view_of_an_unchanged_host_takes_a_single_request(rest, reader, root):
     for _ in range(3):
         rest.allocate({root: {"VCPU": 1}})
     first = reader.view(looking_at(root))
@@ -97,7 +97,7 @@ def custom_class(rest, name):
     return rest.request("PUT", f"/resource_classes/{name}").ok
 
 
-def test_a_removed_allocation_is_detected_only_by_a_fresh_read(rest, reader, root):
+def test_a_removed_allocation_is_detected_only_by_a_fresh_allocation_read(rest, reader, root):
     consumer = rest.allocate({root: {"VCPU": 2}})
     reader.view(looking_at(root))
     before = rest.generation(root)
@@ -115,7 +115,7 @@ def test_a_removed_allocation_is_detected_only_by_a_fresh_read(rest, reader, roo
     assert (fresh.allocations, fresh.consumers) == ((), ())
 
 
-def test_an_added_allocation_is_in_the_next_view(rest, reader, root):
+def test_a_view_contains_an_allocation_added_since_the_last_view(rest, reader, root):
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -125,7 +125,7 @@ def test_an_added_allocation_is_in_the_next_view(rest, reader, root):
     )
 
 
-def test_fresh_allocations_are_read_for_each_provider_with_allocations(rest, reader, root):
+def test_a_fresh_view_rereads_each_provider_that_has_allocations(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_fresh_read_skips_providers_without_allocations(rest, reader, root):
+def test_a_fresh_view_rereads_no_provider_without_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -158,7 +158,7 @@ def test_a_fresh_read_skips_providers_without_allocations(rest, reader, root):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_first_allocation_of_a_child_is_detected(rest, reader, root, fresh):
+def test_the_first_allocation_on_a_child_provider_is_in_the_next_view(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
@@ -172,7 +172,7 @@ def test_the_first_allocation_of_a_child_is_detected(rest, reader, root, fresh):
     assert other in {p.uuid for p in view.providers}
 
 
-def test_a_tree_without_allocations_is_fresh_after_a_single_request(rest, reader, root):
+def test_a_tree_without_allocations_takes_a_single_request_for_a_fresh_view(rest, reader, root):
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
@@ -185,7 +185,7 @@ def test_a_view_lists_parents_before_children(rest, reader, root):
     assert [(p.uuid, p.parent_uuid) for p in view.providers] == [(root, None), (child, root), (grandchild, child)]
 
 
-def test_a_rename_is_detected_without_a_new_generation(rest, reader, root):
+def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(rest, reader, root):
     reader.view(looking_at(root))
     rest.done("PUT", f"/resource_providers/{root}", {"name": f"new-{root}"})
     view = reader.view(looking_at(root))
@@ -220,7 +220,7 @@ def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, roo
     assert record.consumer_uuid == consumer
 
 
-def test_consumer_reads_are_limited_and_suspects_are_read_first(rest, reader, root):
+def test_consumer_reads_per_view_are_limited_and_suspects_are_read_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_a_missing_root_is_an_empty_view_with_the_holder_of_its_name(rest, reader):
+def test_the_view_of_a_missing_root_is_empty_and_has_the_holder_of_its_name(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -255,7 +255,7 @@ def test_a_missing_root_is_an_empty_view_with_the_holder_of_its_name(rest, reade
     assert view.name_holder.uuid == other
 
 
-def test_the_reader_skips_the_name_search_without_a_root_name(rest, reader):
+def test_the_reader_skips_the_search_by_name_if_no_root_name_is_given(rest, reader):
     uuid = new_uuid()
     view = reader.view(looking_at(uuid, root_name=""))
     assert (view.requests, view.name_holder) == (1, None)
@@ -285,7 +285,7 @@ def test_forget_makes_the_next_view_read_everything(rest, reader, root):
     assert view.allocations_fresh
 
 
-def test_a_provider_changed_during_the_read_is_read_again_consistently(rest, tmp_path, root):
+def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, "/aggregates", Meanwhile(lambda: rest.set_traits(root, "HW_CPU_X86_AVX")))
     with rest.watched() as seen:
@@ -296,7 +296,7 @@ def test_a_provider_changed_during_the_read_is_read_again_consistently(rest, tmp
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_constantly_changing_provider_keeps_its_oldest_generation(rest, tmp_path, root):
+def test_a_view_has_the_oldest_generation_of_a_constantly_changing_provider(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -321,7 +321,7 @@ def test_a_trait_change_during_a_fresh_allocation_read_is_in_the_view(rest, tmp_
     assert view.allocations_fresh
 
 
-def test_a_provider_deleted_during_the_read_restarts_the_view(rest, tmp_path, root):
+def test_a_view_is_read_again_if_a_provider_is_deleted_during_the_read(rest, tmp_path, root):
     child = rest.make_provider(parent=root)
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, f"/{child}/traits", Meanwhile(lambda: rest.delete_provider(child)))
@@ -365,7 +365,7 @@ def test_a_malformed_provider_list_raises_placement_unavailable(rest, tmp_path, 
         reader.view(looking_at(root))
 
 
-def test_all_requests_of_a_view_have_the_same_request_id(rest, reader, root):
+def test_all_requests_of_a_view_carry_the_same_global_request_id(rest, reader, root):
     before = len(rest.log())
     reader.view(looking_at(root))
     ids = {line.split()[4] for line in rest.log()[before:]}

@@ -39,7 +39,7 @@ def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
     return int(pid), url
 
 
-def test_the_server_answers_logs_requests_and_stops(tmp_path):
+def test_the_test_placement_server_answers_and_logs_requests_and_stops(tmp_path):
     server = start_placement(tmp_path)
     try:
         assert requests.get(server.url + "/", timeout=60).json()["versions"][0]["id"] == "v1.0"
@@ -52,12 +52,12 @@ def test_the_server_answers_logs_requests_and_stops(tmp_path):
     server.stop()
 
 
-def test_the_server_ends_when_its_parent_process_dies(tmp_path):
+def test_the_placement_server_ends_when_its_parent_process_dies(tmp_path):
     pid, _ = parent_that_dies(tmp_path, Lifetime.WITH_US)
     until(lambda: not alive(pid), 60, f"the server {pid} ends with its parent")
 
 
-def test_a_kept_server_outlives_its_parent_and_keeps_its_database(tmp_path):
+def test_a_kept_placement_server_outlives_its_parent_and_keeps_its_database(tmp_path):
     pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
     try:
         assert requests.get(url + "/", timeout=60).ok
@@ -67,6 +67,6 @@ def test_a_kept_server_outlives_its_parent_and_keeps_its_database(tmp_path):
     assert (tmp_path / "placement.sqlite").exists()
 
 
-def test_a_server_start_failure_raises_placement_unavailable(tmp_path):
+def test_a_failed_start_of_the_server_raises_placement_unavailable(tmp_path):
     with pytest.raises(PlacementUnavailable, match="did not start"):
         start_placement(tmp_path, connection="sqlite:////nowhere/at/all/placement.sqlite")

@@ -81,7 +81,7 @@ def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child(rest, reade
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_sharing_providers_take_two_requests_only_if_requested(rest, reader, root, nfs):
+def test_sharing_providers_are_read_with_two_requests_only_on_request(rest, reader, root, nfs):
     reader.view(looking_at(root))
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
@@ -94,7 +94,7 @@ def test_sharing_providers_take_two_requests_only_if_requested(rest, reader, roo
     ]
 
 
-def test_a_root_without_aggregates_sends_no_member_of_request(rest, reader):
+def test_the_reader_sends_no_member_of_request_for_a_root_without_aggregates(rest, reader):
     alone = rest.make_provider()
     with rest.watched() as seen:
         view = reader.view(looking_at(alone, shared_reads=500))
@@ -102,21 +102,21 @@ def test_a_root_without_aggregates_sends_no_member_of_request(rest, reader):
     assert not any("member_of" in line for line in seen)
 
 
-def test_providers_without_the_sharing_trait_or_aggregate_are_ignored(rest, reader, root, aggregate):
+def test_providers_without_sharing_trait_or_common_aggregate_are_ignored(rest, reader, root, aggregate):
     for other in (storage(rest, aggregate, shares=False), storage(rest, new_uuid())):
         rest.allocate({other: {"DISK_GB": 1}})
     rest.set_traits(root, SHARES)
     assert reader.view(looking_at(root, shared_reads=500)).shared == ()
 
 
-def test_consumers_of_a_sharing_provider_are_read_in_moving_windows(rest, reader, root, nfs):
+def test_each_view_reads_the_next_few_consumers_of_a_sharing_provider(rest, reader, root, nfs):
     consumers = {rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(5)}
     windows = [reader.view(looking_at(root, shared_reads=2)).shared_consumer_uuids for _ in range(3)]
     assert [len(some) for some in windows] == [2, 2, 2]
     assert frozenset().union(*windows) == consumers
 
 
-def test_suspects_and_consumers_of_the_tree_are_in_every_window(rest, reader, root, nfs):
+def test_each_view_reads_the_suspects_and_the_consumers_of_the_tree(rest, reader, root, nfs):
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):
@@ -124,7 +124,7 @@ def test_suspects_and_consumers_of_the_tree_are_in_every_window(rest, reader, ro
         assert view.shared_consumer_uuids == {suspect, ours}
 
 
-def test_s151_many_aggregates_are_requested_in_parts_and_merged(rest, reader, aggregate):
+def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(rest, reader, aggregate):
     """450 aggregates take three requests; a provider that shares through several of them is returned once."""
     many = [aggregate, *(new_uuid() for _ in range(449))]
     root = rest.make_provider()
@@ -143,7 +143,7 @@ def test_s151_many_aggregates_are_requested_in_parts_and_merged(rest, reader, ag
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_windows_cover_all_consumers_within_the_size_limit(holders, suspects, most):
+def test_window_covers_all_consumers_in_turn_and_respects_the_size_limit(holders, suspects, most):
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -185,7 +185,7 @@ def crowded(rest, aggregate, nfs, tmp_path):
         yield Crowded(gate, one, nfs)
 
 
-def test_an_oversized_sharing_provider_is_unread_and_the_tree_published(rest, crowded):
+def test_an_oversized_sharing_provider_is_unread_but_the_tree_is_published(rest, crowded):
     first = crowded.one.audit()
     view = first.snapshot.placement.value
     assert view is not None, str(first.snapshot.placement.error)
@@ -198,7 +198,7 @@ def test_an_oversized_sharing_provider_is_unread_and_the_tree_published(rest, cr
     assert "; what guests have of it is not reported; the daemon asks again" in found.actual
 
 
-def test_an_oversized_sharing_provider_is_reported_but_rarely_retried(rest, crowded):
+def test_an_oversized_sharing_provider_is_always_reported_but_rarely_reread(rest, crowded):
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.
@@ -208,7 +208,7 @@ def test_an_oversized_sharing_provider_is_reported_but_rarely_retried(rest, crow
     assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
 
 
-def test_a_sharing_provider_is_read_beside_an_oversized_provider(rest, crowded, aggregate):
+def test_an_oversized_sharing_provider_does_not_prevent_reads_of_another(rest, crowded, aggregate):
     other = storage(rest, aggregate)
     consumer = rest.allocate({other: {"DISK_GB": 2}})
     reader = TreeReader(crowded.one.client)
@@ -225,7 +225,7 @@ def test_a_sharing_provider_is_read_beside_an_oversized_provider(rest, crowded, 
     assert crowded.asked == 3
 
 
-def test_too_many_allocations_make_a_sharing_provider_unread(rest, reader, root, nfs, monkeypatch):
+def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unread(rest, reader, root, nfs, monkeypatch):
     for _ in range(3):
         rest.allocate({nfs: {"DISK_GB": 1}})
     monkeypatch.setattr(sharing, "MOST_SHARED", 2)
@@ -233,7 +233,7 @@ def test_too_many_allocations_make_a_sharing_provider_unread(rest, reader, root,
     assert (view.shared, len(view.unread), [p.uuid for p in view.providers]) == ((), 1, [root])
 
 
-def test_other_failures_of_a_sharing_provider_fail_the_view(crowded):
+def test_a_view_fails_if_a_sharing_provider_is_answered_with_500(crowded):
     crowded.gate.before = lambda asked: Answer(status=500, body=b"") if crowded.nfs in asked.path else None
     with pytest.raises(PlacementUnavailable):
         TreeReader(crowded.one.client).view(looking_at(crowded.one.root, shared_reads=500))

@@ -65,7 +65,7 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_a_new_root_is_created_and_filled_without_another_read(rest, client):
+def test_s137_the_writer_creates_and_fills_a_new_root_without_another_read(rest, client):
     """The writer reads nothing in between: each write's generation comes from the answer to the write before it."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
@@ -86,7 +86,7 @@ def test_s137_a_new_root_is_created_and_filled_without_another_read(rest, client
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_provider_created_meanwhile_is_filled_in_the_next_round(rest, tmp_path):
+def test_s138_a_provider_that_another_client_created_is_filled_in_round_two(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -99,7 +99,7 @@ def test_s138_a_provider_created_meanwhile_is_filled_in_the_next_round(rest, tmp
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_empty_child_is_deleted_last_and_a_used_child_is_kept(rest, client):
+def test_s156_an_empty_child_provider_is_deleted_last_and_a_used_one_is_kept(rest, client):
     """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
@@ -137,7 +137,7 @@ def test_s157_new_children_are_created_before_old_children_are_deleted(rest, cli
     assert (parent_of(rest, p), parent_of(rest, q)) == (root, p)
 
 
-def test_a_swapped_parent_and_child_are_reordered_within_the_tree(rest, client):
+def test_parent_and_child_that_swap_places_are_moved_within_the_tree(rest, client):
     """If a plan is interrupted, each provider must still be in the tree, or the next read would not find it."""
     root = rest.make_provider()
     upper = rest.make_provider(parent=root)
@@ -158,7 +158,7 @@ def test_a_swapped_parent_and_child_are_reordered_within_the_tree(rest, client):
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_move_changes_neither_name_nor_generation(rest, client):
+def test_a_provider_move_changes_neither_name_nor_generation(rest, client):
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root), name=f"by-hand-{root}")
     at = rest.generation(child)
@@ -168,14 +168,14 @@ def test_a_move_changes_neither_name_nor_generation(rest, client):
     assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
 
 
-def test_an_agent_root_below_another_provider_becomes_a_root_again(rest, client):
+def test_an_agents_root_that_was_moved_below_a_provider_becomes_a_root_again(rest, client):
     above = rest.make_provider()
     root = rest.make_provider(parent=above)
     brought_about(client, DesiredTree(providers=(wanted(root),)))
     assert parent_of(rest, root) is None
 
 
-def test_a_sharing_provider_is_created_beside_the_tree(rest, client):
+def test_the_writer_creates_a_sharing_provider_beside_the_tree(rest, client):
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
     sharing = wanted(
@@ -195,7 +195,7 @@ def test_a_sharing_provider_is_created_beside_the_tree(rest, client):
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_is_held_back_unless_its_existence_was_read(rest, client):
+def test_a_second_root_provider_is_not_created_before_a_read_of_its_uuid(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
@@ -205,7 +205,7 @@ def test_a_second_root_is_held_back_unless_its_existence_was_read(rest, client):
     ]
 
 
-def test_a_child_in_another_tree_is_refused_as_provider_elsewhere(rest, client):
+def test_a_child_that_exists_in_another_tree_is_refused_as_elsewhere(rest, client):
     """The list of the agent's tree does not show the child; without a check the agent would try to make it for ever."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
@@ -221,14 +221,14 @@ def test_a_child_in_another_tree_is_refused_as_provider_elsewhere(rest, client):
     assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
 
 
-def test_a_child_that_exists_as_a_root_is_refused(rest, client):
+def test_a_wanted_child_that_exists_as_a_root_is_refused(rest, client):
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused
     assert "without a parent" in refused.error.message
 
 
-def test_a_child_found_by_beside_reader_is_moved_into_the_tree(rest, client):
+def test_a_wanted_child_that_the_read_finds_elsewhere_is_moved_into_the_tree(rest, client):
     root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
     brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
@@ -241,7 +241,7 @@ def test_a_taken_child_name_is_refused_as_duplicate_name(rest, client):
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_a_wanted_child_beside_the_root_is_refused_on_an_old_server(rest, tmp_path):
+def test_a_sibling_of_the_root_is_refused_as_child_before_placement_1_37(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
@@ -255,7 +255,7 @@ def test_a_wanted_child_beside_the_root_is_refused_on_an_old_server(rest, tmp_pa
     assert rest.inventories(child) == {}
 
 
-def test_an_old_server_can_only_set_a_parent_for_a_root_provider(rest, tmp_path):
+def test_before_placement_1_37_only_a_root_provider_can_get_a_new_parent(rest, tmp_path):
     client = scripted(rest, tmp_path, older)
     root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
     middle = rest.make_provider(parent=root)
@@ -282,7 +282,7 @@ def a_move(rest, tmp_path, meanwhile, method="GET"):
     return TreeWriter(scripted(rest, tmp_path, hit)).apply(Plan(writes=(write,)), never)
 
 
-def test_a_move_does_not_undo_a_concurrent_rename(rest, tmp_path):
+def test_a_provider_move_does_not_revert_a_concurrent_rename(rest, tmp_path):
     name = f"renamed-{new_uuid()}"
     moved = []
 
@@ -306,12 +306,12 @@ TREE_CHANGES = {
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 @pytest.mark.parametrize("change", TREE_CHANGES.values(), ids=TREE_CHANGES.keys())
-def test_a_tree_change_during_a_move_raises_generation_conflict(rest, tmp_path, change, method):
+def test_a_tree_change_during_a_provider_move_raises_generation_conflict(rest, tmp_path, change, method):
     with pytest.raises(GenerationConflict, match="the tree was changed"):
         a_move(rest, tmp_path, lambda child, target: change(rest, child, target), method)
 
 
-def test_a_parent_deleted_during_child_creation_raises_a_conflict(rest, tmp_path):
+def test_deletion_of_the_parent_during_a_child_creation_raises_a_conflict(rest, tmp_path):
     root = rest.make_provider()
     fault = Meanwhile(lambda: rest.delete_provider(root))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))
@@ -320,7 +320,7 @@ def test_a_parent_deleted_during_child_creation_raises_a_conflict(rest, tmp_path
         TreeWriter(client).apply(Plan(writes=(write,)), never)
 
 
-def test_a_refused_move_does_not_block_other_writes(rest, client):
+def test_a_refused_provider_move_does_not_block_other_writes(rest, client):
     """Placement refuses the move permanently; the test uses a malformed parent, which no real plan has."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root))
@@ -333,7 +333,7 @@ def test_a_refused_move_does_not_block_other_writes(rest, client):
     assert applied.done == writes[1:]
 
 
-def test_a_child_is_not_moved_below_a_parent_that_was_refused(rest, client):
+def test_a_child_is_not_moved_below_a_parent_whose_creation_was_refused(rest, client):
     root, new = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{new}")
     child = rest.make_provider(parent=root)

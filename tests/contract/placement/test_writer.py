@@ -80,7 +80,7 @@ def test_the_writer_creates_a_whole_tree_as_planned(rest, client, writer):
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_writer_chains_generations_from_the_observed_generation(rest, writer):
+def test_the_writer_uses_the_read_generation_and_increments_for_each_write(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -126,7 +126,7 @@ def traits(uuid, *names):
     return PutTraits(provider_uuid=uuid, traits=names)
 
 
-def test_s147_unsupported_standard_traits_are_omitted_and_reported(rest, writer):
+def test_s147_standard_traits_unknown_to_placement_are_omitted_and_reported(rest, writer):
     """An older Placement refuses the whole set of traits because of one unknown name."""
     root, child = new_uuid(), new_uuid()
     # Enough traits that the server's list of them does not fit into an error message.
@@ -159,7 +159,7 @@ def test_s147_unsupported_standard_traits_are_omitted_and_reported(rest, writer)
     ]
 
 
-def test_unknown_traits_are_reported_although_the_plan_conflicts(rest, writer):
+def test_a_generation_conflict_still_reports_the_unknown_standard_traits(rest, writer):
     """One set has a custom trait that was deleted and a standard trait that Placement never had.
 
     The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
@@ -176,7 +176,7 @@ def test_unknown_traits_are_reported_although_the_plan_conflicts(rest, writer):
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_empty_sets_clear_inventories_traits_and_aggregates(rest, writer):
+def test_s148_writes_of_empty_sets_clear_inventories_and_traits_and_aggregates(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -192,7 +192,7 @@ def test_s148_empty_sets_clear_inventories_traits_and_aggregates(rest, writer):
     assert seen == [f"PUT /resource_providers/{uuid}/{part} 200" for part in ("inventories", "traits", "aggregates")]
 
 
-def test_s159_children_are_deleted_and_missing_providers_count_as_done(rest, writer):
+def test_s159_deletion_of_a_provider_that_does_not_exist_counts_as_done(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     gone = new_uuid()
@@ -201,7 +201,7 @@ def test_s159_children_are_deleted_and_missing_providers_count_as_done(rest, wri
     assert rest.request("GET", f"/resource_providers/{root}").status_code == 404
 
 
-def test_a_parent_or_a_provider_in_use_is_not_deleted(rest, writer):
+def test_a_provider_with_children_or_allocations_is_not_deleted(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(child, {"VCPU": {"total": 1}})
@@ -224,7 +224,7 @@ def refusals(applied):
 TOO_MUCH = Inventory(resource_class="VCPU", total=2**31)
 
 
-def test_a_taken_child_name_blocks_only_the_child_and_its_subtree(rest, writer):
+def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, writer):
     root, child, grandchild, other = (new_uuid() for _ in range(4))
     rest.make_provider(name=f"host-{child}")
     writes = (
@@ -268,7 +268,7 @@ def test_s143_a_refused_inventory_blocks_only_its_traits_and_new_children(rest, 
     assert rest.request("GET", f"/resource_providers/{made}").status_code == 404
 
 
-def test_a_child_is_created_although_traits_of_its_parent_are_refused(rest, writer):
+def test_a_child_is_created_even_if_the_traits_of_its_parent_are_refused(rest, writer):
     root, child = new_uuid(), new_uuid()
     writes = (creation(root), traits(root, "CUSTOM_not-a-name"), creation(child, parent=root))
     applied = writer.apply(Plan(writes=writes), never)
@@ -276,7 +276,7 @@ def test_a_child_is_created_although_traits_of_its_parent_are_refused(rest, writ
     assert applied.done == (writes[0], writes[2])
 
 
-def test_a_conflict_error_contains_the_earlier_refusals(rest, writer):
+def test_a_generation_conflict_lists_the_writes_that_were_refused_before(rest, writer):
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -286,7 +286,7 @@ def test_a_conflict_error_contains_the_earlier_refusals(rest, writer):
     assert refusals(raised.value.applied) == [(writes[0], DuplicateName)]
 
 
-def test_a_server_too_old_ends_the_plan_without_a_write(rest, tmp_path):
+def test_the_writer_sends_no_write_to_a_server_that_is_too_old(rest, tmp_path):
     transport = ScriptedAdapter(always(Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.29"}]}')))
     writer = TreeWriter(client_of(tmp_path, rest.server.url, transport))
     with pytest.raises(PlacementRejected, match=r"1\.30 is needed"):
@@ -294,7 +294,7 @@ def test_a_server_too_old_ends_the_plan_without_a_write(rest, tmp_path):
     assert len(transport.sent) == 1
 
 
-def test_an_empty_plan_sends_nothing(rest, writer):
+def test_the_writer_sends_no_request_for_an_empty_plan(rest, writer):
     with rest.watched() as seen:
         assert writer.apply(EMPTY_PLAN, never) == Applied(done=(), requests=0)
     assert seen == []
@@ -307,7 +307,7 @@ def test_the_writer_counts_its_requests(rest, writer):
     assert applied.requests == len(seen) == 2
 
 
-def test_a_foreign_write_between_agent_writes_raises_a_conflict(rest, tmp_path):
+def test_a_foreign_write_between_two_writes_of_the_agent_raises_a_conflict(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))
@@ -327,7 +327,7 @@ def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 1
 
 
-def test_a_provider_created_meanwhile_raises_generation_conflict(rest, writer):
+def test_a_provider_that_others_create_meanwhile_raises_generation_conflict(rest, writer):
     uuid = rest.make_provider()
     for name in (f"host-{uuid}", f"other-{uuid}"):
         with pytest.raises(GenerationConflict, match="meanwhile"):
@@ -341,14 +341,14 @@ def test_a_taken_provider_name_is_refused_as_duplicate_name(rest, writer):
     assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
-def test_a_provider_deleted_meanwhile_raises_generation_conflict(rest, writer):
+def test_a_provider_that_others_delete_meanwhile_raises_generation_conflict(rest, writer):
     uuid = rest.make_provider()
     rest.delete_provider(uuid)
     with pytest.raises(GenerationConflict, match="deleted"):
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_a_class_in_use_is_not_removed_and_earlier_writes_remain(rest, writer):
+def test_s142_a_resource_class_in_use_is_kept_and_earlier_writes_remain(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -362,7 +362,7 @@ def test_s142_a_class_in_use_is_not_removed_and_earlier_writes_remain(rest, writ
 
 
 @pytest.mark.parametrize("fault", [LoseAnswer(), Refuse(), Answer(503), Answer(200, b"<html>")])
-def test_an_unanswered_write_is_unavailable_and_sent_only_once(rest, tmp_path, fault):
+def test_a_write_without_a_valid_response_is_sent_only_once(rest, tmp_path, fault):
     uuid = rest.make_provider()
     sent = []
     script = on_write(1, fault)
@@ -380,7 +380,7 @@ def test_an_unanswered_write_is_unavailable_and_sent_only_once(rest, tmp_path, f
         (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
     ],
 )
-def test_a_401_is_denied_and_a_409_is_a_generation_conflict(rest, tmp_path, answer, kind):
+def test_a_401_raises_placement_denied_and_a_409_raises_generation_conflict(rest, tmp_path, answer, kind):
     uuid = rest.make_provider()
     writer = scripted(rest, tmp_path, on_path(1, "/inventories", answer))
     with pytest.raises(kind):

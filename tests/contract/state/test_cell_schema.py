@@ -40,7 +40,7 @@ print(json.dumps({
 """
 
 
-def test_the_cell_schema_file_matches_nova_migrations(tmp_path, monkeypatch):
+def test_the_cell_schema_file_matches_the_schema_of_novas_migrations(tmp_path, monkeypatch):
     again = tmp_path / "cell_schema.json"
     arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
     monkeypatch.setattr("sys.argv", arguments)
@@ -50,7 +50,7 @@ def test_the_cell_schema_file_matches_nova_migrations(tmp_path, monkeypatch):
     assert VERSION in json.loads(again.read_text())["made_by"]
 
 
-def test_created_tables_match_the_cell_schema_file(tmp_path):
+def test_tables_that_the_tests_create_match_the_cell_schema_file(tmp_path):
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -62,7 +62,7 @@ def test_created_tables_match_the_cell_schema_file(tmp_path):
     }
 
 
-def test_every_column_the_agent_reads_exists_in_the_nova_schema():
+def test_every_column_that_the_agent_reads_exists_in_novas_schema():
     schema = json.loads(TARGET.read_text())["tables"]
 
     assert sorted(COLUMNS) == sorted(TABLES)
@@ -70,7 +70,7 @@ def test_every_column_the_agent_reads_exists_in_the_nova_schema():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_and_the_agent_read_each_others_documents():
+def test_nova_and_the_test_rig_can_read_each_others_json_documents():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

@@ -64,7 +64,7 @@ def same(state, other):
     return state.host == other.host
 
 
-def test_conductor_and_sql_return_the_same_state(filled, source):
+def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, source):
     state = read(source, world().consumers)
 
     assert state.kind is StateKind.CONDUCTOR
@@ -73,7 +73,7 @@ def test_conductor_and_sql_return_the_same_state(filled, source):
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_node_lookup_by_uuid_returns_the_same_nodes_as_sql(filled, source, number):
+def test_a_conductor_lookup_of_a_node_uuid_returns_the_same_nodes_as_sql(filled, source, number):
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -81,7 +81,7 @@ def test_node_lookup_by_uuid_returns_the_same_nodes_as_sql(filled, source, numbe
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_a_read_without_consumers_returns_the_same_state_as_sql(filled, source):
+def test_a_conductor_read_without_consumers_returns_the_same_state_as_sql(filled, source):
     assert same(read(source), by_sql(filled))
 
 
@@ -92,14 +92,14 @@ def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source)
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
 
 
-def test_now_is_the_clock_of_the_agent_in_utc(filled, source):
+def test_the_time_of_a_conductor_read_is_the_agents_clock_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_unchanged_instances_are_cached_and_changes_are_read(filled, source):
+def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, source):
     first, second = read(source), read(source)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
@@ -111,7 +111,7 @@ def test_unchanged_instances_are_cached_and_changes_are_read(filled, source):
     )
 
 
-def test_a_repeated_read_takes_seven_calls_for_any_instance_count(filled, client, source):
+def test_a_repeated_read_takes_seven_calls_for_any_number_of_instances(filled, client, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)
@@ -143,7 +143,7 @@ def test_the_boot_disk_of_an_instance_is_requested_only_once(filled, client, sou
     assert same(states[1], by_sql(filled))
 
 
-def test_unknown_consumers_are_requested_in_lists_of_five_hundred(filled, client, source):
+def test_unknown_consumers_are_looked_up_in_lists_of_five_hundred(filled, client, source):
     read(source)
 
     def calls(count):
@@ -196,7 +196,7 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
         ("numa_topology", "{cut off"),
     ],
 )
-def test_a_broken_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
+def test_a_broken_json_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
     whole = read(source, world().consumers)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
@@ -220,7 +220,7 @@ def test_an_instance_without_flavor_is_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_the_image_decides_boots_from_volume_without_a_boot_disk(filled, source, image_ref, volume):
+def test_an_instance_without_boot_disk_boots_from_volume_if_it_has_no_image(filled, source, image_ref, volume):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -228,7 +228,7 @@ def test_the_image_decides_boots_from_volume_without_a_boot_disk(filled, source,
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_a_migration_to_a_deleted_node_record_is_read_as_by_sql(filled, source):
+def test_a_migration_with_a_deleted_node_record_is_the_same_as_by_sql(filled, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -247,7 +247,7 @@ def test_an_object_newer_than_conductor_is_reported_with_both_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_an_older_agent_reads_objects_of_its_own_version(filled):
+def test_an_older_agent_reads_objects_in_the_versions_that_it_knows(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -258,7 +258,7 @@ def test_an_older_agent_reads_objects_of_its_own_version(filled):
     assert same(state, replace(expected, instances=without))
 
 
-def test_instances_without_a_hidden_field_are_unreadable(filled):
+def test_instance_objects_without_the_field_hidden_are_unreadable(filled):
     """Instance 2.5 lacks ``hidden``: a deleted instance may be the other half of a cross-cell resize, and no leak."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
@@ -275,7 +275,7 @@ def test_a_newer_minor_version_of_a_child_object_is_accepted(filled):
     assert same(state, world().expected)
 
 
-def test_backport_returns_objects_of_the_known_versions(filled):
+def test_backport_returns_objects_of_the_versions_in_the_manifest(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))
@@ -283,7 +283,7 @@ def test_backport_returns_objects_of_the_known_versions(filled):
     assert {each["nova_object.version"] for each in older["nova_object.data"]["objects"]} == {"2.5"}
 
 
-def test_flavor_extra_specs_are_unchanged_by_rpc(filled, source):
+def test_flavor_extra_specs_read_by_rpc_are_unchanged(filled, source):
     state = read(source, world().consumers)
 
     assert LARGE in {each.new_flavor for each in state.instances}

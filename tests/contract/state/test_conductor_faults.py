@@ -84,7 +84,7 @@ def without_broker(cell):
         taken_up(cell)
 
 
-def test_a_stopped_conductor_is_unavailable_until_its_restart(filled, source):
+def test_a_stopped_conductor_is_reported_as_unavailable_until_its_restart(filled, source):
     filled.conductor.stop()
     try:
         error = failure(source)
@@ -96,7 +96,7 @@ def test_a_stopped_conductor_is_unavailable_until_its_restart(filled, source):
     assert read(source, 30).service is not None
 
 
-def test_the_response_timeout_limits_a_call_with_a_longer_deadline(filled):
+def test_the_rpc_response_timeout_limits_a_call_that_has_a_longer_deadline(filled):
     filled.conductor.stop()
     try:
         with state_of(filled.bus(response_timeout_s=2)) as source:
@@ -110,7 +110,7 @@ def test_the_response_timeout_limits_a_call_with_a_longer_deadline(filled):
     assert took_s < 2 + SLACK_S
 
 
-def test_a_killed_broker_is_reported_and_reads_work_after_its_restart(filled, source):
+def test_a_killed_broker_is_reported_and_reads_succeed_after_its_restart(filled, source):
     with without_broker(filled):
         errors = [failure(source), failure(source)]
 
@@ -123,7 +123,7 @@ def good(source):
         return read(source, ENOUGH_S).service is not None
 
 
-def test_a_first_read_without_a_broker_fails_and_a_later_read_works(filled):
+def test_a_first_read_without_a_broker_fails_and_a_later_read_succeeds(filled):
     with state_of(filled.bus()) as source:
         with without_broker(filled):
             error = failure(source, 10)
@@ -141,7 +141,7 @@ def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, sourc
     assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_a_first_read_with_a_frozen_broker_fails_and_a_later_read_works(filled):
+def test_a_first_read_with_a_frozen_broker_fails_and_a_later_read_succeeds(filled):
     with state_of(filled.bus()) as source:
         with filled.broker.paused():
             error = failure(source, 3)
@@ -180,12 +180,12 @@ def test_a_missing_virtual_host_is_reported(filled):
     assert "virtual host" in error.message
 
 
-def test_reads_work_with_a_different_durable_queues_option(filled):
+def test_reads_succeed_even_if_amqp_durable_queues_differs_from_novas(filled):
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 
 
-def test_a_broker_unused_by_nova_is_reported_as_no_answer(filled, monkeypatch):
+def test_a_broker_that_no_conductor_uses_is_reported_as_no_answer(filled, monkeypatch):
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]

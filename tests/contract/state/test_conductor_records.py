@@ -115,7 +115,7 @@ def test_a_written_record_is_read_back_unchanged(empty, client, writer):
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_create_writes_the_columns_that_nova_compute_writes(empty, writer):
+def test_a_created_record_has_the_columns_that_nova_compute_writes(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -128,7 +128,7 @@ def test_create_writes_the_columns_that_nova_compute_writes(empty, writer):
     assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["deleted"]) == (4.0, 1.5, 0)
 
 
-def test_nova_sets_the_default_for_a_ratio_of_none(empty, client, writer):
+def test_nova_replaces_an_unset_allocation_ratio_by_its_default(empty, client, writer):
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
     # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
@@ -182,12 +182,12 @@ def test_every_record_field_can_be_saved_separately(empty, client, writer, name)
     assert read.changes(replace(wanted, host=HOST)) == ()
 
 
-def test_save_sends_nothing_without_a_writable_change(empty, writer):
+def test_save_sends_no_call_if_no_changed_field_is_writable(empty, writer):
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_a_deleted_record_with_the_same_uuid_is_restored(empty, client, writer):
+def test_s60_a_create_restores_a_deleted_record_with_the_same_uuid(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))
@@ -200,7 +200,7 @@ def test_s60_a_deleted_record_with_the_same_uuid_is_restored(empty, client, writ
     assert [row["deleted"] for row in rows(empty)] == [0]
 
 
-def test_a_record_taken_by_another_host_is_not_deleted(empty, client, writer):
+def test_a_record_that_now_belongs_to_another_host_is_not_deleted(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     with empty.engine.begin() as connection:

@@ -190,7 +190,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_keeps_an_unshelve_allocation_while_a_replica_is_stopped(world):
+def test_heal_keeps_the_allocation_of_an_unshelve_that_a_replica_has_not_seen(world):
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -214,7 +214,7 @@ def test_heal_keeps_an_unshelve_allocation_while_a_replica_is_stopped(world):
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_newer_rows_and_refuses_a_changed_consumer(world):
+def test_heal_waits_for_newer_database_rows_and_refuses_a_changed_consumer(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
@@ -229,7 +229,7 @@ def test_heal_waits_for_newer_rows_and_refuses_a_changed_consumer(world):
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_to_act_without_a_newer_heartbeat(world, monkeypatch):
+def test_heal_refuses_changes_until_a_newer_service_heartbeat_is_read(world, monkeypatch):
     """A replica that stopped seconds ago counts as current for a minute."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()
@@ -244,7 +244,7 @@ def test_heal_refuses_to_act_without_a_newer_heartbeat(world, monkeypatch):
     assert world.held(uuid) == HELD
 
 
-def test_heal_removes_a_stale_allocation_shown_by_a_lagging_replica(world):
+def test_heal_removes_a_stale_allocation_despite_a_replica_lag_of_one_second(world):
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)
@@ -303,7 +303,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_a_live_nova_compute_is_not_taken_over_on_late_replica_rows(compute, how):
+def test_a_late_replica_causes_no_takeover_of_a_live_nova_compute(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -316,7 +316,7 @@ def test_a_live_nova_compute_is_not_taken_over_on_late_replica_rows(compute, how
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_a_dead_nova_compute_is_taken_over_despite_a_small_replica_lag(compute):
+def test_a_dead_nova_computes_provider_is_taken_over_despite_a_replica_lag(compute):
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

@@ -49,17 +49,17 @@ def fill_and_read(url):
         source.close()
 
 
-def test_rows_are_read_back_as_the_written_values(filled, source):
+def test_rows_written_to_the_database_are_read_back_unchanged(filled, source):
     state = read(source, world().consumers)
 
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_a_cell_with_the_nova_schema_returns_the_same_state(nova_cell_url):
+def test_a_database_with_novas_own_schema_returns_the_same_state(nova_cell_url):
     assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
-def test_now_is_the_clock_of_the_database_in_utc(filled, source):
+def test_the_time_of_a_read_is_the_databases_clock_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -67,7 +67,7 @@ def test_now_is_the_clock_of_the_database_in_utc(filled, source):
     assert before <= now <= after
 
 
-def test_unchanged_instances_are_cached_and_changes_are_read(filled, source):
+def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, source):
     first, second = read(source), read(source)
     with filled.begin() as connection:
         cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=T0 + datetime.timedelta(days=9))
@@ -141,7 +141,7 @@ def test_an_instance_deleted_by_nova_is_read_as_deleted(filled, source):
         ("migration_context", "[]"),
     ],
 )
-def test_a_broken_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
+def test_a_broken_json_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
     with filled.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
     state = read(source, world().consumers)
@@ -153,7 +153,7 @@ def test_a_broken_document_makes_only_its_own_instance_unreadable(filled, source
     assert state.instances[1:] == world().expected.instances[1:]
 
 
-def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
+def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source):
     with filled.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
     state = read(source)
@@ -163,7 +163,7 @@ def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_the_image_decides_boots_from_volume_without_a_boot_disk(filled, source, image_ref, volume):
+def test_an_instance_without_boot_disk_boots_from_volume_if_it_has_no_image(filled, source, image_ref, volume):
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -193,7 +193,7 @@ def add_instances(engine, numbers):
     return frozenset(uuid(number) for number in numbers)
 
 
-def test_the_number_of_statements_does_not_grow_with_the_instances(filled, source):
+def test_the_number_of_sql_statements_does_not_grow_with_the_instances(filled, source):
     few = statements_of(source, frozenset({uuid(1)}))
     consumers = add_instances(filled, range(10_000, 10_700))
     many = statements_of(source, consumers)
@@ -202,7 +202,7 @@ def test_the_number_of_statements_does_not_grow_with_the_instances(filled, sourc
     assert sum(statement.lstrip().upper().startswith("SELECT") for statement in many) <= 11
 
 
-def test_unknown_consumers_are_requested_in_lists_of_five_hundred(filled, source):
+def test_unknown_consumers_are_looked_up_in_lists_of_five_hundred(filled, source):
     one = statements_of(source, frozenset({str(uuid_module.UUID(int=1))}))
     many = statements_of(source, frozenset(str(uuid_module.UUID(int=number)) for number in range(1, 1002)))
 
@@ -226,7 +226,7 @@ def test_a_column_dropped_between_two_reads_is_named_in_the_error(filled, source
         read(source)
 
 
-def test_a_missing_table_is_named_and_read_again_once_restored(filled, source):
+def test_a_missing_table_is_named_and_reads_succeed_once_restored(filled, source):
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 
@@ -277,7 +277,7 @@ def test_no_transaction_stays_open_after_a_read(filled, source):
             assert connection.exec_driver_sql("SELECT COUNT(*) FROM information_schema.innodb_trx").scalar() == 0
 
 
-def test_a_missing_sqlite_file_is_unavailable_and_not_created(tmp_path):
+def test_a_missing_sqlite_file_is_reported_as_unavailable_and_not_created(tmp_path):
     path = tmp_path / "no" / "cell.db"
     with contextlib.closing(NovaSql(f"sqlite:///{path}")) as source:
         with pytest.raises(SourceUnavailable, match=r"no/cell\.db"):
@@ -298,7 +298,7 @@ def test_a_sqlite_path_with_special_characters_is_read(tmp_path):
     assert fill_and_read(url).service == world().expected.service
 
 
-def test_a_sqlite_file_with_garbage_is_unavailable(tmp_path):
+def test_a_sqlite_file_with_garbage_is_reported_as_unavailable(tmp_path):
     path = tmp_path / "cell.db"
     path.write_bytes(b"garbage " * 1000)
 
@@ -307,7 +307,7 @@ def test_a_sqlite_file_with_garbage_is_unavailable(tmp_path):
             read(source)
 
 
-def test_a_locked_sqlite_file_is_unavailable_within_the_deadline(tmp_path):
+def test_a_locked_sqlite_file_is_reported_as_unavailable_within_the_deadline(tmp_path):
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)

@@ -90,7 +90,7 @@ def on_statement(source, word, act):
         event.remove(engine, "before_cursor_execute", look)
 
 
-def test_a_killed_server_is_unavailable_until_its_restart(server, source):
+def test_a_killed_database_is_reported_as_unavailable_until_its_restart(server, source):
     good = read(source)
     server.kill()
     try:
@@ -101,7 +101,7 @@ def test_a_killed_server_is_unavailable_until_its_restart(server, source):
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_server_down_at_the_first_read_is_read_after_its_start(server, source_of):
+def test_a_database_that_is_down_at_the_first_read_is_read_after_its_start(server, source_of):
     server.stop()
     source = source_of(server.url("cell"))
     try:
@@ -112,14 +112,14 @@ def test_a_server_down_at_the_first_read_is_read_after_its_start(server, source_
     assert read(source).service == world().expected.service
 
 
-def test_a_server_restart_between_two_reads_causes_no_error(server, source):
+def test_a_database_restart_between_two_reads_causes_no_error(server, source):
     good = read(source)
     server.restart()
 
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_first_read_from_a_frozen_server_is_unavailable(server, source_of):
+def test_a_frozen_database_is_reported_as_unavailable_at_the_first_read(server, source_of):
     source = source_of(server.url("cell"))
     with server.paused():
         refusal(source)
@@ -127,7 +127,7 @@ def test_a_first_read_from_a_frozen_server_is_unavailable(server, source_of):
     assert read(source).service == world().expected.service
 
 
-def test_an_open_connection_to_a_frozen_server_is_unavailable(server, source):
+def test_a_frozen_database_is_reported_as_unavailable_on_an_open_connection(server, source):
     read(source)
     with server.paused():
         refusal(source)
@@ -135,7 +135,7 @@ def test_an_open_connection_to_a_frozen_server_is_unavailable(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_server_freeze_during_a_read_is_unavailable(server, source):
+def test_a_database_that_freezes_during_a_read_is_reported_as_unavailable(server, source):
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):
@@ -146,7 +146,7 @@ def test_a_server_freeze_during_a_read_is_unavailable(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_server_killed_during_a_read_is_unavailable(server, source):
+def test_a_database_that_is_killed_during_a_read_is_reported_as_unavailable(server, source):
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.kill):
@@ -170,7 +170,7 @@ def test_a_connection_killed_during_a_read_is_retried_at_once(server, source):
     assert replace(again, now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_locked_table_is_unavailable_until_the_unlock(server, source):
+def test_a_locked_table_is_reported_as_unavailable_until_the_unlock(server, source):
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:
@@ -182,7 +182,7 @@ def test_a_locked_table_is_unavailable_until_the_unlock(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_the_server_also_limits_the_statement_time(source):
+def test_the_database_server_also_limits_the_time_of_a_statement(source):
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
@@ -190,7 +190,7 @@ def test_the_server_also_limits_the_statement_time(source):
     assert 0 < float(limit_s) <= 30
 
 
-def test_a_read_is_consistent_with_any_default_isolation_level(server, source_of):
+def test_a_read_is_consistent_if_the_default_isolation_is_read_committed(server, source_of):
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
     source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"
@@ -204,7 +204,7 @@ def test_a_read_is_consistent_with_any_default_isolation_level(server, source_of
         server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
 
-def test_a_low_sql_select_limit_of_the_server_omits_no_row(server, source_of):
+def test_reads_return_every_row_despite_a_low_sql_select_limit_on_the_server(server, source_of):
     before = read(source_of(server.url("cell")), ENOUGH_S)
     server.execute("SET GLOBAL sql_select_limit = 1")
     try:
@@ -254,7 +254,7 @@ def test_an_unknown_host_is_named_in_the_error(source_of):
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_refused_database_connection_is_unavailable(source_of):
+def test_a_refused_database_connection_is_reported_as_unavailable(source_of):
     assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
@@ -276,7 +276,7 @@ def test_an_unknown_driver_option_is_named_in_the_error(server, source_of):
         bytes(range(256)) * 64,
     ],
 )
-def test_a_port_of_another_service_is_unavailable(greeting, source_of):
+def test_a_port_of_another_service_is_reported_as_unavailable(greeting, source_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -304,7 +304,7 @@ def test_reads_need_only_the_select_privilege(server, source_of):
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_statement_limit_uses_the_dialect_of_mariadb_or_mysql():
+def test_statement_limit_uses_mariadbs_or_mysqls_variable_and_unit():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"

@@ -126,7 +126,7 @@ def codes(audit: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in audit["findings"]}
 
 
-def test_s59_s65_an_audit_creates_the_record_and_the_next_writes_nothing(world):
+def test_s59_s65_the_first_audit_creates_a_record_and_the_next_writes_nothing(world):
     first = world.once()
     assert kinds(first) == ["create-compute-node"]
     row = world.row()
@@ -141,7 +141,7 @@ def test_s59_s65_an_audit_creates_the_record_and_the_next_writes_nothing(world):
     assert "written through nova-conductor" in world.told("status").stdout
 
 
-def test_an_audit_writes_only_the_changed_record_columns(world):
+def test_an_audit_rewrites_only_the_record_columns_that_differ(world):
     world.once()
     world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
     before = world.row()
@@ -161,14 +161,14 @@ def test_an_audit_writes_only_the_changed_record_columns(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_a_soft_deleted_record_of_the_host_uuid_is_restored(world):
+def test_s60_an_audit_restores_a_soft_deleted_record_with_the_hosts_uuid(world):
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
     assert world.row()["deleted"] == 0
 
 
-def test_a_failed_record_write_is_repeated_after_conductor_returns(world):
+def test_an_audit_repeats_a_failed_record_write_once_conductor_is_back(world):
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -183,7 +183,7 @@ def test_a_failed_record_write_is_repeated_after_conductor_returns(world):
     assert (row["memory_mb"], row["service_id"]) == (4096, 3)
 
 
-def test_s68_a_confirmed_orphan_is_deleted_with_its_empty_provider(world):
+def test_s68_a_confirmed_orphaned_node_is_deleted_with_its_empty_provider(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     child = world.orphan_provider(old)
@@ -202,7 +202,7 @@ def test_s68_a_confirmed_orphan_is_deleted_with_its_empty_provider(world):
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_stale_rows_cause_neither_orphan_removal_nor_record_writes(world):
+def test_stale_database_rows_cause_no_orphan_removal_and_no_record_write(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -222,7 +222,7 @@ def test_stale_rows_cause_neither_orphan_removal_nor_record_writes(world):
     assert steady(world.row()) == stored
 
 
-def test_s158_an_orphaned_provider_is_kept_while_allocations_exist(world):
+def test_s158_an_orphaned_provider_is_kept_while_it_has_allocations(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
@@ -243,7 +243,7 @@ def test_s158_an_orphaned_provider_is_kept_while_allocations_exist(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_s69_a_provider_is_kept_if_its_row_moved_to_another_host(world):
+def test_s69_a_provider_is_kept_if_its_node_row_now_names_another_host(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -254,7 +254,7 @@ def test_s69_a_provider_is_kept_if_its_row_moved_to_another_host(world):
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
 
 
-def test_a_provider_left_by_a_crash_is_removed_by_later_audits(world):
+def test_an_orphaned_provider_left_by_a_crash_is_removed_by_later_audits(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -266,7 +266,7 @@ def test_a_provider_left_by_a_crash_is_removed_by_later_audits(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_an_orphaned_provider_now_used_by_another_host_is_kept(world):
+def test_an_orphaned_provider_that_another_host_now_uses_is_kept(world):
     """The old node's disk with its compute_id was moved to another host: the provider is empty but in use."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -283,7 +283,7 @@ def test_an_orphaned_provider_now_used_by_another_host_is_kept(world):
     assert (audit["outcome"], codes(audit)) == ("clean", set())
 
 
-def test_s61_a_row_with_the_host_uuid_on_another_host_stops_all_writes(world):
+def test_s61_another_hosts_node_row_with_this_hosts_uuid_stops_all_writes(world):
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})
@@ -299,7 +299,7 @@ def test_two_hosts_with_the_same_node_name_are_reported(world):
     assert audit["plan"]["writes"] == []
 
 
-def test_adopt_renames_record_and_provider_and_undo_reverts_both(world):
+def test_adopt_renames_the_record_and_the_provider_and_undo_reverts_both(world):
     old = f"old-{world.agent.name}"
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})

@@ -39,7 +39,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_why_stale_decides_by_age_and_movement_of_the_heartbeat(read, stood_s, words):
+def test_why_stale_decides_by_the_age_and_the_change_of_the_heartbeat(read, stood_s, words):
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
@@ -52,7 +52,7 @@ def test_a_longer_service_down_time_raises_the_accepted_heartbeat_age():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_standing_keeps_the_time_at_which_a_heartbeat_was_first_read():
+def test_standing_keeps_the_time_of_the_first_read_of_a_heartbeat():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)
@@ -61,7 +61,7 @@ def test_standing_keeps_the_time_at_which_a_heartbeat_was_first_read():
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
-def test_law_a_replica_with_a_minute_of_lag_is_stale(lag, age):
+def test_law_a_replica_with_at_least_a_minute_of_lag_is_stale(lag, age):
     """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)

@@ -153,11 +153,11 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_the_three_books_yield_the_expected_verdict(world, expected):
+def test_a_comparison_of_the_three_books_yields_the_expected_verdict(world, expected):
     assert only(world) is expected
 
 
-def test_a_differing_resource_class_leaves_the_other_classes_agreed():
+def test_a_differing_resource_class_does_not_change_verdicts_of_other_classes():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -167,12 +167,12 @@ def test_a_differing_resource_class_leaves_the_other_classes_agreed():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_recorded_for_a_volume_backed_instance_differs():
+def test_recorded_disk_gb_of_a_volume_backed_instance_has_verdict_differs():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_a_class_outside_the_flavor_has_verdict_unknown():
+def test_a_recorded_class_that_is_not_in_the_flavor_has_verdict_unknown():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -193,7 +193,7 @@ def test_an_unread_source_leads_to_no_verdict_against_a_consumer(lost):
     assert set(verdicts(world).values()) <= {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
 
 
-def test_a_migrated_guest_is_unknown_only_after_the_migration():
+def test_a_migrated_away_guest_is_reported_only_once_the_migration_has_ended():
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),
@@ -257,7 +257,7 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_disk_gb_on_a_sharing_provider_is_compared_with_the_promise(records, expected):
+def test_disk_gb_on_a_sharing_provider_is_compared_with_the_promised_amount(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 

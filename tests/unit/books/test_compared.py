@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_a_volatile_fact_does_not_rebuild_the_books(what):
+def test_a_volatile_host_fact_does_not_cause_a_rebuild_of_the_books(what):
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
@@ -77,20 +77,20 @@ def test_a_volatile_fact_does_not_rebuild_the_books(what):
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_a_relevant_change_appears_in_the_next_books(what):
+def test_the_books_and_rows_are_rebuilt_after_a_relevant_change(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_every_host_facts_field_is_marked_counted_or_blank():
+def test_every_field_of_host_facts_is_marked_as_counted_or_as_ignored():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_a_lost_source_rebuilds_the_books(source):
+def test_the_books_are_rebuilt_if_a_source_becomes_unreadable(source):
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
@@ -106,20 +106,20 @@ def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_a_changed_root_uuid_rebuilds_the_books():
+def test_the_books_are_rebuilt_if_the_root_uuid_changes():
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_a_changed_setting_rebuilds_the_books():
+def test_the_books_are_rebuilt_if_a_setting_changes():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books
 
 
 @given(worlds(), worlds())
-def test_a_cached_comparison_does_not_change_the_decision(one, other):
+def test_decide_returns_the_same_with_and_without_a_cached_comparison(one, other):
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(

@@ -70,7 +70,7 @@ COUNTING = {
 
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
-def test_confirmation_depends_on_count_evidence_and_fresh_reads(audits, expected):
+def test_confirmation_depends_on_count_and_evidence_and_fresh_reads(audits, expected):
     assert confirmed(after(*audits)) == expected
 
 
@@ -96,11 +96,11 @@ def test_stands_since_restarts_after_an_audit_without_the_finding():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_confirm_audits_sets_the_number_of_audits_to_confirm(at, expected):
+def test_confirm_audits_sets_how_many_audits_confirm_a_finding(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_finding_from_a_stale_read_is_withheld_and_rechecked():
+def test_a_new_finding_based_on_cached_allocations_is_withheld_and_rechecked():
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -112,13 +112,13 @@ def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_unconfirmed_recorded_lists_consumers_awaiting_confirmation():
+def test_unconfirmed_recorded_lists_consumers_of_unconfirmed_findings():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
 
 
-def test_the_history_keeps_first_seen_and_drops_gone_findings():
+def test_the_history_keeps_first_seen_at_and_removes_findings_that_are_gone():
     told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
     (sighting,) = told.history.sightings
     assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)
@@ -142,7 +142,7 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_an_unread_source_keeps_first_seen_and_resets_the_count():
+def test_an_audit_with_an_unread_source_resets_the_count_and_keeps_first_seen():
     """A known finding is not new because a source was lost for one audit."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, all_read=False)
@@ -153,7 +153,7 @@ def test_an_unread_source_keeps_first_seen_and_resets_the_count():
     assert look(confirmed_one.history, now=THIRD).history.sightings == ()
 
 
-def test_a_finding_based_on_recorded_requests_a_fresh_read():
+def test_a_finding_based_on_recorded_allocations_requests_a_fresh_read():
     """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
@@ -180,7 +180,7 @@ SPACED = {
 
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
-def test_audits_confirm_only_within_the_allowed_interval(seconds, expected):
+def test_two_audits_confirm_a_finding_only_if_their_interval_is_within_limits(seconds, expected):
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
@@ -196,7 +196,7 @@ def test_a_reboot_resets_the_confirmation_count():
     assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
 
 
-def test_confirmed_now_uses_the_same_interval_limits():
+def test_confirmed_now_applies_the_minimum_and_maximum_interval_of_audits():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

@@ -40,7 +40,7 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_image_store_rows_assign_every_byte_to_an_owner():
+def test_image_store_rows_assign_every_byte_of_the_store_to_an_owner():
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -122,26 +122,26 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_the_instance_folder_owner_follows_nova_and_libvirt_state(suffix, nova, libvirt, owner):
+def test_the_owner_of_an_instance_folder_depends_on_nova_and_libvirt(suffix, nova, libvirt, owner):
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_an_unowned_folder_is_unknown_while_a_source_is_unread(lost):
+def test_a_folder_without_a_known_owner_is_unknown_while_a_source_is_unread(lost):
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_a_folder_in_a_shared_store_is_unknown_and_no_leftover():
+def test_a_folder_in_a_shared_store_is_unknown_and_is_not_a_leftover():
     read = world(store((FOLDER, GIB), shared_because="its file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_an_empty_leftover_is_reported_without_a_ledger_row():
+def test_an_empty_leftover_folder_is_reported_but_has_no_ledger_row():
     read = world(store((FOLDER, 0)))
     assert [left.size_bytes for left in leftovers(read)] == [0]
     assert FOLDER not in by_path(image_store_rows(read))
@@ -161,7 +161,7 @@ def test_a_shared_disk_belongs_to_the_guest_with_the_lowest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_shared_bytes_are_subtracted_from_the_image_cache_first():
+def test_bytes_beyond_the_used_size_are_subtracted_from_the_image_cache_first():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -185,7 +185,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
-def test_image_store_rows_are_non_negative_and_sum_to_store_size(files, size, free, available):
+def test_image_store_rows_are_non_negative_and_sum_to_the_size_of_the_store(files, size, free, available):
     """This holds whatever changed between the two reads, and whatever statvfs reports."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size
@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_pool_rows_are_pool_elsewhere_and_free():
+def test_ceph_store_rows_show_the_bytes_in_the_pool_and_elsewhere_and_free():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
@@ -210,7 +210,7 @@ def test_ceph_pool_rows_are_pool_elsewhere_and_free():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_ceph_pool_rows_sum_to_cluster_size_for_any_figures(size, available, used):
+def test_ceph_store_rows_sum_to_the_cluster_size_for_any_figures(size, available, used):
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

@@ -56,7 +56,7 @@ def test_an_instance_appears_in_all_three_books():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_claim_names_its_source():
+def test_every_claim_names_the_source_that_it_was_read_from():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -74,7 +74,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_an_unexpected_guest_is_a_foreign_guest(world):
+def test_a_guest_that_nova_does_not_expect_here_is_a_foreign_guest(world):
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -95,20 +95,20 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_an_expected_or_undecidable_guest_is_not_foreign(world):
+def test_a_guest_that_nova_expects_or_may_expect_is_not_foreign(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
 
 
-def test_a_foreign_guest_disk_is_an_unmanaged_claim():
+def test_the_disk_of_a_foreign_guest_is_an_unmanaged_claim():
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
     kept = written(world, lvm_settings())
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_a_recorded_class_of_a_foreign_guest_is_not_unmanaged():
+def test_a_class_that_a_foreign_guest_has_allocated_is_not_unmanaged():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -119,7 +119,7 @@ def test_a_recorded_class_of_a_foreign_guest_is_not_unmanaged():
     ("lost", "unknown"),
     [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
 )
-def test_a_lost_source_marks_its_book_unknown_and_empty(lost, unknown):
+def test_an_unread_source_makes_its_book_empty_and_unknown(lost, unknown):
     kept = written(without(WORLD, lost))
     flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
     assert {name: getattr(kept, name) for name in flags} == flags
@@ -127,7 +127,7 @@ def test_a_lost_source_marks_its_book_unknown_and_empty(lost, unknown):
     assert empty.claims == ()
 
 
-def test_promised_is_empty_and_unknown_without_a_node_name():
+def test_the_promised_book_is_empty_and_unknown_without_a_node_name():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -136,7 +136,7 @@ def test_promised_is_empty_and_unknown_without_a_node_name():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_promised_is_read_from_libvirt_without_a_cloud():
+def test_the_promised_book_is_read_from_libvirt_without_a_state_source():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -148,7 +148,7 @@ def test_promised_is_read_from_libvirt_without_a_cloud():
     }
 
 
-def test_promised_is_unknown_without_cloud_and_libvirt():
+def test_the_promised_book_is_unknown_without_a_state_source_and_libvirt():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()
@@ -165,13 +165,13 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_digest_changes_with_instances_guests_and_volumes(changes):
+def test_the_digest_changes_if_an_instance_or_a_guest_or_a_volume_changes(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_digest_ignores_recorded_allocations():
+def test_the_digest_of_the_books_ignores_recorded_allocations():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
@@ -184,7 +184,7 @@ def test_provider_key_distinguishes_root_and_child():
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_a_recorded_claim_on_a_child_has_the_child_provider_key():
+def test_a_recorded_claim_on_a_child_has_the_provider_key_of_the_child():
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))
     assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

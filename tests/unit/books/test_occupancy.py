@@ -63,14 +63,14 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_promised_usage_of_an_instance_matches_the_scenarios(world, expected):
+def test_the_promised_usage_of_an_instance_is_as_in_the_scenarios(world, expected):
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_an_instance_in_any_other_vm_state_counts_its_flavor(vm_state):
+def test_s14_a_stopped_or_paused_or_shelved_instance_counts_its_flavor(vm_state):
     assert promised(state(instance(vm_state=vm_state))) == A
 
 
@@ -153,18 +153,18 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_promised_usage_of_a_migration_matches_the_scenarios(world, expected):
+def test_the_promised_usage_of_a_migration_is_as_in_the_scenarios(world, expected):
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_an_ended_migration_counts_no_usage(status):
+def test_s30_a_migration_that_has_ended_counts_no_usage(status):
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating", "post-migrating", "finished", "error"])
-def test_a_migration_in_any_other_status_counts_the_new_flavor(status):
+def test_a_migration_that_has_not_ended_counts_the_new_flavor(status):
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == B
 
@@ -181,12 +181,12 @@ def test_a_migration_in_any_other_status_counts_the_new_flavor(status):
         "rebuild_spawning",
     ],
 )
-def test_s34_a_move_of_a_stopped_instance_counts_in_each_task_state(task):
+def test_s34_a_move_of_a_stopped_instance_counts_whatever_the_task_state(task):
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 
 
-def test_s37_the_newest_of_two_migrations_counts():
+def test_s37_only_the_newest_of_two_migrations_counts():
     earlier, later = NOW, NOW + datetime.timedelta(hours=1)
     first = migration(1, updated_at=later, **INCOMING)
     second = migration(2, kind="live-migration", updated_at=earlier, **INCOMING)
@@ -196,13 +196,13 @@ def test_s37_the_newest_of_two_migrations_counts():
     assert promised(moving("i1", first, newer, **changes, **AWAY)) == A
 
 
-def test_s38_a_migration_with_another_context_is_reported_as_stuck():
+def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     world = moving("i1", migration(**INCOMING), **resized(task_state="resize_prep", migration_context_id=2), **AWAY)
     (stuck,) = occupied(world, NODE, frozenset()).stuck
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_the_source_side_consumer_is_the_migration_if_recorded_so():
+def test_the_consumer_at_the_source_is_the_migration_if_placement_records_so():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -210,7 +210,7 @@ def test_the_source_side_consumer_is_the_migration_if_recorded_so():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_a_same_host_resize_lists_both_causes_and_consumers():
+def test_a_same_host_resize_counts_both_flavors_with_different_consumers():
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {
@@ -229,7 +229,7 @@ def test_a_same_host_resize_lists_both_causes_and_consumers():
         ((), {"VCPU": 2}),
     ],
 )
-def test_flavor_extra_specs_select_vcpu_or_pcpu(specs, expected):
+def test_flavor_extra_specs_decide_how_many_vcpu_and_pcpu_are_promised(specs, expected):
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=specs)))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(
@@ -238,13 +238,13 @@ def test_flavor_extra_specs_select_vcpu_or_pcpu(specs, expected):
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
-def test_a_same_host_migration_with_same_flavor_counts_once():
+def test_a_same_host_migration_with_the_same_flavor_counts_only_once():
     """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_dedicated_cpu_policy_counts_vcpu_without_cpu_dedicated_set():
+def test_a_dedicated_cpu_policy_counts_as_vcpu_without_cpu_dedicated_set():
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

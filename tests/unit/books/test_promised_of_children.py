@@ -56,7 +56,7 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_a_request_group_sum_is_compared_with_sum_over_children(held, recorded, verdict):
+def test_the_sum_of_request_groups_is_compared_with_the_sum_over_children(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
@@ -81,17 +81,17 @@ def test_a_recorded_vgpu_missing_from_the_flavor_is_unknown():
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_a_class_that_the_host_does_not_offer_is_not_compared():
+def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_class_still_on_the_root_is_promised_on_the_root():
+def test_s106_a_class_with_inventory_still_on_the_root_is_promised_there():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_a_root_allocation_of_another_consumer_changes_no_verdict():
+def test_another_consumers_allocation_on_the_root_changes_no_verdict():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
@@ -106,6 +106,6 @@ def test_an_incoming_live_migration_promises_its_vgpu():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
 
 
-def test_a_promised_vgpu_claim_has_the_generic_child_key():
+def test_a_promised_vgpu_claim_has_the_key_for_any_child_provider():
     claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
     assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}

@@ -63,7 +63,7 @@ def test_the_ledger_lists_host_reserves_first():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_of_a_single_consumer_is_a_single_row():
+def test_a_same_host_resize_of_one_consumer_is_one_row_per_class():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -88,7 +88,7 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_an_inventory_row_has_wanted_recorded_used_and_free():
+def test_an_inventory_row_has_wanted_and_recorded_and_used_and_free_amounts():
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -126,7 +126,7 @@ def test_a_trait_row_shows_the_owner_of_the_trait():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_evacuation_notes_keep_the_newest_per_instance():
+def test_evacuation_notes_keep_the_newest_evacuation_of_each_instance():
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)

@@ -116,7 +116,7 @@ def test_volume_group_rows_list_each_volume_with_its_owner() -> None:
 
 
 @pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
-def test_the_guest_volume_owner_is_instance_if_nova_knows_the_guest(known: bool, kind: str) -> None:
+def test_a_guests_volume_belongs_to_an_instance_if_nova_knows_the_guest(known: bool, kind: str) -> None:
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(
         nova=state(instance("i1")) if known else state(),
@@ -144,7 +144,7 @@ def test_thin_pool_rows_show_the_bytes_that_each_volume_wrote() -> None:
     assert len(found) == 7
 
 
-def test_shared_blocks_are_split_between_volume_and_its_snapshot() -> None:
+def test_blocks_shared_by_a_volume_and_its_snapshot_are_split_between_them() -> None:
     snap = thin("before", 30, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30), snap)
     mapped = {f"{HERE}_disk": 20, "before": 20, f"{OTHER}_disk": 6}
@@ -156,7 +156,7 @@ def test_shared_blocks_are_split_between_volume_and_its_snapshot() -> None:
     ]
 
 
-def test_a_thin_volume_counts_its_full_size_if_pool_fill_is_unknown() -> None:
+def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
     assert found[:2] == [
         ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: the pool's fill level is not known)", 30),
@@ -169,7 +169,9 @@ def test_a_thin_volume_counts_its_full_size_if_pool_fill_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_gets_the_remaining_written_bytes(percent: float, shares: dict[str, int]) -> None:
+def test_an_inactive_thin_volume_is_assigned_the_rest_of_the_written_bytes(
+    percent: float, shares: dict[str, int]
+) -> None:
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))
@@ -186,7 +188,7 @@ def test_unassigned_bytes_of_a_thin_pool_belong_to_the_pool() -> None:
     ]
 
 
-def test_thin_pool_data_copies_get_a_separate_row() -> None:
+def test_copies_of_a_thin_pools_data_have_a_separate_row() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
         ("thin-pool", "vg0/tpool", "copies or cache of the data of thin pool tpool", 40),
@@ -194,13 +196,13 @@ def test_thin_pool_data_copies_get_a_separate_row() -> None:
     ]
 
 
-def test_a_cinder_thin_pool_and_its_free_room_are_block_storage() -> None:
+def test_a_cinder_thin_pool_and_its_free_space_count_as_block_storage() -> None:
     theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
 
 @pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups", "device_mapper"])
-def test_rows_of_recorded_volume_groups_sum_to_group_size(name: str) -> None:
+def test_rows_of_recorded_volume_groups_sum_to_the_size_of_the_group(name: str) -> None:
     groups = parse_groups((RECORDED / f"{name}.vgs.json").read_text())
     facts = parse_storage((RECORDED / f"{name}.lvs.json").read_text(), groups)
     rows = volume_group_rows(snapshot(lvm=facts))
@@ -210,7 +212,7 @@ def test_rows_of_recorded_volume_groups_sum_to_group_size(name: str) -> None:
     assert free == {f"vg {found.name}": found.free_bytes for found in groups}
 
 
-def test_thin_volume_rows_match_recorded_device_mapper_figures() -> None:
+def test_sizes_of_thin_volume_rows_match_recorded_device_mapper_figures() -> None:
     """Figures recorded in a VM: 100 MiB were written to one thin disk and 20 MiB to another.
 
     The third disk had 40 MiB. After a snapshot of it, 10 MiB of it were rewritten: 50 MiB for disk and snapshot.
@@ -227,7 +229,7 @@ def test_thin_volume_rows_match_recorded_device_mapper_figures() -> None:
     assert written[second] + written["thin-snap"] == pytest.approx(50, abs=0.0001 * 1024 * 2)
 
 
-def test_hidden_volume_rows_name_the_volume_they_belong_to() -> None:
+def test_rows_of_hidden_volumes_name_the_volume_to_which_they_belong() -> None:
     groups = parse_groups((RECORDED / "every_kind.vgs.json").read_text())
     facts = parse_storage((RECORDED / "every_kind.lvs.json").read_text(), groups)
     said = {row.what: (row.owner, row.size_bytes // EXTENT) for row in volume_group_rows(snapshot(lvm=facts))}
@@ -240,7 +242,7 @@ def test_the_storage_ledger_is_empty_while_lvm_is_unread() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_rows_still_sum_to_group_size_while_a_source_is_unread() -> None:
+def test_rows_sum_to_the_size_of_the_group_even_while_a_source_is_unread() -> None:
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))
@@ -291,7 +293,7 @@ def random_world(found: list[Volume], pools: list[ThinPool], frees: tuple[int, i
     st.lists(fills, max_size=3, unique_by=lambda found: found.path),
     st.tuples(st.integers(0, 99), st.integers(0, 99)),
 )
-def test_rows_sum_to_group_size_for_random_volumes(
+def test_rows_of_random_volumes_sum_to_the_size_of_the_group(
     found: list[Volume], pools: list[ThinPool], frees: tuple[int, int]
 ) -> None:
     rows = volume_group_rows(random_world(found, pools, frees))
@@ -308,7 +310,7 @@ def test_rows_sum_to_group_size_for_random_volumes(
     st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
     st.integers(1, 3),
 )
-def test_thin_volume_rows_sum_to_pool_usage_for_random_figures(
+def test_thin_volume_rows_sum_to_the_usage_of_the_pool_for_random_figures(
     size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
 ) -> None:
     inside = [

@@ -69,7 +69,7 @@ def recorded(*instances, libvirt=None, **changes):
     return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
 
 
-def test_s43_a_missing_root_provider_yields_no_rows():
+def test_s43_a_missing_root_provider_yields_no_rows_and_no_findings():
     world = snapshot(placement=view(providers=()))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -86,7 +86,7 @@ def test_s45_a_consumer_of_an_unfinished_migration_is_settling(status):
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s46_a_deleted_instances_allocation_is_reported_but_kept():
+def test_s46_an_allocation_of_a_deleted_instance_is_reported_as_leaked():
     world = recorded(instance(deleted=True, vm_state="deleted"))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
 
@@ -96,7 +96,7 @@ def test_s47_an_allocation_of_a_deleted_hidden_instance_is_settling():
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s48_an_unknown_consumers_allocation_is_reported_but_kept():
+def test_s48_an_allocation_of_an_unknown_consumer_is_reported_but_kept():
     assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
 
 
@@ -120,7 +120,7 @@ def test_s50_an_allocation_of_an_unshelving_instance_is_settling():
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_an_allocation_of_an_uncounted_idle_instance_is_unknown(changes):
+def test_s51_an_allocation_of_an_instance_that_nova_does_not_count_is_unknown(changes):
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
@@ -130,7 +130,7 @@ def test_s52_an_instance_on_another_host_is_reported_as_stale_move():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unread_allocations_yield_only_source_unavailable():
+def test_s53_unread_allocations_cause_only_a_source_unavailable_finding():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
@@ -141,14 +141,14 @@ def test_s54_a_deleted_instance_without_allocations_yields_no_rows():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s55_the_first_audit_reports_an_instance_deleted_a_day_ago():
+def test_s55_the_first_audit_reports_a_leak_of_an_instance_deleted_a_day_ago():
     """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
     assert told(world) == ["allocation-leaked"]
 
 
-def test_s56_the_consumer_generation_does_not_change_the_audit():
+def test_s56_the_consumer_generation_does_not_change_an_audits_findings():
     """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
@@ -186,14 +186,14 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_row_changed_seconds_before_the_audit_is_settling(world):
+def test_a_difference_is_settling_if_nova_changed_the_row_seconds_before(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_a_matching_row_is_agreed_right_after_a_change():
+def test_an_allocation_that_matches_is_agreed_right_after_a_row_change():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 
@@ -251,7 +251,7 @@ def test_sharing_provider_rows_are_unknown_while_a_source_is_unread(lost):
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_an_ended_move_on_a_sharing_provider_is_stale_at_the_source():
+def test_the_shared_disk_allocation_of_an_ended_move_is_stale_at_the_source():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -260,7 +260,7 @@ def test_an_ended_move_on_a_sharing_provider_is_stale_at_the_source():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_a_vcpu_recorded_as_pcpu_is_named_in_both_findings():
+def test_both_findings_name_the_vcpu_that_is_recorded_as_pcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_a_vcpu_recorded_as_pcpu_is_named_in_both_findings():
     }
 
 
-def test_a_pcpu_recorded_as_vcpu_is_named_in_both_findings():
+def test_both_findings_name_the_pcpu_that_is_recorded_as_vcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
@@ -282,7 +282,7 @@ def test_a_pcpu_recorded_as_vcpu_is_named_in_both_findings():
     assert said == {"PCPU": "Placement records nothing, but 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
 
 
-def test_an_unknown_consumer_of_another_type_is_other_service():
+def test_an_unknown_consumer_of_another_type_has_verdict_other_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

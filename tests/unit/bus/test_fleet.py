@@ -24,7 +24,7 @@ def test_the_watch_row_shows_host_age_outcome_and_free_capacity():
     )  # fmt: skip
 
 
-def test_the_watch_row_shows_the_unit_of_free_memory():
+def test_the_watch_row_shows_free_memory_with_its_unit():
     rows = [{"provider_uuid": "r", "resource_class": "MEMORY_MB", "used": 512, "free": 1536.0}]
     assert cells(seen(resources=rows, provider_uuid="r"), 1000.0)[4:7] == ("-", "512/1536 MiB", "-")
 
@@ -48,11 +48,11 @@ def test_a_host_is_silent_after_three_intervals_and_a_grace_period(age_s, is_sil
     assert ("silent" in cells(seen(), 1000.0 + age_s)[1]) is is_silent
 
 
-def test_silence_line_shows_the_seconds_since_the_last_message():
+def test_the_line_for_a_silent_host_shows_the_seconds_since_its_last_message():
     assert silence_line(seen(), 1190.0) == "compute-17 silent for 190 s, it publishes every 60 s"
 
 
-def test_a_plain_line_names_each_value():
+def test_a_plain_watch_line_names_each_of_its_values():
     assert line(seen()) == (
         "compute-17 findings guests=1 vcpu=204/-12 memory=- disk=?/? findings=1 lost=state"
     )  # fmt: skip
@@ -84,7 +84,7 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={name: JSON for name in DOCUMENT}))
-def test_a_host_state_with_random_values_is_shown_or_rejected(changes):
+def test_a_host_state_message_with_random_values_is_shown_or_rejected(changes):
     try:
         found = host_seen({**DOCUMENT, **changes}, 0.0)
     except SourceInconsistent:

@@ -75,13 +75,13 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_published_is_true_only_if_placement_has_the_inventory(changes, published):
+def test_the_field_published_is_true_only_if_placement_has_the_inventory(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
-def test_free_follows_placements_formula_and_may_be_negative():
+def test_the_free_amount_follows_placements_formula_and_may_be_negative():
     # 48 × 4.0 − 204 used
     assert resource(REPORT, "VCPU") == {
         "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,
@@ -90,11 +90,11 @@ def test_free_follows_placements_formula_and_may_be_negative():
     }  # fmt: skip
 
 
-def test_used_and_free_are_null_while_usage_is_unknown():
+def test_used_and_free_amounts_are_null_while_the_usage_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_causes_hold_amount_per_book_or_null_without_a_row():
+def test_each_cause_has_an_amount_per_book_or_null_if_the_book_has_no_row():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -108,7 +108,7 @@ def test_causes_hold_amount_per_book_or_null_without_a_row():
     }
 
 
-def test_guests_counts_each_held_guest_once():
+def test_the_number_of_guests_counts_each_guest_in_the_held_book_only_once():
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -120,7 +120,7 @@ def test_guests_counts_each_held_guest_once():
     assert host_state(replace(REPORT, ledger=rows), SENDING)["guests"] == 2
 
 
-def test_guests_is_null_while_libvirt_is_unread():
+def test_the_number_of_guests_is_null_while_libvirt_is_unread():
     lost = (SourceStatus(name="libvirt", ok=False, age_s=1.0, duration_ms=1.0, error="refused"),)
     document = host_state(replace(REPORT, sources=lost), SENDING)
     assert (document["guests"], document["sources_lost"]) == (None, ["libvirt"])

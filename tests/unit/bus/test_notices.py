@@ -18,7 +18,7 @@ HEAD = {
 }  # fmt: skip
 
 
-def test_an_audit_without_changes_sends_a_notification_of_counts():
+def test_an_audit_without_changes_sends_one_notification_with_its_counts():
     (end,) = notices(REPORT, ())
     assert (end.event_type, end.priority) == ("stocktake.audit.end", "info")
     assert end.payload == {
@@ -59,14 +59,14 @@ def test_a_failed_audit_notification_has_priority_error(outcome):
     assert notices(replace(REPORT, outcome=outcome, error="boom"), ())[0].priority == "error"
 
 
-def test_a_finding_notification_truncates_evidence_to_twenty():
+def test_a_finding_notification_contains_at_most_twenty_evidence_entries():
     many = replace(FINDING.finding, evidence=FINDING.finding.evidence * 500)
     seen = SeenFinding(finding=many, confirmed=True, first_seen_at="x")
     finding = notices(REPORT, (FindingChange(change=Change.APPEARED, seen=seen),))[0].payload["finding"]
     assert (len(finding["evidence"]), finding["evidence_total"]) == (20, 1000)
 
 
-def test_the_audit_end_notification_follows_finding_notifications():
+def test_the_audit_end_notification_is_sent_after_all_finding_notifications():
     changed = tuple(FindingChange(change=change, seen=FINDING) for change in (Change.GONE, Change.APPEARED))
     assert [told.event_type for told in notices(REPORT, changed)] == [
         "stocktake.finding.gone",

@@ -23,7 +23,7 @@ def drained(outbox: Outbox) -> list[str]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
-def test_a_full_outbox_keeps_the_newest_and_counts_dropped_notices(sizes):
+def test_a_full_outbox_keeps_the_newest_notices_and_counts_the_dropped_ones(sizes):
     outbox = Outbox(most_notices=10)
     number = 0
     for size in sizes:
@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_report():
     assert outbox.report is later
 
 
-def test_done_for_a_dropped_notice_keeps_the_next_notice():
+def test_a_call_of_done_for_a_dropped_notice_does_not_remove_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

@@ -76,7 +76,7 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_the_sender_sends_notices_in_order_and_unchanged_state_once():
+def test_the_sender_sends_notices_in_order_and_an_unchanged_state_only_once():
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.publish(REPORT, APPEARED)
@@ -104,7 +104,7 @@ def test_the_sender_publishes_the_state_every_interval():
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_the_sender_answers_requests_at_most_once_per_smallest_gap_s():
+def test_the_sender_leaves_smallest_gap_s_between_its_answers_to_requests():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -126,7 +126,7 @@ def test_a_request_before_the_first_report_sends_at_most_two_states():
     assert len(fleet.sent) <= 2
 
 
-def test_the_sender_logs_a_lost_broker_with_gaps_and_keeps_all_notices(caplog):
+def test_the_sender_logs_a_lost_broker_rarely_and_sends_all_notices_later(caplog):
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")
@@ -144,7 +144,7 @@ def test_the_sender_logs_a_lost_broker_with_gaps_and_keeps_all_notices(caplog):
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 
-def test_a_hung_channel_blocks_neither_audit_nor_stop():
+def test_a_hanging_channel_blocks_neither_the_audit_nor_the_senders_stop():
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:
@@ -159,7 +159,7 @@ def test_a_hung_channel_blocks_neither_audit_nor_stop():
     assert len(notices.sent) <= 11
 
 
-def test_stop_sends_the_queued_notices(monkeypatch):
+def test_the_sender_sends_the_queued_notices_before_it_stops(monkeypatch):
     monkeypatch.setattr(module, "STOP_S", HANGS_S)
     notices = Channel()
     notices.gate.clear()
@@ -173,7 +173,7 @@ def test_stop_sends_the_queued_notices(monkeypatch):
         assert len(notices.sent) == 3
 
 
-def test_an_unserialisable_notice_is_logged_and_the_next_is_sent(caplog):
+def test_an_unserialisable_notice_is_logged_and_later_notices_are_sent(caplog):
     notices = Channel()
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:

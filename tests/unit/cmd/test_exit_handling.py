@@ -37,7 +37,7 @@ def run(error):
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_an_error_maps_to_exit_code_and_stderr_line(error, code, line, capsys):
+def test_each_kind_of_error_maps_to_an_exit_code_and_a_line_on_stderr(error, code, line, capsys):
     assert ended(run(error), debug=False) == code
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", line)

@@ -80,7 +80,7 @@ def test_a_log_line_outside_an_audit_has_only_an_explicit_audit_id(tmp_path):
     assert second.endswith("[-] [audit ffff] audit done")
 
 
-def test_the_audit_id_is_limited_to_its_context_block_and_thread(tmp_path):
+def test_the_audit_id_is_logged_only_in_its_context_block_and_thread(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -90,7 +90,7 @@ def test_the_audit_id_is_limited_to_its_context_block_and_thread(tmp_path):
     assert all("[audit" not in line for line in lines(tmp_path))
 
 
-def test_a_log_line_formats_named_arguments_and_escapes_fields(tmp_path):
+def test_a_log_line_formats_its_named_arguments_and_escapes_extra_fields(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)
@@ -102,7 +102,7 @@ NASTY = "\x1b]0;x\x07\x7f\x9b2J\u2028\u2029\u202e\U000e0041\ud800\x85\r"
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_log_handlers_escape_control_characters_everywhere(tmp_path, capsys, use_json):
+def test_log_handlers_escape_control_characters_in_every_part_of_a_line(tmp_path, capsys, use_json):
     setup_logging(configured(tmp_path, f"use_json = {use_json}\nuse_stderr = true\n"))
     with audit_context(f"0b5f{NASTY}"):
         LOG.warning("finding %s", f"of {NASTY}", extra={"subject": NASTY, "names": [NASTY], "bare": f"a{NASTY}"})
@@ -119,7 +119,7 @@ def test_log_handlers_escape_control_characters_everywhere(tmp_path, capsys, use
     assert "\\u202e" in text
 
 
-def test_a_json_log_line_preserves_escaped_characters(tmp_path):
+def test_a_parsed_json_log_line_contains_the_original_characters(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     LOG.info("finding appeared", extra={"subject": NASTY})
     (line,) = lines(tmp_path)
@@ -134,7 +134,7 @@ def test_the_exception_formatter_escapes_control_characters(tmp_path, root_logge
     assert "".join(told.split("\n")).isprintable()
 
 
-def test_every_log_handler_writes_the_same_line_once(tmp_path, root_logger):
+def test_every_log_handler_writes_the_same_line_exactly_once(tmp_path, root_logger):
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)

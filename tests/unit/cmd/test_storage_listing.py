@@ -13,7 +13,7 @@ from tests.rigs.reports import REPORT
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
-def test_storage_listing_rows_have_every_column() -> None:
+def test_rows_of_the_storage_listing_have_a_value_for_every_column() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.columns == COLUMNS
     scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,
@@ -24,7 +24,7 @@ def test_storage_listing_rows_have_every_column() -> None:
     )
 
 
-def test_the_storage_table_shows_gib_bytes_and_a_total_line() -> None:
+def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.people_rows == (
         ("vg guests", "foreign\nguests/scratch", "linear volume scratch", "7.500\n8053063680"),
@@ -60,7 +60,7 @@ def test_the_storage_listing_without_a_store_prints_a_note() -> None:
     assert (listing.rows, listing.foot) == ((), ("no store could be read, or none is configured",))
 
 
-def test_the_storage_table_contains_no_escape_characters() -> None:
+def test_the_storage_table_contains_no_terminal_escape_characters() -> None:
     nasty = replace(REPORT.storage[0], what="volume \x1b[2J", owner="a\x1b")
     (row,) = storage_listing(replace(REPORT, storage=(nasty,)), None).people_rows
     assert not any("\x1b" in cell for cell in row)

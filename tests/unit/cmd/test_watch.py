@@ -8,7 +8,7 @@ from tests.rigs.commands import stocktake_here
 
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "nan", "inf", "86401"])
-def test_watch_rejects_an_invalid_timeout_with_a_clear_message(seconds: str) -> None:
+def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: str) -> None:
     done = stocktake_here("watch", "--once", f"--timeout={seconds}")
     said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")

@@ -17,21 +17,21 @@ ELSEWHERE = str(uuid.UUID(int=random.Random(7).getrandbits(128)))
     ["5b1d7c1e-9f0a-4c3d-8a51-0123456789ac", "b51d7c1e-9f0a-4c3d-8a51-0123456789ab"],
     ids=["a digit", "two the wrong way round"],
 )
-def test_a_mistyped_uuid_gets_a_suggestion(typed):
+def test_the_similar_known_uuid_is_suggested_for_a_mistyped_uuid(typed):
     assert mistyped(typed, [ELSEWHERE, A]) == A
 
 
-def test_a_uuid_with_three_wrong_characters_gets_no_suggestion():
+def test_no_uuid_is_suggested_for_a_uuid_with_three_wrong_characters():
     assert mistyped(A[:-3] + "fff", [A]) is None
     assert mistyped(A, []) is None
 
 
-def test_a_random_uuid_gets_no_suggestion():
+def test_no_uuid_is_suggested_for_a_random_uuid():
     known = [str(uuid.UUID(int=random.Random(seed).getrandbits(128))) for seed in range(200)]
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 
 
-def test_the_suggestion_is_the_nearest_of_two_similar_uuids():
+def test_the_nearest_of_two_similar_uuids_is_suggested():
     one_off, two_off = A[:-1] + "c", A[:-2] + "cc"
     assert mistyped(A, [two_off, one_off]) == one_off
 

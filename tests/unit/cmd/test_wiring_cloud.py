@@ -36,7 +36,7 @@ def test_the_configuration_selects_state_source_and_record_writer(tmp_path, stat
         assert type(wired.parts.records) is writer
 
 
-def test_wire_closes_the_state_source_on_exit(tmp_path):
+def test_the_wire_context_manager_closes_the_state_source_on_exit(tmp_path):
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 

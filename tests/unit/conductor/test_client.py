@@ -92,7 +92,7 @@ def test_the_client_sends_the_rpc_arguments_of_nova_compute(monkeypatch):
     assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
 
 
-def test_the_client_requests_a_backport_of_a_newer_major_version(monkeypatch):
+def test_the_client_requests_a_backport_of_objects_of_a_newer_major_version(monkeypatch):
     endpoint = Conductor(of_version("3.0"), of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client) == of_version("2.8")
@@ -128,7 +128,7 @@ def test_object_action_raises_if_the_response_is_not_a_pair(monkeypatch):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_object_action_returns_updates_and_result(monkeypatch):
+def test_object_action_returns_the_field_updates_and_the_result(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 

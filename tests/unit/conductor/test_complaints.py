@@ -19,7 +19,7 @@ def test_a_refused_login_error_names_the_user():
 
 
 @pytest.mark.parametrize("secret", ["p@ss-1", "p%40ss-1", "p@ss-2", "p%40ss-2"])
-def test_an_error_masks_a_password_in_a_remote_message(secret):
+def test_an_error_about_a_remote_message_masks_the_password_in_the_message(secret):
     words = f"cannot connect with {secret} anywhere"
     errors = [
         COMPLAINTS.undelivered(OSError(words)),
@@ -31,7 +31,7 @@ def test_an_error_masks_a_password_in_a_remote_message(secret):
     assert all(secret not in str(error) and "***" in str(error) for error in errors)
 
 
-def test_a_long_multi_line_message_becomes_a_short_line():
+def test_a_long_multi_line_message_is_shortened_to_a_single_line():
     error = COMPLAINTS.undelivered(OSError("one\n  two\n" + "x" * 5000))
 
     assert "one two xxx" in error.message
@@ -51,7 +51,7 @@ def test_an_unsupported_object_error_names_object_and_versions():
     assert "upgrade" in error.message
 
 
-def test_an_unparsed_version_error_names_the_requested_object():
+def test_a_version_error_without_details_names_the_requested_object():
     error = COMPLAINTS.remote("IncompatibleObjectVersion", "no", MANIFEST, {"objname": "MigrationList"})
 
     assert f"MigrationList {MANIFEST['MigrationList']}" in error.message
@@ -69,7 +69,7 @@ def test_an_unsupported_rpc_call_error_reports_a_conductor_too_old(kind):
     ("kind", "is_transient"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_only_a_database_failure_is_marked_as_transient(kind, is_transient):
+def test_only_a_remote_database_failure_is_marked_as_transient(kind, is_transient):
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

@@ -57,7 +57,7 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_new_node_sends_every_field_and_the_record_round_trips(record):
+def test_new_node_sends_every_field_so_that_the_record_is_read_back_equal(record):
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -85,7 +85,7 @@ def test_changed_node_sends_only_the_changed_fields(stored, other):
 
 
 @given(records())
-def test_changed_node_supports_every_field_of_the_record(record):
+def test_changed_node_can_send_every_field_of_the_record(record):
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 
@@ -100,7 +100,7 @@ def test_known_node_has_id_uuid_and_host_without_changes(record):
     assert primitive["nova_object.changes"] == []
 
 
-def test_pci_pools_exclude_the_change_hints_of_nova_objects():
+def test_pci_pools_are_stored_without_the_changes_lists_of_nova_objects():
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})

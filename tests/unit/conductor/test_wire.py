@@ -70,14 +70,14 @@ def test_instance_row_stores_flavor_and_numa_as_json_text():
     assert row["migration_context"] is None
 
 
-def test_an_instance_object_without_a_flavor_has_a_problem():
+def test_an_instance_object_without_a_flavor_is_parsed_with_a_problem():
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "no flavor" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_an_instance_object_without_a_required_field_has_a_problem(name):
+def test_an_instance_object_lacking_a_required_field_has_a_problem(name):
     """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
@@ -87,7 +87,7 @@ def test_an_instance_object_without_a_required_field_has_a_problem(name):
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_unread_instance_row_keeps_the_error_as_the_problem():
+def test_unread_instance_row_returns_the_error_as_the_instances_problem():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None
@@ -117,7 +117,7 @@ def test_random_rpc_answers_raise_only_source_inconsistent(name, answer):
 
 
 @given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
-def test_random_object_fields_yield_complete_rows_or_are_rejected(name, objects):
+def test_objects_with_random_fields_yield_complete_rows_or_are_rejected(name, objects):
     answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])
@@ -126,7 +126,7 @@ def test_random_object_fields_yield_complete_rows_or_are_rejected(name, objects)
         guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
 
 
-def test_instance_row_rejects_a_document_nested_too_deeply():
+def test_instance_row_rejects_a_document_that_is_nested_too_deeply():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]

@@ -27,7 +27,7 @@ def problems_of(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in check(loaded_with(tmp_path, text))]
 
 
-def test_settings_have_the_reference_defaults(tmp_path):
+def test_settings_have_the_documented_default_values(tmp_path):
     settings = settings_from(loaded_with(tmp_path, ""))
     assert settings.role is Role.OWNER
     assert settings.takeover is False
@@ -45,7 +45,7 @@ def test_settings_have_the_reference_defaults(tmp_path):
     assert (settings.confirm_audits, settings.full_read_every, settings.consumer_reads) == (2, 10, 20)
 
 
-def test_an_allocation_ratio_of_zero_is_unset(tmp_path):
+def test_an_allocation_ratio_of_zero_is_read_as_unset(tmp_path):
     settings = settings_from(
         loaded_with(tmp_path, "[DEFAULT]\nram_allocation_ratio = 0.0\ndisk_allocation_ratio=1.5\n")
     )
@@ -63,7 +63,7 @@ def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
-def test_update_resources_interval_has_the_meaning_of_nova(tmp_path, written, seconds):
+def test_update_resources_interval_has_the_same_meaning_as_in_nova(tmp_path, written, seconds):
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 
@@ -77,7 +77,7 @@ def test_update_resources_interval_has_the_meaning_of_nova(tmp_path, written, se
         ("connection_uri = test:///default", "test:///default"),
     ],
 )
-def test_the_libvirt_uri_follows_virt_type_unless_set(tmp_path, text, uri):
+def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_path, text, uri):
     assert libvirt_uri(loaded_with(tmp_path, f"[libvirt]\n{text}\n")) == uri
 
 
@@ -270,7 +270,7 @@ def test_an_unparsable_nova_conf_value_is_reported_with_its_file(tmp_path):
     assert second.startswith(f"{tmp_path}/stocktake.conf: [lvm] volume_groups = -: ")
 
 
-def test_notices_are_returned_despite_an_unparsable_value(tmp_path):
+def test_configuration_notices_are_returned_despite_an_unparsable_value(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_memory_mb = x\n[libvirt]\nfile_backed_memory = 1\n"
     (notice,) = notices(survey([write(tmp_path, "stocktake.conf", ALONE + text)]))
     assert "deprecated" in notice
@@ -327,7 +327,7 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_both_configuration_files_select_the_state_source(tmp_path, ours, nova, taken):
+def test_the_state_source_depends_on_both_configuration_files(tmp_path, ours, nova, taken):
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken
     assert "hunter2" not in repr(options)
@@ -344,7 +344,7 @@ def test_both_configuration_files_select_the_state_source(tmp_path, ours, nova, 
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )
-def test_a_state_source_without_its_connection_is_rejected(tmp_path, ours, nova, said):
+def test_a_state_source_without_the_connection_it_needs_is_rejected(tmp_path, ours, nova, said):
     with pytest.raises(ConfigError) as caught:
         state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert said in str(caught.value)

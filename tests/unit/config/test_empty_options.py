@@ -47,7 +47,7 @@ def test_every_empty_option_has_the_expected_outcome(tmp_path, file, moment):
     assert [cell for cell in table if cell.outcome != expected(cell)] == []
 
 
-def test_the_note_for_an_empty_option_names_file_and_option(tmp_path):
+def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
     for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (
@@ -58,11 +58,11 @@ def test_the_note_for_an_empty_option_names_file_and_option(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", KINDS, ids=".".join)
-def test_blanks_quotes_or_a_comment_below_count_as_empty(tmp_path, key, way):
+def test_an_option_with_blanks_or_quotes_or_a_comment_below_counts_as_empty(tmp_path, key, way):
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 
-def test_a_comment_after_the_equals_sign_is_read_as_the_value(tmp_path):
+def test_a_comment_after_the_equals_sign_is_read_as_the_options_value(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
     with pytest.raises(ConfigError) as caught:
         load_checked([path])
@@ -83,7 +83,7 @@ def test_the_option_table_contains_every_loaded_option(tmp_path):
     assert taken <= set(options_of(NOVAS))
 
 
-def test_an_empty_line_keeps_the_value_of_an_earlier_file(tmp_path):
+def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[agent]\nconfirm_audits = 5\n")
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
@@ -94,12 +94,12 @@ def test_an_empty_line_keeps_the_value_of_an_earlier_file(tmp_path):
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")
 
 
-def test_an_empty_line_keeps_the_value_in_the_same_file(tmp_path):
+def test_an_empty_option_keeps_an_earlier_value_in_the_same_file(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits =\nconfirm_audits = 4\nconfirm_audits =\n")
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_an_empty_deprecated_name_does_not_hide_the_new_name(tmp_path):
+def test_an_empty_option_does_not_hide_its_deprecated_or_its_new_name(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
@@ -113,7 +113,7 @@ def test_an_empty_auth_type_keeps_the_value_of_nova_conf(tmp_path):
     assert loaded.value("placement", "password") == "pla$cement"
 
 
-def test_an_empty_unknown_option_is_rejected(tmp_path):
+def test_an_unknown_option_is_rejected_even_if_its_value_is_empty(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nrol =\n")
     with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest is role"):
         load_checked([path])
@@ -132,7 +132,7 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_option_whose_empty_value_means_none_causes_no_note(tmp_path, text, read):
+def test_an_empty_option_for_which_empty_means_none_causes_no_notice(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

@@ -14,7 +14,7 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_values_have_their_file_or_default_as_origin(tmp_path):
+def test_the_origin_of_a_value_is_its_file_or_default(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -27,13 +27,13 @@ def test_host_defaults_to_the_machines_name(tmp_path):
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
 
-def test_my_ip_defaults_to_an_ipv4_address_or_none(tmp_path):
+def test_my_ip_defaults_to_an_ipv4_address_of_the_machine_or_none(tmp_path):
     found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
     assert found is None or ipaddress.ip_address(found).version == 4
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
 
 
-def test_multi_valued_options_add_up_over_files(tmp_path):
+def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nreserved_huge_pages = one\nreserved_huge_pages = two\n")
     second = write(tmp_path, "b.conf", "[DEFAULT]\nreserved_huge_pages = three\nreserved_huge_pages =\n")
     loaded = load([first, second])
@@ -42,7 +42,7 @@ def test_multi_valued_options_add_up_over_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_files_override_and_folders_override_files(tmp_path):
+def test_later_files_override_earlier_files_and_folders_override_files(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -57,7 +57,7 @@ def test_later_files_override_and_folders_override_files(tmp_path):
     assert loaded.value("lvm", "deadline") == 1.0
 
 
-def test_a_group_name_matches_in_another_case(tmp_path):
+def test_configuration_group_names_are_case_insensitive(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[Libvirt]\nvirt_type = lxc\n")
     assert loaded.value("libvirt", "virt_type") == "lxc"
     assert loaded.origin("libvirt", "virt_type") == str(tmp_path / "stocktake.conf")
@@ -162,13 +162,13 @@ def test_an_unknown_option_or_group_is_rejected_with_a_hint(tmp_path, text, said
     assert said in problem
 
 
-def test_an_empty_unknown_group_is_rejected(tmp_path):
+def test_an_unknown_group_is_rejected_even_if_the_group_is_empty(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[heall]\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_rows_show_every_value_and_mask_secrets(tmp_path):
+def test_rows_returns_every_option_value_and_masks_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -207,6 +207,6 @@ def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_the_lock_path_error_names_the_folder_of_the_write_lock(tmp_path):
+def test_the_error_for_lock_path_names_the_folder_of_the_write_lock(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith("unknown option [DEFAULT] lock_path: the write lock is the file lock in [agent] state_dir")

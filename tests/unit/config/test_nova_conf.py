@@ -41,14 +41,14 @@ def test_the_agents_file_overrides_single_options_of_nova_conf(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value"), [("debug", False), ("log_file", None), ("graceful_shutdown_timeout", 60), ("use_json", False)]
 )
-def test_service_options_in_nova_conf_are_ignored(tmp_path, option, value):
+def test_options_of_nova_conf_for_logging_and_the_service_are_ignored(tmp_path, option, value):
     nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\nuse_json = true\n")
     loaded = load_beside_nova(tmp_path, ASKED, nova)
     assert loaded.value("DEFAULT", option) == value
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_agent_groups_in_nova_conf_are_ignored(tmp_path):
+def test_the_agents_own_options_in_nova_conf_are_ignored(tmp_path):
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -130,7 +130,7 @@ def test_a_missing_nova_conf_file_is_rejected(tmp_path):
     assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
 
 
-def test_identity_paths_are_the_folders_of_the_configuration_files(tmp_path):
+def test_compute_id_is_searched_in_the_folders_of_the_configuration_files(tmp_path):
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)

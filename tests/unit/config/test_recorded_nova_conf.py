@@ -22,7 +22,7 @@ def test_every_recorded_nova_conf_is_accepted(tmp_path, name):
     assert settings.instances_path == "/var/lib/nova/instances"
 
 
-def test_recorded_nova_conf_options_reach_the_settings(tmp_path):
+def test_options_of_the_recorded_nova_conf_files_are_in_the_settings(tmp_path):
     assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
     assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
     assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"

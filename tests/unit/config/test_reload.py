@@ -73,7 +73,7 @@ def test_reload_rejects_a_removed_file(tmp_path):
         reload(running)
 
 
-def test_reload_keeps_both_of_two_dependent_options(tmp_path):
+def test_reload_keeps_both_options_of_a_pair_that_must_match(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)
@@ -81,7 +81,7 @@ def test_reload_keeps_both_of_two_dependent_options(tmp_path):
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_reload_sets_the_origin_of_each_value_in_force(tmp_path):
+def test_after_a_reload_each_value_in_force_has_the_right_origin(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)
@@ -110,7 +110,7 @@ def test_reload_applies_huge_pages_but_keeps_device_spec_entries(tmp_path):
     assert settings_from(reload(running)).reserved_huge_pages == ()
 
 
-def test_reload_reads_the_provider_files_again(tmp_path):
+def test_reload_reads_the_provider_yaml_files_again(tmp_path):
     folder = tmp_path / "providers"
     folder.mkdir()
     running = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")

@@ -25,11 +25,11 @@ LIST = "must be a list with commas between, each"
         (types.String(), None),
     ],
 )  # fmt: skip
-def test_wanted_returns_a_hint_for_each_option_type(kind, said):
+def test_wanted_returns_the_expected_hint_for_each_option_type(kind, said):
     assert wanted(kind) == said
 
 
-def test_every_option_type_that_can_reject_text_has_a_hint():
+def test_each_option_type_that_can_reject_a_value_has_a_hint():
     # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}

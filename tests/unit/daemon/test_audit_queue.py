@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_of_requests_is_a_single_audit_after_settle_s(queue, clock):
+def test_a_burst_of_requests_causes_a_single_audit_after_settle_s(queue, clock):
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +106,7 @@ def test_a_burst_of_requests_is_a_single_audit_after_settle_s(queue, clock):
     assert queue.take(0) is None
 
 
-def test_a_continuous_burst_is_audited_after_each_cap_s(queue, clock):
+def test_a_continuous_burst_of_requests_causes_one_audit_per_cap_s(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,7 +116,7 @@ def test_a_continuous_burst_is_audited_after_each_cap_s(queue, clock):
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_is_immediate_and_takes_waiting_reasons(queue):
+def test_an_operator_request_is_due_at_once_and_includes_waiting_reasons(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
@@ -132,7 +132,7 @@ def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
     assert queue.take(0) is None
 
 
-def test_the_queue_limits_kinds_and_reasons_per_kind(queue, clock):
+def test_the_queue_limits_the_number_of_kinds_and_of_reasons_per_kind(queue, clock):
     for number in range(10_000):
         queue.request(f"domain: {number} {'x' * 1000}")
         queue.request(f"kind{number}: once")
@@ -153,7 +153,7 @@ def test_a_new_pacing_applies_to_waiting_requests(queue, clock):
     assert queue.take(0) == ("domain: started",)
 
 
-def test_close_wakes_the_worker_and_ignores_later_requests(queue):
+def test_close_wakes_the_worker_and_later_requests_are_ignored(queue):
     real = AuditQueue(Pacing())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
@@ -199,7 +199,7 @@ def test_take_returns_when_the_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_hold_collects_requests_until_release(queue, clock):
+def test_hold_makes_the_queue_collect_requests_until_release(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -210,7 +210,7 @@ def test_hold_collects_requests_until_release(queue, clock):
     assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
 
 
-def test_an_operator_request_is_immediate_during_hold(queue, clock):
+def test_an_operator_request_is_due_at_once_even_during_hold(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_now("signal: USR1")
@@ -235,7 +235,7 @@ def test_the_queue_paces_requests_as_usual_after_release(queue, clock):
     assert queue.take(0) == ("interval",)
 
 
-def test_the_first_peer_request_is_immediate_and_later_requests_merge(queue, clock):
+def test_the_first_peer_request_is_due_at_once_and_later_requests_are_merged(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -275,7 +275,7 @@ def test_request_by_peer_returns_none_on_a_closed_queue(queue):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_law_peer_audits_keep_their_interval_and_promised_time(steps):
+def test_law_an_audit_for_a_peer_keeps_the_interval_and_the_promised_time(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

@@ -24,7 +24,7 @@ def test_send_writes_all_assignments_as_a_single_datagram(listener):
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
 
 
-def test_notifier_from_removes_its_variables_from_the_environment():
+def test_notifier_from_removes_the_systemd_variables_from_the_environment():
     environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
     notifier = notifier_from(environment, 7)
     assert notifier == Notifier("@x", 30.0)
@@ -40,10 +40,10 @@ def test_notifier_from_removes_its_variables_from_the_environment():
         {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
     ],
 )
-def test_notifier_from_ignores_an_invalid_or_foreign_watchdog(environment):
+def test_notifier_from_ignores_a_watchdog_that_is_invalid_or_of_another_process(environment):
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 
-def test_send_ignores_a_missing_listener(tmp_path):
+def test_send_does_nothing_if_the_notify_socket_is_missing(tmp_path):
     Notifier(str(tmp_path / "gone"), None).send("READY=1")
     Notifier(None, None).send("READY=1")

@@ -20,7 +20,7 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_failed_report_write_is_logged_once_per_change(caplog):
+def test_a_failed_report_write_is_logged_only_when_the_error_changes(caplog):
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 
@@ -36,7 +36,7 @@ def test_a_failed_report_write_is_logged_once_per_change(caplog):
     assert len(told) == len(problems)
 
 
-def test_a_repeated_bug_is_logged_at_powers_of_two(caplog):
+def test_a_repeated_exception_is_logged_at_counts_that_are_powers_of_two(caplog):
     desk = ReportDesk(lambda _report: None, lambda _status: None)
 
     def crash(divisor):

@@ -106,7 +106,7 @@ def test_many_events_in_an_outage_cause_few_audits(living, monkeypatch):
     assert len(told) <= 1 + lasted_s / 2, "one that had gathered when it began, one every two seconds"
 
 
-def test_an_operator_request_in_an_outage_is_audited_at_once(living, monkeypatch):
+def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, monkeypatch):
     # Retries come soon; events during the outage would gather for half a minute.
     monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
     monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)
@@ -137,7 +137,7 @@ def test_the_worker_retries_on_schedule_after_not_before(living):
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_in_an_outage_passes_its_memory_to_the_next_audit(living):
+def test_an_audit_during_an_outage_passes_its_memory_to_the_next_audit(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")
@@ -154,7 +154,7 @@ def test_an_audit_in_an_outage_passes_its_memory_to_the_next_audit(living):
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_an_unavailable_folder_ends_only_a_worker_without_identity(identity):
+def test_an_unavailable_folder_ends_the_worker_only_if_no_identity_is_known(identity):
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

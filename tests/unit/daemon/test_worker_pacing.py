@@ -22,13 +22,13 @@ from agent.model.report import AuditReport, Outcome, SourceStatus
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
 
-def test_a_clean_audit_clears_the_follow_up():
+def test_a_successful_audit_clears_the_scheduled_follow_up_audit():
     assert follow_up(
         FollowUp(failures=3, repeats=2, at=5.0, reason="retry"), 10.0, failed=False, audit_again=False
     ) == (FollowUp())
 
 
-def test_look_delay_starts_at_zero_and_grows_to_the_cap():
+def test_repeat_delay_starts_at_zero_and_grows_to_the_cap():
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
@@ -48,7 +48,7 @@ def test_retry_delay_varies_between_calls():
 
 
 @given(AUDITS)
-def test_a_failed_audit_or_look_again_schedules_a_follow_up(audits):
+def test_a_failed_audit_or_a_request_to_audit_again_schedules_a_follow_up(audits):
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
@@ -95,7 +95,7 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 
 
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
-def test_failed_audits_of_events_do_not_move_the_scheduled_retry(gaps):
+def test_a_failed_audit_before_the_scheduled_retry_does_not_move_the_retry(gaps):
     """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
     due = follow_up(FollowUp(failures=5), 0.0, failed=True, audit_again=False)
     now, state = 0.0, due
@@ -107,7 +107,7 @@ def test_failed_audits_of_events_do_not_move_the_scheduled_retry(gaps):
         assert state == due
 
 
-def test_retry_pauses_double_up_to_the_cap():
+def test_retry_pauses_double_until_they_reach_the_cap():
     state, now, pauses = FollowUp(), 0.0, []
     for _ in range(14):
         state = follow_up(state, now, failed=True, audit_again=False)
@@ -125,7 +125,7 @@ def test_follow_up_schedules_no_audit_earlier_than_not_before(failed, audit_agai
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_gathering_time_grows_while_placement_is_unavailable():
+def test_the_time_to_gather_requests_grows_while_placement_is_unavailable():
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
@@ -143,5 +143,5 @@ def test_gathering_time_grows_while_placement_is_unavailable():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_gathering_time_is_unchanged_by_other_failures(report):
+def test_the_time_to_gather_requests_is_unchanged_by_other_failures(report):
     assert gathering(Pacing(), 9, report) == Pacing()

@@ -36,7 +36,7 @@ def test_every_call_runs_on_the_same_reader_thread(reader):
     assert names == {"reader-disk"}
 
 
-def test_an_exception_in_a_call_is_raised_and_resets_misses(reader, gate):
+def test_an_exception_in_a_call_is_raised_and_resets_the_count_of_misses(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
@@ -56,7 +56,7 @@ def test_a_timeout_error_names_the_source_and_the_deadline(reader, gate):
     assert miss(reader, gate) == "disk: no answer within 0.02 s"
 
 
-def test_a_second_call_is_rejected_while_the_first_hangs(reader, gate):
+def test_a_second_call_is_rejected_while_the_first_call_hangs(reader, gate):
     started = []
     miss(reader, gate)
     with pytest.raises(SourceUnavailable):
@@ -64,7 +64,7 @@ def test_a_second_call_is_rejected_while_the_first_hangs(reader, gate):
     assert (started, reader.misses) == ([], 2)
 
 
-def test_every_timeout_of_a_hung_call_has_the_same_message(reader, gate):
+def test_every_timeout_error_of_a_hung_call_has_the_same_message(reader, gate):
     """A finding is confirmed only if its text is equal in two audits."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
@@ -72,7 +72,7 @@ def test_every_timeout_of_a_hung_call_has_the_same_message(reader, gate):
     assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
 
 
-def test_a_timeout_error_names_the_whole_allowed_time(reader, gate):
+def test_a_timeout_error_names_the_allowed_time_and_not_the_remaining_time(reader, gate):
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)

@@ -8,7 +8,7 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_a_signal_in_an_allowed_block_raises_at_once(number):
+def test_a_signal_inside_an_allowed_block_raises_interrupted_at_once(number):
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number
@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_interruptions_restores_handlers_and_keeps_ignored_signals():
+def test_interruptions_restores_handlers_and_leaves_ignored_signals_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

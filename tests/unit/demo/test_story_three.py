@@ -50,7 +50,7 @@ def third(answer):
     return stories(seen)[2]
 
 
-def test_story_three_is_shown_with_the_max_unit_refusal_of_why():
+def test_story_three_quotes_the_max_unit_refusal_that_why_reports():
     story = told()
     assert story.shown
     assert "stocktake why: max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
@@ -65,5 +65,5 @@ def test_story_three_is_not_shown_for_another_constraint_or_amount(changes):
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_story_three_requires_a_refusal_in_the_answer(answer):
+def test_story_three_is_not_shown_if_the_answer_contains_no_refusal(answer):
     assert not third(answer).shown

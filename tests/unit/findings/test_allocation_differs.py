@@ -32,7 +32,7 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_names_consumer_class_and_both_amounts():
+def test_the_finding_names_the_consumer_the_class_and_both_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -84,7 +84,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_equal_changing_or_unknown_amounts(world):
     assert findings(world, CODE) == ()
 
 

@@ -90,7 +90,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_a_justified_or_undecidable_allocation(world):
     assert findings(world, CODE) == ()
 
 
@@ -98,7 +98,7 @@ def test_a_deletion_time_far_in_the_future_does_not_hide_the_leak():
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
-def test_a_leak_on_a_child_provider_alone_is_reported_there():
+def test_a_leak_only_on_a_child_provider_is_reported_with_the_childs_uuid():
     child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
     held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
@@ -119,7 +119,7 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_a_leak_on_a_sharing_provider_alone_is_reported_there():
+def test_a_leak_only_on_a_sharing_provider_is_reported_with_the_providers_uuid():
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (

@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_each_missing_part_its_reason_and_kept_traits():
+def test_a_single_finding_names_all_missing_parts_their_reasons_and_kept_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "host CPU features missing (CPU model is not known): HW_CPU_X86_* stay as recorded;"
@@ -51,7 +51,7 @@ PARTS = {
 }
 
 
-def test_the_cases_cover_every_capability_part():
+def test_the_test_cases_cover_every_capability_part():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 
@@ -82,5 +82,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_while_no_part_is_known_to_be_missing(world):
     assert findings(world, CODE) == ()

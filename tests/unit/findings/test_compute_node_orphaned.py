@@ -48,11 +48,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_own_deleted_conflicting_or_unread_rows(world):
     assert findings(world, CODE) == ()
 
 
-def test_no_row_is_an_orphan_while_the_node_name_is_unknown():
+def test_no_row_is_reported_as_orphaned_while_the_node_name_is_unknown():
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []

@@ -117,7 +117,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_expected_moving_or_unread_allocations(world):
     assert findings(world, CODE) == ()
 
 

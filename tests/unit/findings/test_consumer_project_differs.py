@@ -49,11 +49,11 @@ def test_the_finding_names_both_projects_and_users():
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
-def test_a_different_user_alone_is_reported():
+def test_an_allocation_that_differs_only_in_its_user_is_reported():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_migrations_allocation_must_have_its_instances_project():
+def test_a_migration_with_another_project_than_its_instance_is_reported():
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)
@@ -75,7 +75,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_an_equal_or_undecidable_project(world):
     assert findings(world, CODE) == ()
 
 

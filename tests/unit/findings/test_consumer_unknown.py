@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_a_known_or_undecidable_consumer(world):
     assert findings(world, CODE) == ()

@@ -30,7 +30,7 @@ def test_s79_the_remedy_for_an_absent_cpu_is_to_correct_the_option():
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))
 
 
-def test_offline_and_absent_cpus_of_one_option_are_one_finding():
+def test_offline_and_absent_cpus_of_one_option_are_reported_in_one_finding():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
     assert (
         "it names CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this host has CPUs 0-3);"
@@ -40,7 +40,7 @@ def test_offline_and_absent_cpus_of_one_option_are_one_finding():
     assert "chcpu -e 2-3)" in found.remedy
 
 
-def test_an_absent_cpu_is_reported_despite_power_management():
+def test_an_absent_cpu_is_reported_even_with_power_management():
     (found,) = findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 9), cpu_power_management=True))
     assert dict(found.facts)["absent"] == "9"
     assert "chcpu" not in found.remedy
@@ -60,7 +60,7 @@ def test_s79_each_cpu_set_with_an_offline_cpu_has_its_own_finding():
     }
 
 
-def test_s78_power_management_allows_offline_dedicated_cpus():
+def test_s78_an_offline_dedicated_cpu_is_not_reported_with_power_management():
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 

@@ -90,5 +90,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_a_guest_that_exists_or_is_not_expected(world):
     assert findings(world, CODE) == ()

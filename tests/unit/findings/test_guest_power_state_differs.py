@@ -52,7 +52,7 @@ def test_the_finding_is_reported_for_the_state_pairs_of_novas_power_sync(vm_stat
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 
-def test_the_finding_names_vm_state_and_domain_state():
+def test_the_finding_names_the_vm_state_and_the_domain_state():
     (found,) = findings(world("active", S.SHUTOFF, power_state=1), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"a guest that fits instance {I1} (i1), which is active"
@@ -87,7 +87,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_a_changing_foreign_or_unread_guest(world):
     assert findings(world, CODE) == ()
 
 

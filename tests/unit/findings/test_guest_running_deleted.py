@@ -53,7 +53,7 @@ def test_the_finding_names_the_domain_state_and_the_held_amounts():
     assert f"virsh dominfo {I1}" in found.remedy
 
 
-def test_a_shut_off_guest_is_reported_too():
+def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
     (found,) = findings(snapshot(nova=deleted(), libvirt=host(domain(state=DomainState.SHUTOFF))), CODE)
     assert "still defined and shutoff" in found.actual
 
@@ -63,7 +63,7 @@ def test_the_unknown_guests_option_does_not_affect_the_finding(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_the_finding_replaces_allocation_leaked_for_an_existing_guest():
+def test_the_finding_replaces_allocation_leaked_while_the_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_any_other_state_of_guest_and_instance(world):
     assert findings(world, CODE) == ()

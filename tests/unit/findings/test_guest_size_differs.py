@@ -40,7 +40,7 @@ def with_guest(guest, *, nova=None):
 WORLD = with_guest(LARGER)
 
 
-def test_the_finding_names_flavor_size_and_domain_size():
+def test_the_finding_names_the_size_of_the_flavor_and_of_the_domain():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"1 VCPU, 128 MiB of MEMORY_MB for instance {I1} (i1), as its flavor A says"
@@ -61,7 +61,7 @@ def test_the_finding_names_only_the_differing_class():
     assert found.actual == "domain i1 was defined with 64 MiB of MEMORY_MB"
 
 
-def test_the_maximum_vcpus_count_when_fewer_are_plugged_in():
+def test_the_finding_names_the_maximum_vcpus_even_if_fewer_are_plugged_in():
     (found,) = findings(with_guest(domain(vcpus=1, maximum_vcpus=4)), CODE)
     assert found.actual == "domain i1 was defined with 4 VCPU"
 
@@ -104,5 +104,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_an_expected_changing_or_unknown_size(world):
     assert findings(world, CODE) == ()

@@ -81,7 +81,7 @@ def test_an_unknown_guest_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_unknown_guests_option_decides_finding_and_reserve(policy, told, reserved):
+def test_the_unknown_guests_option_decides_if_a_guest_is_reported_and_reserved(policy, told, reserved):
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved
@@ -121,5 +121,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_a_known_or_undecidable_guest(world):
     assert findings(world, CODE) == ()

@@ -25,7 +25,7 @@ def test_the_finding_names_the_other_host_and_stops_every_write():
     assert decided(world).plan.is_empty
 
 
-def test_the_other_hosts_row_is_neither_orphan_nor_identity_change():
+def test_the_other_hosts_row_causes_no_orphan_finding_or_identity_finding():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}
@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_own_deleted_unrelated_or_cloned_rows(world):
     assert findings(world, CODE) == ()

@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_missing_rows_of_a_host_with_nova_guests_stop_every_write(known):
+def test_a_host_with_nova_guests_but_without_rows_in_nova_writes_nothing(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_a_plausible_lack_of_rows_is_not_reported(world):
+def test_missing_rows_with_a_plausible_explanation_are_not_reported(world):
     assert findings(world, CODE) == ()
 
 
@@ -101,11 +101,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_if_no_identity_conflict_is_known(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_node_name_changed_at_runtime_is_reported_and_not_used():
+def test_s92_a_node_name_that_changes_at_runtime_is_reported_but_not_used():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"it reports new-name now; the agent keeps {NODE} until it restarts"

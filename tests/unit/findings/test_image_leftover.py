@@ -99,7 +99,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(read):
+def test_the_finding_is_not_reported_for_an_expected_or_undecidable_folder(read):
     assert findings(read, CODE) == ()
 
 

@@ -60,5 +60,5 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("world", "choice"), KNOWN.values(), ids=KNOWN.keys())
-def test_the_finding_is_not_reported(world, choice):
+def test_the_finding_is_not_reported_for_an_offered_or_undecidable_type(world, choice):
     assert findings(world, CODE, settings(mdev_types=(choice,))) == ()

@@ -55,7 +55,7 @@ def test_a_finished_evacuation_adds_nothing_to_the_promised_book():
     assert decided(WORLD).books.promised.claims == ()
 
 
-def test_the_last_of_several_finished_evacuations_is_named():
+def test_the_finding_names_the_last_of_several_finished_evacuations():
     world = evacuated(migration(7, kind="evacuation", status="completed"), DONE)
     assert [dict(f.facts)["migration_uuid"] for f in findings(world, CODE)] == [uuid("migration-7")]
 
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_if_no_evacuation_left_an_allocation(world):
     assert findings(world, CODE) == ()

@@ -123,7 +123,7 @@ def test_a_large_amount_is_printed_with_all_digits():
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_unmanaged_use_that_exceeds_reserved_is_over_capacity():
+def test_unmanaged_use_that_finds_no_room_in_reserved_is_reported():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -165,11 +165,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_if_use_fits_or_is_not_checked(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_counts_used_amounts_while_the_state_is_unread():
+def test_the_finding_still_counts_the_used_amount_while_the_state_is_unread():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None
@@ -197,7 +197,7 @@ def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
-def test_a_child_with_more_used_than_offered_is_reported_by_name():
+def test_a_child_provider_with_more_used_than_offered_is_reported_by_name():
     held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
     world = snapshot(
         libvirt=with_devices(card(GPU_06, nvidia_11=2)),
@@ -213,7 +213,7 @@ def test_a_child_with_more_used_than_offered_is_reported_by_name():
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
 
-def test_the_same_class_on_two_children_is_checked_per_child():
+def test_the_same_class_on_two_child_providers_is_checked_for_each_provider():
     """Ten on each of two cards that offer eight and sixteen: one card is over capacity, though the sum is not."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
@@ -224,7 +224,7 @@ def test_the_same_class_on_two_children_is_checked_per_child():
     assert [f.provider_uuid for f in findings(world, CODE, ONE_TYPE)] == [uuid(GPU_06)]
 
 
-def test_a_child_to_be_removed_is_reported_while_allocated():
+def test_a_child_provider_to_be_removed_is_reported_while_it_has_allocations():
     nothing_left = with_devices(card(GPU_06, nvidia_11=0))
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
@@ -233,7 +233,7 @@ def test_a_child_to_be_removed_is_reported_while_allocated():
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
-def test_an_allocated_class_that_a_child_no_longer_offers_is_reported():
+def test_an_allocated_class_that_a_child_provider_no_longer_offers_is_reported():
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)
@@ -266,7 +266,7 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_the_finding_is_not_reported_for_a_child(world, chosen):
+def test_the_finding_is_not_reported_for_a_full_unread_or_lost_child_provider(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -302,7 +302,7 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
     return [found for found in findings(world, CODE, chosen) if dict(found.facts).get("cpus")]
 
 
-def test_s21_two_instances_on_one_cpu_are_both_counted_and_both_named():
+def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
     assert found.expected == "CPU 1 of cell 0 pinned for one guest alone"
@@ -321,7 +321,7 @@ def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
     assert dict(found.facts)["cpus"] == "3"
 
 
-def test_a_guest_pinned_to_a_shared_cpu_is_reported():
+def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
     assert found.expected == "CPU 0 of cell 0 pinned for no guest: guests may not be pinned to it"
     assert found.actual == f"pinned for instance {uuid('a')} (a)"
@@ -337,7 +337,7 @@ def test_floating_guests_on_the_same_cpu_are_not_reported():
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_a_same_host_resize_does_not_conflict_with_its_own_cpus():
+def test_a_same_host_resize_is_not_reported_as_a_conflict_with_its_own_cpus():
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",

@@ -67,7 +67,7 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
     return snapshot(**{**usual, **changes})
 
 
-def test_s125_two_unrecorded_virtual_functions_are_one_finding():
+def test_s125_two_unrecorded_virtual_functions_are_reported_in_one_finding():
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
@@ -77,7 +77,7 @@ def test_s125_two_unrecorded_virtual_functions_are_one_finding():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_the_remedy_sets_the_allocation_and_the_audit_does_not():
+def test_s125_the_remedy_sets_the_allocation_but_the_audit_writes_none():
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(f"stocktake heal --finding {found.id} ")
@@ -102,7 +102,7 @@ def test_an_allocation_larger_than_the_guests_devices_is_reported():
     assert found.remedy.endswith(f"{VF_CLASS}=1")
 
 
-def test_missing_allocations_on_two_providers_are_one_finding():
+def test_missing_allocations_on_two_providers_are_reported_in_one_finding():
     (found,) = findings(taking(GPU, FIRST), CODE, ALL)
     assert found.expected.startswith(f"1 {T4} on {GPU_NAME}, 1 {VF_CLASS} on {PF_NAME} for ")
     assert found.actual == f"Placement records nothing on {GPU_NAME}, nothing on {PF_NAME}"
@@ -117,7 +117,7 @@ def test_an_unrecorded_physical_function_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_a_provider_to_be_created_is_named_by_its_future_uuid():
+def test_the_remedy_names_a_provider_to_be_created_by_its_future_uuid():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
@@ -133,20 +133,20 @@ def test_a_shut_off_guest_with_an_unrecorded_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_omits_nova_compute_if_there_is_no_cloud():
+def test_the_remedy_does_not_mention_nova_compute_without_a_cloud():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
     assert f"allocation set {I1} " in found.remedy
 
 
-def test_s126_an_instance_without_allocation_is_allocation_missing_instead():
+def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing():
     world = taking(FIRST, SECOND, recorded=())
     assert findings(world, CODE, ALL) == ()
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_an_unallocated_guest_with_an_extra_volume_is_ignored():
+def test_s126_a_guest_without_allocations_but_with_an_extra_volume_is_ignored():
     """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
@@ -215,7 +215,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world, chosen):
+def test_the_finding_is_not_reported_for_a_recorded_changing_or_unknown_device(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 

@@ -47,7 +47,7 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_lost_used_one_time_device_is_reported_without_a_consumer():
+def test_a_used_one_time_use_device_that_is_lost_is_reported_without_a_consumer():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(facts, chosen):
+def test_the_finding_is_not_reported_if_no_allocated_device_is_known_to_be_lost(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

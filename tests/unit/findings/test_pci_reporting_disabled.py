@@ -26,7 +26,7 @@ def test_the_finding_is_reported_without_libvirt():
     assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
 
 
-def test_the_finding_is_not_reported():
+def test_the_finding_is_not_reported_if_reporting_is_on_or_no_provider_remains():
     assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
     assert findings(world(placement=THERE), CODE, pci_settings()) == ()
     assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()

@@ -70,7 +70,7 @@ def test_s120_a_virtual_function_without_parent_is_reported_on_the_root():
     )
 
 
-def test_s128_a_class_change_of_an_allocated_provider_is_reported():
+def test_s128_a_changed_class_of_a_provider_with_allocations_is_reported():
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
@@ -82,7 +82,7 @@ def test_s128_a_class_change_of_an_allocated_provider_is_reported():
     assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
 
 
-def test_live_migratable_on_an_old_libvirt_is_reported():
+def test_the_live_migratable_option_is_reported_if_libvirt_is_too_old():
     chosen = pci_settings({"product_id": "1515", "live_migratable": True})
     (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
@@ -123,5 +123,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(devices, chosen):
+def test_the_finding_is_not_reported_for_specs_without_a_conflict(devices, chosen):
     assert findings(world(*devices), CODE, chosen) == ()

@@ -32,7 +32,7 @@ def test_an_entry_whose_devices_match_earlier_entries_is_reported():
     assert dict(found.facts)["devices_taken"] == 12
 
 
-def test_each_unmatched_entry_has_its_own_finding_even_without_reporting():
+def test_each_unmatched_entry_has_its_own_finding_even_if_reporting_is_off():
     chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
     first, second = findings(world(device(GPU)), CODE, chosen)
     assert first.id != second.id
@@ -48,5 +48,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(facts, chosen):
+def test_the_finding_is_not_reported_if_no_entry_is_known_to_be_unmatched(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

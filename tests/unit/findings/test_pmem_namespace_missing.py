@@ -52,5 +52,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world, chosen):
+def test_the_finding_is_not_reported_if_no_namespace_is_known_to_be_missing(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -64,5 +64,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_an_empty_missing_or_unread_provider(world):
     assert findings(world, CODE) == ()

@@ -32,7 +32,7 @@ def test_s106_the_finding_names_the_consumers_and_the_children():
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
-def test_s107_an_encryption_context_used_on_the_root_is_reported():
+def test_s107_an_encryption_context_that_is_used_on_the_root_is_reported():
     held = standing(
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )
@@ -63,10 +63,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world, chosen):
+def test_the_finding_is_not_reported_for_a_class_not_enabled_or_unused_on_root(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_a_class_that_needs_a_reshape_is_not_over_capacity_too():
+def test_a_class_that_needs_a_reshape_is_not_also_reported_as_over_capacity():
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

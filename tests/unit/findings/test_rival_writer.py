@@ -92,7 +92,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_and_the_agent_writes(placement, nova, chosen):
+def test_the_agent_writes_and_reports_no_rival_for_a_provider_without_a_rival(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()

@@ -31,7 +31,7 @@ def test_the_finding_names_the_stale_source_and_the_consequence(world):
     assert "replica" in found.remedy
 
 
-def test_a_stale_source_is_not_reported_as_unavailable_too(world):
+def test_a_stale_source_is_not_also_reported_as_unavailable(world):
     assert findings(world, "source-unavailable") == ()
 
 

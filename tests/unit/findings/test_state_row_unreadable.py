@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_if_every_row_is_readable_or_none_was_read(world):
     assert findings(world, CODE) == ()

@@ -25,7 +25,7 @@ def test_the_severity_rises_from_warning_to_error_at_95_percent(percent: float, 
         assert found.resource_class == "DISK_GB"
 
 
-def test_the_fill_level_does_not_change_id_or_text_of_the_finding() -> None:
+def test_the_fill_level_does_not_change_the_id_or_the_text_of_the_finding() -> None:
     """If the text changed at 85 %, or at the error's 95 %, the finding would be new each time and never confirmed."""
     worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
     found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
@@ -41,5 +41,5 @@ def test_data_and_metadata_of_a_pool_have_separate_findings() -> None:
 
 
 @pytest.mark.parametrize("percent", [None, 0.0, 79.99])
-def test_a_fill_level_unknown_or_below_80_percent_is_not_reported(percent: float | None) -> None:
+def test_a_fill_level_that_is_unknown_or_below_80_percent_is_not_reported(percent: float | None) -> None:
     assert findings(pool_world(10, data=percent, metadata=percent), CODE, lvm_settings()) == ()

@@ -32,6 +32,6 @@ def test_a_pool_that_fits_or_is_unread_is_not_reported(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_a_pool_outside_the_guests_volume_group_has_no_resource_class() -> None:
+def test_the_finding_of_a_pool_outside_the_guests_group_has_no_resource_class() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

@@ -55,13 +55,13 @@ def test_an_owner_reports_a_trait_that_returns_after_removal():
     assert found.severity is Severity.WARNING
 
 
-def test_the_remembered_write_contains_the_unwanted_traits():
+def test_the_agent_remembers_which_unwanted_traits_a_write_cleared():
     wanted = wanted_root(decided(world()))
     assert remembered(None, wanted).cleared == wanted.traits_unwanted
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_a_role_that_removes_no_traits_reports_an_unwanted_trait(role):
+def test_a_companion_and_an_observer_report_an_unwanted_trait(role):
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "it is on the provider"
 

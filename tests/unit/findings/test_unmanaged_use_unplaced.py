@@ -42,7 +42,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_the_finding_names_class_amount_and_reason():
+def test_the_finding_names_the_class_the_amount_and_the_reason():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake's own consumers have all 6 VCPU that the cloud does not know of"
@@ -88,7 +88,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_the_finding_is_not_reported(there, chosen):
+def test_the_finding_requires_use_that_a_companion_cannot_place(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
@@ -100,5 +100,5 @@ def test_a_class_is_not_reported_while_its_source_is_unread(lost):
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_unplaced_use_is_not_reported_as_over_capacity_too():
+def test_unplaced_use_is_not_also_reported_as_over_capacity():
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

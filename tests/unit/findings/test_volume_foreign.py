@@ -58,7 +58,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_foreign_volumes_option_decides_finding_and_reserve(policy, told, reserved):
+def test_the_foreign_volumes_option_decides_about_the_finding_and_the_reserve(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -109,9 +109,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world):
+def test_the_finding_is_not_reported_for_an_owned_empty_or_unread_volume(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_named_by_hand_is_reported_without_the_state_source():
+def test_a_volume_with_a_foreign_name_is_reported_even_if_the_state_is_unread():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1

@@ -54,7 +54,7 @@ def test_a_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_a_missing_group_that_is_only_audited_has_no_resource_class():
+def test_the_finding_of_a_group_that_is_only_audited_has_no_resource_class():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 
@@ -68,5 +68,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported(world, chosen):
+def test_the_finding_is_not_reported_if_each_group_exists_or_lvm_is_unread(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -85,18 +85,18 @@ def test_the_finding_names_every_kind_of_refused_write(refusal, what, advice):
     assert advice in found.remedy
 
 
-def test_a_new_request_id_does_not_change_id_or_evidence():
+def test_a_new_request_id_does_not_change_the_findings_id_or_evidence():
     first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
     assert first.remedy != second.remedy
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
 
 
-def test_two_refusals_of_one_provider_are_two_findings():
+def test_two_refused_writes_of_one_provider_are_two_findings():
     found = told(refused(INVENTORIES), refused(PutTraits(provider_uuid=ROOT_UUID, traits=())))
     assert len({finding.id for finding in found}) == 2
 
 
-def test_unknown_traits_are_reported_as_a_warning_and_not_written():
+def test_traits_unknown_to_placement_are_reported_as_a_warning_and_not_written():
     bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]

@@ -163,7 +163,7 @@ def test_every_guard_accepts_a_correct_change():
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_exactly_the_named_guard_refuses_a_wrong_change(name, words, wrong):
+def test_each_wrong_change_is_refused_by_exactly_the_expected_guard(name, words, wrong):
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -182,7 +182,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_the_own_part_guard_refuses_a_write_outside_its_scope(change):
+def test_only_the_own_part_guard_refuses_a_write_to_another_hosts_part(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -190,16 +190,16 @@ def test_only_the_own_part_guard_refuses_a_write_outside_its_scope(change):
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_an_unread_state_is_refused_by_two_guards():
+def test_two_guards_refuse_a_change_while_the_state_is_unread():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
-def test_the_cases_cover_every_guard():
+def test_the_test_cases_cover_every_guard():
     assert {name for name, _, _ in WRONG} | {"own-part"} == set(GUARDS)
 
 
-def test_a_plan_without_the_minimum_age_guard_makes_the_wrong_change(monkeypatch):
+def test_a_wrong_change_is_planned_if_the_minimum_age_guard_is_removed(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -212,7 +212,7 @@ def test_a_plan_without_the_minimum_age_guard_makes_the_wrong_change(monkeypatch
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_max_percent_limits_the_changes_but_always_allows_a_first(count, percent, most):
+def test_max_percent_limits_the_changes_but_always_allows_a_first_change(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]

@@ -162,7 +162,7 @@ def test_every_guard_accepts_a_correct_reshape():
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_exactly_the_named_guard_refuses_a_wrong_reshape(name, words, wrong):
+def test_each_wrong_reshape_is_refused_by_exactly_the_expected_guard(name, words, wrong):
     case = many(100, wrong(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -191,7 +191,7 @@ def test_a_reshape_counts_as_one_change_for_any_number_of_consumers():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_a_leak_is_refused_if_a_reshape_of_the_run_moves_the_consumer():
+def test_the_repair_of_a_leak_is_refused_if_a_reshape_moves_the_same_consumer():
     case = right()
     seen = dataclasses.replace(
         case.seen,
@@ -201,6 +201,6 @@ def test_a_leak_is_refused_if_a_reshape_of_the_run_moves_the_consumer():
     assert GUARDS["one-change"].refuses(leak) == f"this run changes the consumer already, for {CODE}"
 
 
-def test_the_cases_cover_every_guard():
+def test_the_test_cases_cover_every_guard():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked == set(GUARDS)

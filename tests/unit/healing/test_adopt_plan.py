@@ -76,12 +76,12 @@ def test_a_consistent_host_needs_no_adoption():
     assert "belong together" in plan.notes[0]
 
 
-def test_an_unknown_host_adopts_nothing():
+def test_adopt_plans_nothing_for_a_host_that_is_unknown_to_the_cloud():
     plan = adoption(facts(identity=None, origin="", own=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
 
-def test_a_renamed_host_s_provider_and_record_get_the_new_name():
+def test_the_provider_and_the_record_of_a_renamed_host_get_the_new_name():
     plan = adoption(renamed(), settings())
     name, record = plan.steps
     assert name == NameStep(before="old-name", write=RenameProvider(provider_uuid=ROOT_UUID, name=NODE))
@@ -100,7 +100,7 @@ def test_only_owned_children_are_renamed_with_their_root():
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
-def test_a_child_renamed_by_an_interrupted_run_is_not_renamed_again():
+def test_a_child_that_an_interrupted_run_renamed_is_not_renamed_again():
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
     plan = adoption(renamed(node="cmp_1", own=tree(provider(name="cmp"), done, left)), settings())
@@ -108,14 +108,14 @@ def test_a_child_renamed_by_an_interrupted_run_is_not_renamed_again():
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_a_record_that_cannot_be_written_is_kept_and_noted():
+def test_a_record_that_cannot_be_written_is_left_unchanged_and_noted():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_only_the_provider_is_renamed_without_a_cloud():
+def test_adopt_renames_only_the_provider_if_there_is_no_cloud():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
@@ -142,7 +142,7 @@ def test_a_host_without_any_identity_gets_its_uuid_back():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_the_plan_digest_is_the_same_for_equal_facts_only():
+def test_the_plan_digest_is_equal_only_for_equal_facts():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -178,13 +178,13 @@ def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_a_row_of_an_unread_host_is_noted_and_stops_the_adoption():
+def test_adopt_notes_a_row_of_an_unread_host_and_plans_no_step():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
 
 
-def test_the_file_guard_refuses_to_replace_novas_compute_id():
+def test_the_file_guard_refuses_to_replace_novas_compute_id_file():
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []
 
@@ -201,7 +201,7 @@ def test_the_owner_guard_refuses_a_foreign_provider_of_the_same_name():
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_the_row_guard_refuses_a_second_record_of_host_and_node():
+def test_the_row_guard_refuses_a_second_record_of_the_same_host_and_node():
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 

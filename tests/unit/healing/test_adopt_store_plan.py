@@ -15,14 +15,14 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_adopt_plans_to_remember_a_changed_store():
+def test_the_adopt_plan_of_a_changed_store_remembers_the_new_store():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "the next audit publishes 251 GiB of DISK_GB in place of 300" in plan.notes
     assert "disks of libvirt's guests that are missing there: 1" in plan.notes
 
 
-def test_a_companions_plan_does_not_mention_publishing():
+def test_the_adopt_plan_of_a_companion_does_not_mention_publishing():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
@@ -33,14 +33,14 @@ def test_an_unchanged_store_needs_no_adoption():
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_an_unread_store_and_ceph_are_refused():
+def test_adopt_refuses_an_unread_store_and_a_ceph_store():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "could not be read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_the_digest_ignores_a_size_change_of_a_few_kib():
+def test_the_plan_digest_ignores_a_size_change_of_a_few_kib():
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

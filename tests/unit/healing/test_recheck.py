@@ -77,7 +77,7 @@ def test_heal_waits_for_a_heartbeat_newer_than_the_plan(late_s, waited_s):
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_a_heartbeat_ahead_of_the_clock_requires_another_heartbeat():
+def test_heal_waits_for_another_heartbeat_if_a_heartbeat_is_ahead_of_the_clock():
     """The clock of a service is fast and the replica lags: the code must wait for one more report."""
     asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
@@ -135,7 +135,7 @@ def test_heal_continues_only_if_the_consumers_rows_match_the_plan(now, goes_on):
     assert (refused is None) is goes_on
 
 
-def test_a_changed_instance_row_stops_a_change_of_its_migration():
+def test_heal_does_not_change_a_migration_whose_instance_row_has_changed():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     planned = dataclasses.replace(PLANNED, migrations=(move,))
     back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))

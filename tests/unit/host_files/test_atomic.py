@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_write_keeps_the_file_and_sweep_removes_the_temp_file(tmp_path, call):
+def test_a_killed_write_keeps_the_old_file_and_sweep_removes_the_temporary_file(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -37,7 +37,7 @@ def test_a_killed_write_keeps_the_file_and_sweep_removes_the_temp_file(tmp_path,
 
 
 @pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
-def test_a_killed_new_file_write_leaves_a_complete_file_or_none(tmp_path, call, is_there):
+def test_a_killed_write_of_a_new_file_leaves_a_complete_file_or_no_file(tmp_path, call, is_there):
     path = tmp_path / "compute_id"
     killed(path, "write_new_file", call)
     sweep(str(path))
@@ -82,7 +82,7 @@ def test_replace_file_leaves_no_temporary_file(tmp_path):
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another group")
 @pytest.mark.parametrize("write", [replace_file, write_new_file])
-def test_a_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, write):
+def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, write):
     os.chown(tmp_path, -1, 4)
     old = os.umask(0o077)
     try:
@@ -94,7 +94,7 @@ def test_a_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, write):
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_close_to_others_removes_the_permissions_of_others(tmp_path, before, after):
+def test_close_to_others_removes_the_permissions_of_other_users(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

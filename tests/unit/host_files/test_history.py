@@ -129,18 +129,18 @@ def test_an_unwritable_folder_is_logged_once(tmp_path, caplog):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_any_saved_history_is_loaded_in_order_of_id(tmp_path, sightings):
+def test_every_saved_history_is_loaded_with_its_sightings_sorted_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
 
 
-def test_a_file_without_additions_is_read(tmp_path):
+def test_a_findings_file_without_a_list_of_additions_is_read(tmp_path):
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_providers_left_by_orphaned_nodes_are_kept_over_a_restart(tmp_path):
+def test_the_providers_that_orphaned_nodes_left_are_kept_over_a_restart(tmp_path):
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
@@ -150,7 +150,7 @@ def test_providers_left_by_orphaned_nodes_are_kept_over_a_restart(tmp_path):
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_only_the_invalid_row_of_left_providers_is_skipped(tmp_path, row):
+def test_only_the_invalid_row_in_the_list_of_left_providers_is_skipped(tmp_path, row):
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 
@@ -192,7 +192,7 @@ def test_only_the_invalid_sighting_is_skipped_and_logged(tmp_path, caplog, name,
 
 @settings(max_examples=300)
 @given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
-def test_an_invalid_row_never_loses_a_valid_row_or_the_original_file(sightings, added, left):
+def test_an_invalid_row_causes_no_loss_of_a_valid_row_or_the_original_file(sightings, added, left):
     text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
@@ -209,7 +209,7 @@ def test_an_invalid_row_never_loses_a_valid_row_or_the_original_file(sightings, 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
-def test_any_invalid_file_is_kept_as_bad(content):
+def test_every_invalid_findings_file_is_kept_with_the_suffix_bad(content):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
         path.write_bytes(content)
@@ -231,7 +231,7 @@ def test_at_most_ten_different_bad_files_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_folder_or_pipe_at_the_path_is_replaced_and_kept_as_bad(tmp_path, make):
+def test_a_folder_or_pipe_at_the_path_is_replaced_and_kept_with_the_suffix_bad(tmp_path, make):
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()

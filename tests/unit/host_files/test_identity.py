@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_each_folder(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_first_of_several_equal_files_is_the_origin(files):
+def test_the_origin_is_the_first_of_several_equal_identity_files(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -153,13 +153,13 @@ def state(*nodes, service=SERVICE, kind=StateKind.SQL):
     return NovaState(kind=kind, host="cmp1", nodes=nodes, service=service)
 
 
-def test_the_compute_node_record_of_this_host_is_the_identity():
+def test_the_uuid_of_this_hosts_compute_node_record_is_the_identity():
     identity = identity_from_state(state(node(3, node_uuid=ONE.upper())), "cmp1.example.org")
 
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_a_record_without_a_service_is_the_identity_too():
+def test_the_uuid_of_a_record_without_a_service_is_also_the_identity():
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 
@@ -206,7 +206,7 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_an_identity_is_always_the_record_of_this_host_and_node(nodes, service, hostname):
+def test_an_identity_is_always_the_uuid_of_the_record_of_this_host_and_node(nodes, service, hostname):
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]

@@ -15,7 +15,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 @pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
-def test_s70_different_or_invalid_files_raise_a_configuration_error(tmp_path, first, second):
+def test_s70_different_or_invalid_identity_files_raise_a_configuration_error(tmp_path, first, second):
     for name, text in (("one", first), ("two", second)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "compute_id").write_text(text)
@@ -23,7 +23,7 @@ def test_s70_different_or_invalid_files_raise_a_configuration_error(tmp_path, fi
         ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
 
 
-def test_s71_the_row_of_host_and_node_is_the_identity_without_a_file():
+def test_s71_the_row_of_this_host_and_node_is_the_identity_if_no_file_exists():
     known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
     identity = identity_from_state(known, NODE)
     assert identity is not None
@@ -56,7 +56,7 @@ def test_s73_the_disabled_trait_is_kept_while_the_state_is_unread():
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
 
 
-def test_the_agents_own_identity_file_is_replaced_and_removed(tmp_path):
+def test_the_agents_own_identity_file_can_be_replaced_and_removed(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
     files.put_own(f"{ROOT_UUID}\n")

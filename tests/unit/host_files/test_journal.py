@@ -205,7 +205,7 @@ def test_random_bytes_between_lines_lose_no_entry(where, noise):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
-def test_a_new_entry_is_read_back_after_any_file_content(tmp_path, content):
+def test_a_new_entry_is_read_back_whatever_the_file_contained_before(tmp_path, content):
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)

@@ -42,7 +42,7 @@ def no_descriptor():
     return asked
 
 
-def test_a_module_is_unread_if_no_file_descriptor_is_left(tmp_path, no_descriptor):
+def test_module_parameters_are_unread_if_no_file_descriptor_is_left(tmp_path, no_descriptor):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -62,7 +62,7 @@ def test_a_read_error_makes_the_value_unread_or_unknown(tmp_path, monkeypatch, n
     assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
 
 
-def test_a_file_at_the_module_folder_yields_no_parameters(tmp_path):
+def test_a_file_in_place_of_the_module_folder_yields_no_parameters(tmp_path):
     (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 

@@ -37,7 +37,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_lock_held_names_the_process_that_holds_the_lock(holder, tmp_path):
+def test_the_lock_held_error_names_the_process_that_holds_the_lock(holder, tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass
@@ -113,7 +113,7 @@ def test_the_second_folder_is_used_after_an_io_error_in_the_first(tmp_path, monk
     assert asked[0] == str(tmp_path / "state" / "lock")
 
 
-def test_a_lock_that_cannot_be_opened_raises_lock_held(tmp_path):
+def test_a_lock_file_that_cannot_be_opened_raises_lock_held(tmp_path):
     path = tmp_path / "no" / "lock"
     lock = FileLock(str(path), "/proc/neither")
     with pytest.raises(LockHeld) as caught, lock.hold():

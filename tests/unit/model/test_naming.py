@@ -19,7 +19,7 @@ def test_an_instance_folder_is_a_uuid_with_an_optional_nova_suffix(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_any_other_folder_name_belongs_to_no_instance(name):
+def test_a_folder_name_of_any_other_form_belongs_to_no_instance(name):
     assert instance_folder(name) is None
 
 
@@ -34,7 +34,7 @@ def test_any_other_folder_name_belongs_to_no_instance(name):
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_name_of_uuid_and_disk_belongs_to_the_instance(name, owner):
+def test_a_volume_name_that_starts_with_uuid_disk_belongs_to_the_instance(name, owner):
     assert instance_of_volume(name) == owner
 
 

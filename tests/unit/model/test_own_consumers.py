@@ -22,11 +22,11 @@ def test_each_unmanaged_cause_has_its_own_consumer_uuid():
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
-def test_two_hosts_share_no_consumer_uuid():
+def test_two_hosts_have_different_consumer_uuids():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
-def test_a_missing_root_yields_no_own_consumers():
+def test_own_consumers_is_empty_without_a_root_provider():
     assert own_consumers(None) == {}
 
 

@@ -30,7 +30,7 @@ def test_children_are_found_by_the_node_name_and_an_underscore():
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_the_root_is_never_a_child_even_with_a_child_name():
+def test_the_root_is_never_a_child_even_if_its_name_has_the_form_of_a_childs():
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}

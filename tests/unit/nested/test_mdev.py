@@ -35,7 +35,7 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_a_card_offers_existing_plus_available_mediated_devices():
+def test_s100_a_card_offers_its_existing_and_its_available_mediated_devices():
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {
@@ -101,7 +101,7 @@ def test_a_full_card_still_offers_its_existing_devices():
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_non_pci_device_is_bound_only_by_its_name():
+def test_a_non_pci_device_is_offered_only_if_an_option_names_the_device():
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}
@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_that_is_not_provably_withdrawn_is_left_alone(libvirt, chosen):
+def test_a_provider_is_left_alone_without_proof_that_its_card_is_withdrawn(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)

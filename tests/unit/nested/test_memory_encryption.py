@@ -161,12 +161,12 @@ def test_an_unrelated_missing_capability_freezes_no_provider():
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
-def test_a_missing_machine_type_is_ignored_if_another_supports_sev():
+def test_a_missing_machine_type_is_ignored_if_another_type_supports_sev():
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
 
-def test_capabilities_are_not_needed_if_the_kernel_lacks_sev():
+def test_libvirts_capabilities_are_not_needed_if_the_kernel_lacks_sev():
     """A host of another vendor need not wait while libvirt still probes its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
@@ -269,19 +269,19 @@ def test_unread_tdx_facts_freeze_the_encryption_providers(libvirt, lost, why):
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_capabilities_are_not_needed_if_options_rule_out_tdx(chosen):
+def test_libvirts_capabilities_are_not_needed_if_the_options_rule_out_tdx(chosen):
     """Such a host need not wait while libvirt still probes its QEMU."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
 
 
-def test_a_missing_machine_type_is_ignored_if_another_supports_tdx():
+def test_a_missing_machine_type_is_ignored_if_another_type_supports_tdx():
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 
 
-def test_sev_is_published_with_cpu_mode_host_passthrough_too():
+def test_sev_is_also_published_with_cpu_mode_host_passthrough():
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")), passing_through())
     assert (totals(tree), tree.frozen_families) == ({"amd_sev": {CONTEXT: 16}}, ())
 

@@ -112,7 +112,7 @@ def test_s122_the_provider_of_a_free_unmatched_device_is_deleted():
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_an_allocated_unmatched_device_is_kept_until_freed():
+def test_s123_an_unmatched_device_is_kept_until_its_allocation_is_freed():
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -122,7 +122,7 @@ def test_s123_an_allocated_unmatched_device_is_kept_until_freed():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_the_total_of_an_unmatched_device_falls_to_the_allocated():
+def test_s123_the_total_of_an_unmatched_device_falls_to_the_allocated_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -130,7 +130,7 @@ def test_s123_the_total_of_an_unmatched_device_falls_to_the_allocated():
     ]
 
 
-def test_s123_the_total_is_never_below_the_allocated_virtual_functions():
+def test_s123_the_total_is_at_least_the_number_of_allocated_virtual_functions():
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     left = pci_settings({"address": VFS[1].address})
@@ -159,14 +159,14 @@ ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
     [(0, (), 0), (0, (held(GPU, T4),), 1), (1, (held(GPU, T4),), 1), (1, (), 1)],
     ids=["free", "allocated", "allocated and reserved", "freed"],
 )
-def test_s127_a_one_time_use_device_stays_reserved_after_allocation(before, allocations, reserved):
+def test_s127_a_one_time_use_device_stays_reserved_after_its_first_allocation(before, allocations, reserved):
     there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_device_stays_reserved_under_a_new_class():
+def test_s127_a_used_one_time_use_device_stays_reserved_under_a_new_class():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -179,7 +179,7 @@ def test_an_operators_reserved_value_is_kept_up_to_the_total():
     assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
 
 
-def test_other_inventory_fields_are_reset_to_placements_defaults():
+def test_all_other_inventory_fields_of_a_device_are_reset_to_the_defaults():
     odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
     decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
     assert provider(decision, PF).inventories == (
@@ -209,7 +209,7 @@ def test_s128c_an_allocated_lost_device_keeps_provider_and_total():
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_a_takeover_replaces_the_traits_of_nova_computes_provider():
+def test_a_takeover_replaces_the_traits_of_a_provider_of_nova_compute():
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -256,7 +256,7 @@ def test_an_unreadable_non_pci_device_freezes_no_pci_provider():
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_a_provider_name_over_200_characters_freezes_the_family(length, told):
+def test_a_provider_name_over_200_characters_freezes_the_pci_family(length, told):
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
     facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
@@ -265,7 +265,7 @@ def test_a_provider_name_over_200_characters_freezes_the_family(length, told):
     assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
 
 
-def test_a_provider_of_another_kind_is_left_alone():
+def test_a_child_provider_that_is_not_a_managed_pci_device_is_left_alone():
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []
@@ -290,7 +290,7 @@ def test_a_spec_conflict_freezes_only_its_own_provider(devices, entries):
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_virtual_function_without_parent_freezes_possible_providers():
+def test_a_virtual_function_without_a_parent_freezes_each_possible_provider():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -325,7 +325,7 @@ def test_a_live_migratable_device_is_frozen_while_qemus_version_is_unknown(there
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_live_migratable_false_requires_no_version():
+def test_live_migratable_false_requires_no_libvirt_or_qemu_version():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
@@ -337,14 +337,14 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_used_one_time_device_stays_reserved_after_loss_and_return(chosen):
+def test_a_used_one_time_use_device_stays_reserved_after_a_loss_and_a_return(chosen):
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
     assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_the_provider_of_a_lost_unused_one_time_device_is_deleted():
+def test_the_provider_of_an_unused_one_time_use_device_is_deleted_after_a_loss():
     there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
     decision = decided(world(placement=tree(there)), ONCE)
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
@@ -366,7 +366,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_a_class_from_a_provider_yaml_file_does_not_count_as_the_device():
+def test_a_class_from_a_provider_yaml_file_is_not_taken_for_the_device_class():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})
@@ -376,7 +376,7 @@ def test_a_class_from_a_provider_yaml_file_does_not_count_as_the_device():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_a_lost_device_keeps_the_allocated_class_of_a_provider_yaml_file():
+def test_the_provider_of_a_lost_device_keeps_an_allocated_class_of_a_yaml_file():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()

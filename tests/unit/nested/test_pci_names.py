@@ -41,7 +41,7 @@ def test_s119_configured_traits_are_normalised():
     }
 
 
-def test_a_blank_before_a_trait_becomes_an_underscore():
+def test_a_blank_before_a_trait_name_becomes_an_underscore():
     assert traits_of(spec(traits="A, B,,")) == {"CUSTOM_A", "CUSTOM__B", MANAGED}
 
 

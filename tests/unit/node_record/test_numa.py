@@ -77,7 +77,7 @@ def test_s82_s83_s84_s85_the_cpu_options_decide_the_cpus_of_each_cell(options, e
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 
-def test_s86_each_cell_lists_its_physical_networks_and_tunnels():
+def test_s86_each_cell_has_its_physical_networks_and_its_tunnel_flag():
     affinity = NetworkAffinity(physnets=(("foo", (1,)), ("baz", (1, 2, 3))), tunnel=(0, 2))
     found = cells(networks=affinity)
     assert [(c.physnets, c.is_tunneled) for c in found] == [
@@ -108,7 +108,7 @@ def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_cell():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_a_cell_has_the_common_socket_of_its_online_cpus():
+def test_the_socket_of_a_cell_is_the_common_socket_of_its_online_cpus():
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))

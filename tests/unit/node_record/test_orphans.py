@@ -139,7 +139,7 @@ def test_the_record_of_a_node_without_provider_is_deleted():
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_an_instance_that_names_the_node_keeps_record_and_provider():
+def test_the_record_and_the_provider_are_kept_while_an_instance_names_the_node():
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
@@ -147,7 +147,7 @@ def test_an_instance_that_names_the_node_keeps_record_and_provider():
     assert why == f"instance {uuid('i1')} names it (old-name)"
 
 
-def test_a_deleted_instance_does_not_keep_the_orphaned_record():
+def test_a_deleted_instance_does_not_prevent_deletion_of_the_orphaned_record():
     world = world_of(tree(OLD), instances=(instance(node="old-name", deleted=True),))
     assert after(world).records == (DeleteComputeNode(record=OLD),)
 
@@ -165,13 +165,13 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_an_orphan_is_kept_if_a_precondition_fails(world, chosen):
+def test_an_orphaned_record_is_kept_if_a_precondition_fails(world, chosen):
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()
 
 
-def test_foreign_deleted_and_own_rows_are_not_orphans():
+def test_rows_of_other_hosts_deleted_rows_and_own_rows_are_not_orphans():
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -193,7 +193,7 @@ def world_without_row(*trees):
     return world_of(*trees, nodes=(node(1),), records=(stored(),))
 
 
-def test_a_left_provider_is_deleted_once_empty_and_confirmed():
+def test_the_provider_of_a_deleted_record_is_deleted_once_empty_and_confirmed():
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_a_missing_or_unallocated_provider_is_no_obstacle():
+def test_a_provider_that_is_missing_or_has_no_allocations_is_no_obstacle():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

@@ -81,7 +81,7 @@ def test_s60_the_agent_creates_a_soft_deleted_record_again():
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_this_uuid_on_another_host_is_reported_and_blocks_writes():
+def test_s61_another_hosts_record_with_this_uuid_is_reported_and_blocks_writes():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -91,7 +91,7 @@ def test_s61_this_uuid_on_another_host_is_reported_and_blocks_writes():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
 
 
-def test_s62_another_uuid_for_this_node_blocks_only_the_record_write():
+def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes():
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -280,12 +280,12 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_companion_and_observer_write_no_record(chosen):
+def test_a_companion_and_an_observer_write_no_record(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_state_source_sql_or_none_plans_no_record_write(kind):
+def test_no_record_write_is_planned_with_state_source_sql_or_none(kind):
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()
@@ -300,7 +300,7 @@ def test_a_running_nova_compute_blocks_record_writes():
     assert [h.what for h in plan.held_back] == ["everything"]
 
 
-def test_a_node_name_held_by_another_provider_blocks_record_writes():
+def test_a_node_name_that_another_provider_has_blocks_record_writes():
     world = snapshot(
         nova=conductor(),
         libvirt=about(),

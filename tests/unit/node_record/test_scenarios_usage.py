@@ -87,7 +87,7 @@ def test_s1_an_empty_host_has_zero_usage():
     assert (found.running_vms, found.current_workload) == (0, 0)
 
 
-def test_s2_host_reserves_count_as_used():
+def test_s2_the_reserved_host_amounts_count_as_used():
     found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
@@ -141,7 +141,7 @@ def test_s6_a_volume_backed_instance_takes_no_root_disk():
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_image_ref_decides_the_root_disk_without_a_block_device_row(image_ref, disk_gib):
+def test_s7_image_ref_decides_the_root_disk_if_there_is_no_block_device_row(image_ref, disk_gib):
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
@@ -162,7 +162,7 @@ def test_s11_ephemeral_disk_counts_as_used_disk():
     assert used(state(instance(flavor=flavor(ephemeral_gib=10)))) == (128, 1, 11)
 
 
-def test_s12_half_a_gib_of_reserve_is_0_in_the_record_and_1_in_placement():
+def test_s12_half_a_gib_of_reserved_disk_is_0_in_the_record_and_1_in_placement():
     half = {"reserved_host_disk_mib": 512}
     assert used(state(), **half) == (0, 0, 0)
     decision = decided(snapshot(), settings(**half))
@@ -308,7 +308,7 @@ def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_an_incoming_resize_in_error_with_context_uses_the_new_flavor():
+def test_s25_an_incoming_resize_in_error_with_a_context_uses_the_new_flavor():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -390,7 +390,7 @@ def test_s37_the_newest_of_two_migrations_is_counted(second, counted):
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_that_differs_from_the_context_is_only_reported():
+def test_s38_a_migration_that_differs_from_the_context_is_reported_not_counted():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)

@@ -73,11 +73,11 @@ def test_a_suspect_consumer_is_read_at_once_and_only_once():
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_unlimited_unsuspicious_reads_request_all_consumers():
+def test_all_consumers_are_requested_if_unsuspicious_reads_are_unlimited():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_unsuspicious_reads_rotate_starting_with_the_highest_generation():
+def test_reads_of_unsuspicious_consumers_rotate_from_the_highest_generation():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):
@@ -86,7 +86,7 @@ def test_unsuspicious_reads_rotate_starting_with_the_highest_generation():
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_unsuspicious_reads_are_added_to_the_reads_of_new_consumers():
+def test_reads_of_unsuspicious_consumers_are_added_to_reads_of_new_consumers():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]
@@ -99,7 +99,7 @@ def test_the_record_of_a_removed_consumer_is_dropped():
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_unsuspicious_reads_reach_every_consumer_in_one_rotation(count, reads):
+def test_reads_of_unsuspicious_consumers_reach_all_consumers_in_one_rotation(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

@@ -107,12 +107,12 @@ def test_a_redirect_never_sends_the_token_to_another_host(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_password_redirect_allows_only_the_same_port_or_https(location, goes_to):
+def test_a_request_with_a_password_is_redirected_only_to_the_same_port_or_https(location, goes_to):
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 
 @pytest.mark.parametrize("location", ["http://keystone.example/v3", "https://keystone.example:5000/v3"])
-def test_a_password_redirect_from_https_to_another_port_is_not_followed(location):
+def test_a_request_with_a_password_is_not_redirected_from_https_to_another_port(location):
     assert onward_with_password(308, "https://keystone.example/v3", location) is None
 
 

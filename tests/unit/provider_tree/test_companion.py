@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_a_companion_writes_one_consumer_per_cause():
+def test_a_companion_writes_allocations_for_one_consumer_per_cause():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -129,7 +129,7 @@ def test_a_changed_amount_is_written_with_the_generation_that_was_read():
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_a_consumer_is_emptied_after_its_last_volume_or_guest_is_gone():
+def test_a_companion_consumer_is_emptied_after_its_last_volume_or_guest_is_gone():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_a_consumer_is_emptied_after_its_last_volume_or_guest_is_gone():
         (PLACEMENT, True, True),
     ],
 )
-def test_a_consumer_of_an_unread_source_is_not_changed(lost, kept_volume, kept_guest):
+def test_a_companion_consumer_is_not_changed_while_its_source_is_unread(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -155,14 +155,14 @@ def test_a_consumer_of_an_unread_source_is_not_changed(lost, kept_volume, kept_g
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_a_consumer_keeps_an_unread_class_while_other_classes_change():
+def test_a_companion_consumer_keeps_an_unread_class_while_other_classes_change():
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_policy_report_or_ignore_empties_the_consumer_of_foreign_volumes(policy):
+def test_the_policy_report_or_ignore_empties_the_consumer_of_foreign_volumes(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
@@ -186,7 +186,7 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_a_companion_requires_an_undoubted_provider_and_microversion_1_38(placement, why):
+def test_a_companion_requires_the_hosts_own_provider_and_microversion_1_38(placement, why):
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
@@ -224,7 +224,7 @@ def test_the_ledger_lists_cause_and_source_of_each_companion_consumer():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_an_unknown_consumer_of_equal_amount_is_not_a_companion_consumer():
+def test_an_unknown_consumer_with_an_equal_amount_is_not_a_companion_consumer():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -278,17 +278,17 @@ CUTS = {
 
 
 @pytest.mark.parametrize(("there", "used", "wanted", "expected"), CUTS.values(), ids=CUTS.keys())
-def test_cut_reduces_amounts_until_placement_accepts_each_amount(there, used, wanted, expected):
+def test_cut_reduces_each_amount_to_an_amount_that_placement_accepts(there, used, wanted, expected):
     assert cut(wanted, there, used) == expected
 
 
-def test_shares_rounds_the_sum_up_to_whole_steps_once():
+def test_shares_rounds_only_the_sum_of_the_claims_up_to_whole_steps():
     claims = [claim("DISK_GB", 0, VOLUME, 5 * GIB), claim("DISK_GB", 0, ORPHAN, 2 * GIB)]
     assert shares(claims, inventory("DISK_GB", 20, step_size=4)) == {VOLUME: 8, ORPHAN: 0}
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_a_growing_consumer_is_written_first_if_both_amounts_fit():
+def test_a_growing_consumer_is_written_before_a_shrinking_consumer_if_both_fit():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
@@ -326,7 +326,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_law_cut_returns_only_amounts_that_placement_accepts(there, claims, used):
+def test_law_every_amount_that_cut_returns_is_accepted_by_placement(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
@@ -337,7 +337,7 @@ def test_law_cut_returns_only_amounts_that_placement_accepts(there, claims, used
 
 
 @given(inventories(), DISK_CLAIMS)
-def test_law_shares_exceed_the_demand_by_less_than_one_step(there, claims):
+def test_law_the_sum_of_shares_exceeds_the_demand_by_less_than_one_step(there, claims):
     total, wanted = sum(shares(claims, there).values()), demand(claims, there)
     assert wanted <= total < wanted + there.step_size
 
@@ -399,7 +399,7 @@ def test_an_owner_reserves_unmanaged_use_and_empties_companion_consumers():
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_owner_blocked_by_nova_compute_keeps_companion_consumers():
+def test_an_owner_that_nova_compute_blocks_keeps_the_companion_consumers():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 

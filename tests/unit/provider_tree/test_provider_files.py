@@ -80,7 +80,7 @@ def test_s130_entries_by_uuid_and_by_name_for_one_provider_conflict():
     }
 
 
-def test_s132_an_entry_with_a_class_of_the_agent_is_reported_as_a_conflict():
+def test_s132_an_entry_for_a_class_that_the_agent_decides_is_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -88,7 +88,7 @@ def test_s132_an_entry_with_a_class_of_the_agent_is_reported_as_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_added_by_an_earlier_audit_is_no_conflict():
+def test_s135_a_class_that_an_earlier_audit_added_is_no_conflict():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -105,7 +105,7 @@ def test_s135_a_class_added_by_an_earlier_audit_is_no_conflict():
 
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
-def test_s136_an_entry_is_reported_until_its_provider_exists(who):
+def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -121,7 +121,7 @@ def test_no_entry_is_reported_as_unmatched_while_placement_is_unread():
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_entry_for_a_foreign_provider_keeps_its_other_inventories():
+def test_an_entry_for_a_foreign_provider_keeps_the_providers_other_inventories():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -139,7 +139,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_a_removed_entry_is_reverted_and_operator_additions_are_kept():
+def test_additions_of_a_removed_entry_are_undone_and_an_operators_trait_is_kept():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -150,7 +150,7 @@ def test_a_removed_entry_is_reverted_and_operator_additions_are_kept():
     assert after().plan.writes == ()
 
 
-def test_an_addition_is_remembered_while_recorded_in_placement():
+def test_an_addition_is_remembered_as_long_as_placement_contains_the_addition():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
@@ -242,7 +242,7 @@ def test_provider_files_change_nothing_on_a_device_with_conflicting_specs():
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_a_child_to_be_deleted_gets_no_other_write():
+def test_a_child_provider_that_is_to_be_deleted_gets_no_other_write():
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)

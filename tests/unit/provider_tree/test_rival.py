@@ -86,7 +86,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_silence_restarts_after_a_new_heartbeat_or_generation(there, known, after):
+def test_the_observed_silence_restarts_after_a_new_heartbeat_or_generation(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
@@ -135,7 +135,7 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_judged_counts_audits_in_a_row_that_find_a_foreign_change(before, there, now_wanted, after):
+def test_judged_counts_consecutive_audits_that_find_a_foreign_change(before, there, now_wanted, after):
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
@@ -154,7 +154,7 @@ def test_a_rival_is_reported_after_two_foreign_changes(strikes, stopped):
     assert (rival is not None) is stopped
 
 
-def test_the_rival_message_has_the_written_and_the_present_inventories():
+def test_the_rival_message_shows_the_written_and_the_present_inventories():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -170,7 +170,7 @@ def test_a_rival_is_still_reported_after_its_change_is_gone():
     assert rival.why.endswith("now equal again")
 
 
-def test_remembered_keeps_the_strikes_after_a_corrective_write():
+def test_remembered_keeps_the_strike_count_after_a_corrective_write():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -184,7 +184,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_foreign_ratio_is_ignored_if_total_or_max_unit_changed_too(there, ratio):
+def test_a_foreign_ratio_is_ignored_if_total_or_max_unit_also_changed(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

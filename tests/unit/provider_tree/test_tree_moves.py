@@ -45,7 +45,7 @@ def test_children_of_other_owners_are_not_moved():
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_view_known_includes_other_trees_and_view_provider_does_not():
+def test_view_known_includes_other_trees_but_view_provider_excludes_them():
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER

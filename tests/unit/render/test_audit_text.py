@@ -33,7 +33,7 @@ def test_source_line_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; newest heartbeat 70 s old")
 
 
-def test_source_line_shows_a_heartbeat_ahead_of_the_clock():
+def test_source_line_shows_a_heartbeat_that_is_ahead_of_the_clock():
     assert source(behind_s=-70.0).endswith(": old; newest heartbeat 70 s ahead")
 
 
@@ -88,7 +88,7 @@ def test_finding_table_lists_the_most_severe_findings_first():
     assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
 
 
-def test_plan_lines_list_writes_with_units_and_held_back_changes():
+def test_plan_lines_list_writes_with_units_and_also_list_held_back_changes():
     said = list(plan_lines(DOCUMENT["plan"], 400))
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [

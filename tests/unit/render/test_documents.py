@@ -88,7 +88,7 @@ TRAIT = [
 ]
 
 
-def test_documents_have_every_stable_key():
+def test_documents_have_every_key_of_the_stable_format():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
@@ -101,7 +101,7 @@ def test_documents_have_every_stable_key():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_an_amount_that_a_book_does_not_have_is_null():
+def test_an_amount_is_null_if_the_book_has_no_entry():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -176,6 +176,6 @@ def test_report_from_json_returns_the_document_that_was_written(text, outcome, v
 
 
 @given(st.text(max_size=40) | st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).map(json.dumps))
-def test_report_from_json_raises_source_inconsistent_for_other_text(text):
+def test_report_from_json_raises_source_inconsistent_for_text_without_a_report(text):
     with pytest.raises(SourceInconsistent):
         report_from_json(text)

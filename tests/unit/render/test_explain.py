@@ -218,7 +218,7 @@ def test_an_evacuation_without_an_allocation_is_still_listed():
     assert "none of the three books has it here" in text_of(explain_consumer(clean, MIGRATION))
 
 
-def test_an_evacuation_shows_memory_in_mib_and_no_amount_of_disk():
+def test_the_text_of_an_evacuation_shows_memory_in_mib_and_no_amount_of_disk():
     assert f"evacuation {MIGRATION} of instance {MOVED} (8192 MiB) to cmp2 is done: contributes 0" in text_of(
         explain_class(STORY_1, "MEMORY_MB")
     )
@@ -259,7 +259,7 @@ def test_explain_compares_the_recorded_with_the_wanted_inventory():
     assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU here; Placement records:"
 
 
-def test_recorded_and_free_are_unknown_while_placement_is_unread():
+def test_the_recorded_and_the_free_amount_are_unknown_without_placement():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -304,7 +304,7 @@ def test_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
     assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_is_known_without_libvirt_if_any_instance_has_a_promise():
+def test_promised_counts_as_read_without_libvirt_if_any_instance_has_a_promise():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
@@ -376,7 +376,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_promised_and_held_are_not_counted_for_a_class_on_children():
+def test_the_promised_and_held_amounts_are_not_counted_for_a_class_on_children():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[2:6] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
@@ -437,7 +437,7 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
     assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
 
 
-def test_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_book():
+def test_the_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_book():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     assert "  verdict: unknown: a book that the verdict needs could not be read, or does not decide it" in said
@@ -461,7 +461,7 @@ def test_explain_groups_equal_children_and_lists_a_used_child_alone():
     assert len(document(found)["inventory"]) == 43
 
 
-def test_many_leaked_consumers_are_counted_with_the_first_three_named():
+def test_explain_counts_many_leaked_consumers_and_names_the_first_three():
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(5)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -481,7 +481,7 @@ def test_explain_shows_why_a_class_is_held_back():
     assert not any("lvm" in line for line in said)
 
 
-def test_document_of_a_class_has_the_numbers_and_the_text():
+def test_the_document_of_a_class_has_the_numbers_and_the_text():
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -501,7 +501,7 @@ def test_document_of_a_class_has_the_numbers_and_the_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_document_of_a_consumer_explains_the_verdict():
+def test_the_document_of_a_consumer_explains_the_verdict():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -581,7 +581,7 @@ def test_law_totals_do_not_depend_on_the_order_of_rows(found, random):
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
 
 
-def test_a_leak_on_a_sharing_provider_is_explained_but_not_summed():
+def test_a_leak_on_a_sharing_provider_is_explained_but_not_added_to_totals():
     on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
     cause = "recorded-only"
     left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)

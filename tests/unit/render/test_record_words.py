@@ -18,7 +18,7 @@ def test_every_kind_of_record_write_has_a_name():
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_a_save_document_has_the_changed_fields_and_their_values():
+def test_the_document_of_a_save_has_the_changed_fields_and_their_values():
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,
@@ -28,7 +28,7 @@ def test_a_save_document_has_the_changed_fields_and_their_values():
     }
 
 
-def test_a_create_document_has_the_values_without_the_id_as_plain_json():
+def test_the_document_of_a_create_has_all_values_except_the_id_as_plain_json():
     document = record_document(CreateComputeNode(record=created()))
     assert document["values"]["memory_mib"] == 512
     assert "id" not in document["changed"]

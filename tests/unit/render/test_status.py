@@ -45,7 +45,7 @@ def test_a_report_is_stale_after_three_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_status_document_has_the_keys_of_the_audit_and_age_and_free():
+def test_status_document_has_keys_of_the_audit_document_and_also_age_and_free():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)

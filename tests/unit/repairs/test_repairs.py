@@ -67,14 +67,14 @@ def test_heal_empties_a_leaked_consumer_with_its_generation():
     assert action.write.consumer_type is None
 
 
-def test_heal_keeps_a_leaked_consumers_allocations_on_other_trees():
+def test_heal_keeps_the_allocations_of_a_leaked_consumer_on_other_trees():
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_a_hidden_deleted_instance_is_no_leak():
+def test_the_allocation_of_a_hidden_deleted_instance_is_not_a_leak():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
@@ -92,7 +92,7 @@ def test_two_findings_of_a_moved_instance_cause_one_heal_action():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_keeps_allocations_of_another_host_below_this_root(below):
+def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below):
     """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
@@ -115,7 +115,7 @@ def test_heal_keeps_allocations_of_another_host_below_this_root(below):
         ({"host": "cmp2", "deleted": True}, "not settled: it is deleted"),
     ],
 )
-def test_heal_declines_a_two_host_consumer_not_settled_elsewhere(changes, words):
+def test_heal_declines_a_two_host_consumer_that_is_not_settled_on_another_host(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
@@ -139,7 +139,7 @@ def missing(**changes: Any) -> Scene:
     return scene_of(world(instances=[resting], libvirt=guest), record("i1"))
 
 
-def test_s161_heal_creates_the_flavors_allocations_with_generation_null():
+def test_s161_heal_creates_the_flavors_allocations_with_a_null_generation():
     (action,) = plan_of(missing(project_id="pp", user_id="uu")).actions
     assert written(action) == [
         (facts.ROOT_UUID, "DISK_GB", 5),
@@ -158,7 +158,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_declines_a_flavor_with_more_than_standard_classes(spec):
+def test_s161_heal_declines_a_flavor_that_requests_more_than_standard_classes(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -194,7 +194,7 @@ def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_heal_declines_a_project_that_is_correct_by_now():
+def test_s162_heal_declines_a_finding_if_the_project_is_now_correct():
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)

@@ -232,7 +232,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_a_context_is_moved_to_the_sev_child_beside_a_sev_es_child():
+def test_s107_a_context_is_moved_to_the_sev_child_even_beside_a_sev_es_child():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}

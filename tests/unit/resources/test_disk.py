@@ -180,7 +180,7 @@ def test_reserved_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_needs_only_the_source_of_the_store():
+def test_disk_needs_only_the_source_that_reads_its_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -252,7 +252,7 @@ def test_held_disk_lists_each_owner_with_exact_bytes():
     }
 
 
-def test_a_volume_used_by_an_unknown_guest_is_held_by_the_guest():
+def test_a_volume_that_an_unknown_guest_uses_is_held_by_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -264,7 +264,7 @@ def test_a_volume_used_by_an_unknown_guest_is_held_by_the_guest():
     [(settings(volume_groups=("vg0",)), "vg0"), (lvm_settings(volume_groups=("vg0", "vg1")), "vg1")],
     ids=["files on a file system", "another group"],
 )
-def test_volumes_outside_the_store_of_disk_gb_are_not_held(chosen, name):
+def test_volumes_outside_the_store_of_disk_gb_are_not_counted_as_held(chosen, name):
     world = snapshot(lvm=group(20, volume("by-hand", 3, in_group=name), name=name))
     assert Disk().held(world, chosen) == ()
 

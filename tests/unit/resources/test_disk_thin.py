@@ -60,7 +60,7 @@ def test_policy_report_or_ignore_for_foreign_volumes_applies_to_thin_pools(polic
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_data_written_to_a_thin_pool_does_not_change_the_held_amounts() -> None:
+def test_data_that_is_written_to_a_thin_pool_does_not_change_the_held_amounts() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

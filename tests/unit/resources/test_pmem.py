@@ -58,7 +58,7 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_each_label_gets_a_class_that_counts_its_namespaces():
+def test_s95_each_pmem_label_gets_a_class_that_counts_its_namespaces():
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
@@ -116,7 +116,7 @@ def test_a_frozen_class_that_placement_lacks_is_reported_as_held_back():
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_the_class_of_a_label_removed_from_the_options_is_removed():
+def test_the_class_of_a_label_that_the_options_no_longer_list_is_removed():
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}

@@ -179,7 +179,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_to_remember_returns_a_new_larger_or_better_identified_store(world, expected):
+def test_to_remember_returns_a_store_that_is_new_or_larger_or_better_identified(world, expected):
     assert to_remember(world, settings()) == expected
 
 

@@ -106,14 +106,14 @@ def test_a_volume_with_any_other_name_is_foreign(name: str) -> None:
         ("a-b", "c--d", "/dev/mapper/a--b-c----d"),
     ],
 )
-def test_a_volume_used_by_a_domain_belongs_to_the_domain(group: str, name: str, path: str) -> None:
+def test_a_volume_that_a_domain_uses_belongs_to_the_domain(group: str, name: str, path: str) -> None:
     world = snapshot(volume(name, group=group))
     guests = replace(GUESTS, domains=(domain(HERE, None), domain(GUEST, "/srv/x.img", path)))
     (row,) = owners(world, guests)
     assert (row.kind, row.owner_uuid) == (OwnerKind.DOMAIN, GUEST)
 
 
-def test_an_orphaned_volume_used_by_a_domain_belongs_to_the_domain() -> None:
+def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
     guests = replace(GUESTS, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
@@ -253,7 +253,7 @@ def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_with_a_volume_of_unknown_owner_is_unknown() -> None:
+def test_a_thin_pool_with_a_volume_of_unknown_owner_has_an_unknown_owner() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 

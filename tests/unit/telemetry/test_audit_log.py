@@ -91,7 +91,7 @@ def test_resource_views_have_novas_log_format(log):
     ]
 
 
-def test_the_usable_vcpus_line_is_omitted_with_zero_total_vcpus():
+def test_the_usable_vcpus_line_is_omitted_if_total_vcpus_is_zero():
     texts = [line.event % line.words for line in views(replace(SUMMARY, free_vcpus=None, total_vcpus=0, used_vcpus=0))]
     assert [text.split(":")[0] for text in texts] == ["Hypervisor/Node resource view", "Final resource view"]
     assert "free_vcpus=unknown" in texts[0]
@@ -120,7 +120,7 @@ def test_a_day_without_changes_logs_fewer_than_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_logged_when_new_confirmed_changed_and_gone(log):
+def test_a_finding_is_logged_when_new_when_confirmed_when_changed_and_when_gone(log):
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
@@ -147,7 +147,7 @@ def test_a_finding_is_not_logged_as_gone_while_its_source_is_unread(log):
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_a_finding_is_logged_as_gone_if_the_lost_source_was_not_used(log):
+def test_a_finding_that_does_not_use_the_lost_source_is_logged_as_gone(log):
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 
@@ -218,7 +218,7 @@ def test_a_held_back_write_is_logged_once(log):
     assert log.audit(held) == []
 
 
-def test_a_repeated_error_is_logged_at_powers_of_two(log):
+def test_a_repeated_error_is_logged_at_counts_that_are_powers_of_two(log):
     failing = replace(REPORT, error="placement: denied (HTTP 403)")
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
@@ -281,7 +281,7 @@ def test_a_cancelled_audit_logs_nothing_and_keeps_the_log_state(log):
     assert log.state is before
 
 
-def test_a_fact_named_like_a_log_record_attribute_is_renamed(log, caplog):
+def test_a_fact_whose_name_is_a_log_record_attribute_is_renamed(log, caplog):
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):
@@ -302,7 +302,7 @@ def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
     return told
 
 
-def test_refused_credentials_log_one_error_then_info_lines(log):
+def test_refused_credentials_log_one_error_line_and_then_info_lines(log):
     assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
         (events.SOURCE_LOST, logging.ERROR),
         (events.SOURCE_STILL_LOST, logging.INFO),

@@ -32,7 +32,7 @@ def test_read_rows_skips_only_the_too_deeply_nested_row(row, read):
     assert problem.endswith("nested too deep")
 
 
-def test_findings_file_ignores_a_row_of_any_nesting_depth(tmp_path):
+def test_findings_file_ignores_a_deeply_nested_row_at_any_depth(tmp_path):
     """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
@@ -43,7 +43,7 @@ def test_findings_file_ignores_a_row_of_any_nesting_depth(tmp_path):
         assert len(store.notes) == 1
 
 
-def test_store_file_ignores_a_source_of_any_nesting_depth(tmp_path):
+def test_store_file_ignores_a_deeply_nested_source_at_any_depth(tmp_path):
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')

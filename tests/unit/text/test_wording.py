@@ -18,7 +18,7 @@ from agent.text.wording import FEW, MEANINGS, alike, amount, cell, printable, so
         ("CUSTOM_LICENCE", 1.25, "1.25 CUSTOM_LICENCE"),
     ],
 )
-def test_amount_is_printed_with_its_unit(resource_class, value, text):
+def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     assert amount(resource_class, value) == text
 
 
@@ -51,7 +51,7 @@ def test_some_of_lists_three_items_and_counts_the_rest():
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_alike_groups_many_equal_items_at_the_first_position():
+def test_alike_groups_many_equal_items_at_the_position_of_the_first_item():
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)

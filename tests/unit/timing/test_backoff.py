@@ -16,7 +16,7 @@ def test_a_back_off_wait_is_between_zero_and_five_seconds(conflict, random01, ro
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_a_wait_never_decreases_with_conflicts_or_round_time(conflict, random01, round_s):
+def test_a_wait_never_decreases_with_more_conflicts_or_a_longer_round(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
@@ -45,7 +45,7 @@ def test_the_first_write_delay_is_kept_until_the_next_conflict():
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_a_first_write_delay_above_ten_seconds_is_drawn_at_random():
+def test_a_first_write_delay_that_would_exceed_ten_seconds_is_drawn_at_random():
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 

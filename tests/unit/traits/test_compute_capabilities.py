@@ -54,7 +54,7 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), VERSIONS.values(), ids=VERSIONS.keys())
-def test_libvirt_and_qemu_versions_decide_the_gated_traits(facts, expected):
+def test_libvirt_and_qemu_versions_decide_the_version_dependent_traits(facts, expected):
     assert told(facts) == (expected, GATED - expected)
 
 
@@ -97,7 +97,7 @@ def test_only_traits_with_unknown_facts_are_undecided(facts, silent):
     assert GATED - wanted - unwanted == silent
 
 
-def test_the_plain_encryption_trait_is_undecided():
+def test_the_plain_ephemeral_encryption_trait_is_never_decided():
     wish = compute_capabilities.wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 

@@ -91,7 +91,7 @@ def test_s109_no_family_decides_an_operators_custom_trait(facts, chosen):
 
 
 @given(capability_sets, choices)
-def test_wishes_are_independent_of_the_order_of_capabilities(capabilities, chosen):
+def test_trait_wishes_are_independent_of_the_order_of_capabilities(capabilities, chosen):
     turned = dataclasses.replace(
         capabilities,
         domain=tuple(reversed(capabilities.domain or ())),
@@ -133,5 +133,5 @@ def test_trait_family_names_are_unique():
     assert len(set(names)) == len(names)
 
 
-def test_usual_traits_include_each_static_family():
+def test_usual_traits_include_traits_of_each_static_family():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

@@ -17,7 +17,7 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_the_root_wants_the_agents_owner_trait_not_owner_nova():
+def test_s115_the_root_wants_the_agents_owner_trait_and_not_owner_nova():
     assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )

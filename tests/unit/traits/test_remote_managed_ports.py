@@ -46,6 +46,6 @@ def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_serial(facts, entries
     assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 
-def test_the_trait_is_independent_of_pci_reporting_in_placement():
+def test_the_remote_managed_trait_is_independent_of_pci_reporting():
     assert remote_managed_ports.wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
     assert remote_managed_ports.wish(world(FUNCTION), settings()) == CLEARED

@@ -47,7 +47,7 @@ def test_tpm_traits_match_the_emulated_models_and_versions(capabilities, expecte
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
-def test_a_disabled_tpm_clears_models_and_versions_not_secrets():
+def test_a_disabled_tpm_clears_model_and_version_traits_but_no_secret_traits():
     for facts in (world(capable(tpm())), world(None), snapshot(lost=[LIBVIRT])):
         assert told(facts, enabled=False) == (set(), ALL)
 
@@ -64,6 +64,6 @@ def test_tpm_model_traits_are_undecided_without_capabilities(facts):
     assert told(facts) == (SECRETS, set())
 
 
-def test_an_unreadable_answer_makes_no_tpm_trait_unwanted():
+def test_an_unreadable_capability_answer_makes_no_tpm_trait_unwanted():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

@@ -70,7 +70,7 @@ def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_a_capacity_obstacle_advises_freeing_a_ratio_or_asking_less():
+def test_a_capacity_obstacle_advises_to_free_room_raise_the_ratio_or_ask_less():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -83,14 +83,14 @@ def test_a_capacity_obstacle_advises_freeing_a_ratio_or_asking_less():
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
-def test_freeing_is_not_advised_for_an_amount_that_max_unit_refuses():
+def test_freeing_room_is_not_advised_for_an_amount_that_max_unit_refuses():
     nearly_full = of("host", CPUS, used=(("VCPU", 180),))
     [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
     assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_asking_less_and_freeing_are_advised_together_if_both_needed():
+def test_asking_less_and_freeing_room_are_advised_together_if_both_are_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: neither alone is enough"
@@ -99,14 +99,14 @@ def test_asking_less_and_freeing_are_advised_together_if_both_needed():
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
+def test_freeing_room_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_obstacle_text_uses_is_for_one_and_are_for_two():
+def test_the_obstacle_text_uses_the_singular_for_1_and_the_plural_for_2():
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
     assert first == ["1 PCPU is wanted", "2 PCPU are wanted"]
@@ -170,7 +170,7 @@ def test_obstacles_are_ordered_as_placement_checks_them():
     ]
 
 
-def test_unnumbered_group_traits_may_be_spread_over_its_providers():
+def test_traits_of_the_unnumbered_group_may_be_spread_over_its_providers():
     world = [HOST, *PF]
     assert asked(world, group(VCPU=1, VF=1, required=["CUSTOM_A", "NET_B"])).fits
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
@@ -193,7 +193,7 @@ def test_a_missing_trait_is_reported_beside_a_capacity_obstacle():
     ) == 1  # fmt: skip
 
 
-def test_the_add_trait_advice_is_the_same_before_and_after_freeing():
+def test_the_advice_to_add_a_trait_is_the_same_before_and_after_freeing_room():
     wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
     now = asked([*PF, FULL], wanted).obstacles[-1]
     [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles
@@ -202,7 +202,7 @@ def test_the_add_trait_advice_is_the_same_before_and_after_freeing():
     )  # fmt: skip
 
 
-def test_a_trait_obstacle_names_providers_that_have_only_the_trait():
+def test_a_trait_obstacle_names_providers_with_the_trait_but_no_requested_class():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -213,7 +213,7 @@ def test_a_trait_obstacle_names_providers_that_have_only_the_trait():
     assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
 
 
-def test_a_forbidden_trait_of_a_required_set_is_not_advised():
+def test_a_forbidden_trait_of_a_required_set_is_not_advised_for_addition():
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
@@ -226,7 +226,7 @@ def test_a_trait_obstacle_is_omitted_if_another_change_may_suffice():
     assert refused([HOST], group(DISK_GB=1, required=["CUSTOM_Z"])) == [Constraint.RESOURCE_CLASS]
 
 
-def test_any_trait_of_a_set_suffices_and_a_forbidden_trait_excludes():
+def test_any_trait_of_a_set_suffices_and_a_forbidden_trait_excludes_a_provider():
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
     both = asked([HOST, *PF], group(VF=1, forbidden=["NET_A", "NET_B"])).obstacles
@@ -241,7 +241,7 @@ def test_a_granular_group_is_served_by_one_provider():
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_isolated_groups_need_a_provider_each():
+def test_each_isolated_group_needs_its_own_provider():
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -257,7 +257,7 @@ def test_groups_on_one_provider_are_summed_against_capacity_and_max_unit():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_freeing_is_not_advised_for_a_sum_that_max_unit_refuses():
+def test_freeing_room_is_not_advised_for_a_sum_that_max_unit_refuses():
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())
@@ -295,7 +295,7 @@ def test_same_subtree_needs_a_common_ancestor_among_its_groups():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_group_without_resources_trait_or_aggregate_is_refused():
+def test_a_group_without_a_resource_a_trait_or_an_aggregate_is_refused():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -354,7 +354,7 @@ def test_root_required_and_root_forbidden_check_the_roots_traits():
     ]
 
 
-def test_a_hardware_trait_advice_depends_on_the_real_capability():
+def test_the_advice_for_a_hardware_trait_mentions_the_real_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     assert obstacle.change == "add trait HW_CPU_X86_VMX to host if it has that capability, or ask without the trait"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])

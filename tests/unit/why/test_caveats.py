@@ -39,7 +39,7 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_a_caveat_warns_of_the_last_unit_at_single_precision_ratios(total, ratio, is_refused):
+def test_a_caveat_warns_if_single_precision_may_refuse_the_last_unit(total, ratio, is_refused):
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits

@@ -43,14 +43,14 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_cell_rooms_subtracts_usage_pinning_and_reserved_pages():
+def test_cell_rooms_subtracts_used_amounts_pinned_cpus_and_reserved_pages():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_huge_pages_reduce_the_memory_of_a_guest_without_page_size():
+def test_huge_pages_reduce_the_memory_for_a_guest_without_a_page_size():
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
@@ -74,7 +74,7 @@ def test_a_guest_that_fits_its_cells_has_no_host_obstacle(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_more_vcpus_than_a_cell_has_are_refused_for_one_cell():
+def test_a_one_cell_guest_with_more_vcpus_than_a_cell_has_is_refused():
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -84,7 +84,7 @@ def test_more_vcpus_than_a_cell_has_are_refused_for_one_cell():
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_obstacle_text_uses_the_singular_for_one():
+def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the one NUMA cell needs 1 CPU, and the best cell has only 0 left"
@@ -99,7 +99,7 @@ def test_obstacle_text_uses_the_singular_for_one():
     assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
 
 
-def test_two_cells_are_limited_by_the_second_best_cells_memory():
+def test_a_two_cell_guest_is_limited_by_the_memory_of_the_second_best_cell():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "second best" in found.words
@@ -119,7 +119,7 @@ def test_an_overcommitted_cell_refuses_only_the_exhausted_resource():
     assert host_obstacles(shape(1, VCPU=1), overdrawn) != ()
 
 
-def test_more_guest_cells_than_host_cells_are_refused():
+def test_a_guest_with_more_cells_than_the_host_is_refused():
     (found, *_) = host_obstacles(shape(3, VCPU=3, MEMORY_MB=3), rooms(*TWO))
     assert "this host has fewer" in found.words
 
@@ -141,7 +141,7 @@ def test_a_page_size_is_refused_without_a_numa_topology(page, asked):
     assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size")
 
 
-def test_cpus_and_memory_free_in_different_cells_are_refused():
+def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_different_cells():
     split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
     (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
     assert "at once" in found.words
@@ -218,7 +218,7 @@ def test_rooms_of_returns_an_empty_tuple_without_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_disabled_service_is_noted_unless_the_trait_is_forbidden():
+def test_a_disabled_service_is_noted_unless_the_request_forbids_the_trait():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

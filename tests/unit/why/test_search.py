@@ -113,7 +113,7 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_search_tries_equal_parts_and_providers_once():
+def test_search_tries_equal_parts_and_equal_providers_only_once():
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED

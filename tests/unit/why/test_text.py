@@ -53,7 +53,7 @@ def test_lines_are_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_lines_print_further_obstacles_notes_and_unread_sources():
+def test_lines_print_further_obstacles_and_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_lines_print_further_obstacles_notes_and_unread_sources():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_lines_count_trees_by_first_obstacle_and_name_the_nearest():
+def test_lines_count_trees_by_first_obstacle_and_name_the_nearest_trees():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -99,7 +99,7 @@ def test_unread_trees_set_exit_code_2_unless_another_tree_fits():
         (asked(), 3),
     ],
 )
-def test_the_exit_code_depends_on_fit_scope_and_unknown_sources(report, code):
+def test_the_exit_code_depends_on_the_fit_the_scope_and_unknown_sources(report, code):
     assert code_of(report) == code
 
 
@@ -112,7 +112,7 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_a_host_refusal_fits_only_if_another_host_is_offered(others, is_whole, code):
+def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
@@ -180,7 +180,7 @@ def test_an_undecided_answer_returns_exit_code_2():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
 
 
-def test_document_has_obstacle_cells_cloud_and_request():
+def test_the_document_has_the_obstacle_the_cells_the_cloud_and_the_request():
     cells = (
         CellRoom(
             id=0,

@@ -82,14 +82,14 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
-def test_address_expressions_match_the_expected_devices(value, yes, no, single):
+def test_address_regular_expressions_match_the_expected_devices(value, yes, no, single):
     spec = one(address=value)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
     assert spec.single_address == single
 
 
-def test_device_spec_tags_are_sorted_text_and_keep_null():
+def test_device_spec_tags_are_sorted_and_converted_to_text_except_null():
     spec = one(
         traits="A,B",
         physical_network=None,
@@ -113,7 +113,7 @@ def test_device_spec_tags_are_sorted_text_and_keep_null():
     assert spec.tag("physical_network") is None
 
 
-def test_an_empty_devname_is_none():
+def test_an_empty_devname_in_a_device_spec_is_read_as_none():
     assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
 
 
@@ -188,7 +188,7 @@ def test_random_device_specs_parse_or_raise_value_error(texts):
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_an_address_expression_matches_like_re_match(pattern):
+def test_a_regular_expression_in_an_address_matches_like_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:

@@ -70,21 +70,21 @@ def test_a_device_spec_with_a_single_filter_causes_no_notice(fields):
         ("trait", "traits"),
     ],
 )
-def test_a_misspelt_device_spec_key_is_reported_with_the_nearest(name, nearest):
+def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name, nearest):
     (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
     assert odd == f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_a_tag_unlike_every_nova_key_causes_no_notice(name):
+def test_a_device_spec_tag_unlike_any_key_of_nova_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
-def test_device_spec_keys_of_nova_cause_no_notice():
+def test_device_spec_keys_that_nova_knows_cause_no_notice():
     assert list(oddities(one(**NOVA))) == []
 
 
-def test_traits_or_class_beside_a_physical_network_cause_a_notice():
+def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
     assert odd.startswith("resource_class and traits have no effect beside physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
@@ -102,6 +102,6 @@ def test_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_oddities_returns_non_empty_text_for_random_tags(tags):
+def test_oddities_returns_only_non_empty_text_for_random_tags(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

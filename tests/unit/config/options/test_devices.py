@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_each_mdev_type_has_its_devices_class_and_limit(tmp_path):
+def test_s101_each_mdev_type_has_its_devices_and_its_class_and_its_limit(tmp_path):
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(
@@ -37,21 +37,21 @@ def test_s101_each_mdev_type_has_its_devices_class_and_limit(tmp_path):
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_the_agents_file_extends_an_mdev_group_of_nova_conf(tmp_path):
+def test_options_in_the_agents_file_are_added_to_an_mdev_group_of_nova_conf(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
     assert (first.addresses, first.max_instances) == (("0000:01:00.0",), 7)
 
 
-def test_the_deprecated_vgpu_option_and_group_are_read(tmp_path):
+def test_the_deprecated_option_and_group_for_vgpu_types_are_read(tmp_path):
     text = "[devices]\nenabled_vgpu_types = i915-GVTg_V5_4\n[vgpu_i915-GVTg_V5_4]\ndevice_addresses = 0000:00:02.0\n"
     assert mdev_types(loaded_with(tmp_path, text)) == (
         MdevTypeChoice(type_id="i915-GVTg_V5_4", addresses=("0000:00:02.0",)),
     )
 
 
-def test_a_second_mdev_type_without_addresses_is_dropped(tmp_path):
+def test_a_second_mdev_type_without_addresses_is_ignored_with_a_notice(tmp_path):
     text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
     loaded = loaded_with(tmp_path, text)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]

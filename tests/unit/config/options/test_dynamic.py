@@ -45,11 +45,11 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         ),
     ],
 )
-def test_an_unlisted_group_is_rejected_with_the_nearest_name(tmp_path, text, problem):
+def test_a_group_of_an_unlisted_type_is_rejected_with_the_nearest_name(tmp_path, text, problem):
     assert problems_of(tmp_path, text) == [problem]
 
 
-def test_an_unlisted_group_in_nova_conf_is_ignored(tmp_path):
+def test_a_group_of_an_unlisted_type_in_nova_conf_is_ignored(tmp_path):
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")
@@ -57,7 +57,7 @@ def test_an_unlisted_group_in_nova_conf_is_ignored(tmp_path):
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_values_of_dynamic_groups_keep_their_file_as_origin(tmp_path):
+def test_values_in_groups_of_mdev_types_have_their_file_as_origin(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -78,7 +78,7 @@ def test_an_option_reference_in_a_nova_conf_group_is_resolved(tmp_path):
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_an_unreadable_list_of_group_names_is_a_single_problem(tmp_path):
+def test_an_unresolvable_list_of_mdev_types_is_reported_as_a_single_problem(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 

@@ -19,13 +19,13 @@ numa_nodes = 0,2
 """
 
 
-def test_s86_physnets_and_tunnels_have_their_numa_cells(tmp_path):
+def test_s86_physnets_and_tunnels_are_read_with_their_numa_cells(tmp_path):
     expected = NetworkAffinity(physnets=(("baz", (1, 2, 3)), ("foo", (1,))), tunnel=(0, 2))
     assert networks(load_ours(tmp_path, ALONE + CELLS)) == expected
     assert networks(load_beside_nova(tmp_path, "", CELLS)) == expected
 
 
-def test_network_affinity_is_empty_by_default(tmp_path):
+def test_the_numa_affinity_of_networks_is_empty_by_default(tmp_path):
     assert networks(load_ours(tmp_path, ALONE)) == NetworkAffinity()
 
 

@@ -61,7 +61,7 @@ def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
     assert check(loaded) == ()
 
 
-def test_an_invalid_device_spec_causes_no_notice(tmp_path):
+def test_an_invalid_device_spec_entry_causes_no_notice(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: hands out every")

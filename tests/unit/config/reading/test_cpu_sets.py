@@ -13,7 +13,7 @@ def refusals(tmp_path, text):
     return caught.value.problems
 
 
-def test_s81_a_cpu_list_is_parsed_with_its_exclusions(tmp_path):
+def test_s81_cpus_excluded_from_a_cpu_list_are_not_in_the_set(tmp_path):
     sets = cpu_sets(load_ours(tmp_path, ALONE + "[compute]\ncpu_shared_set = 1-4,^3,6\n"))
     assert (sets.shared, sets.dedicated, sets.pinned) == ((1, 2, 4, 6), None, None)
 
@@ -28,7 +28,7 @@ def test_s81_an_invalid_cpu_list_is_rejected_with_its_option(tmp_path, group, op
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
 
-def test_s80_a_cpu_in_both_sets_is_rejected_with_both_options(tmp_path):
+def test_s80_a_cpu_in_both_sets_is_rejected_and_both_options_are_named(tmp_path):
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (
@@ -37,13 +37,13 @@ def test_s80_a_cpu_in_both_sets_is_rejected_with_both_options(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
-def test_s80_reserved_host_cpus_beside_a_cpu_set_are_rejected(tmp_path, option):
+def test_s80_reserved_host_cpus_together_with_a_cpu_set_is_rejected(tmp_path, option):
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
     assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem
 
 
-def test_s80_overlapping_cpu_sets_are_rejected_with_both_files(tmp_path):
+def test_s80_overlapping_cpu_sets_are_rejected_and_both_files_are_named(tmp_path):
     nova = "[compute]\ncpu_shared_set = 0-1\n"
     with pytest.raises(ConfigError) as caught:
         cpu_sets(load_beside_nova(tmp_path, "[compute]\ncpu_dedicated_set = 1-3\n", nova))
@@ -65,13 +65,13 @@ LISTS = [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFA
     ],
 )
 @pytest.mark.parametrize(("group", "option"), LISTS)
-def test_a_cpu_named_twice_in_a_list_is_rejected_with_its_number(tmp_path, group, option, text, said):
+def test_a_cpu_that_a_list_names_twice_is_rejected_with_its_number(tmp_path, group, option, text, said):
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem == f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: {said}"
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("1-4,^3,6", (1, 2, 4, 6)), ("^3,1-4,^3-5,,6,", (1, 2, 6))])
-def test_an_excluded_cpu_is_not_a_duplicate(tmp_path, text, cpus):
+def test_a_cpu_that_is_also_excluded_is_not_rejected_as_a_duplicate(tmp_path, text, cpus):
     assert cpu_sets(load_ours(tmp_path, f"{ALONE}[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 

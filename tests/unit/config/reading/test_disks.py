@@ -23,7 +23,7 @@ def loaded_with(tmp_path, text):
         ("[libvirt]\nimages_type = rbd\n", "rbd"),
     ],
 )
-def test_images_type_default_is_resolved_to_qcow2_or_flat(tmp_path, text, kind):
+def test_images_type_default_means_qcow2_or_flat_depending_on_use_cow_images(tmp_path, text, kind):
     assert images_type(loaded_with(tmp_path, text)) == kind
 
 
@@ -65,7 +65,7 @@ def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
     assert problem.startswith(f"{quoted}: {name!r} is no image format; the formats are aki, ami, ari, ")
 
 
-def test_ceph_options_exist_only_with_images_type_rbd(tmp_path):
+def test_ceph_options_are_read_only_with_images_type_rbd(tmp_path):
     assert ceph_access(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
     assert ceph_access(plain) == CephAccess(pool="rbd", user=None, conf=None)
@@ -96,7 +96,7 @@ def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     )
 
 
-def test_the_image_cache_is_reserved_only_if_configured(tmp_path):
+def test_disk_for_the_image_cache_is_reserved_only_if_configured(tmp_path):
     assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
     text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
     assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True

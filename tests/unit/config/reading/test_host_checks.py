@@ -18,7 +18,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_a_missing_swtpm_user_or_group_is_a_problem(tmp_path):
+def test_an_swtpm_user_or_group_that_does_not_exist_is_reported_as_a_problem(tmp_path):
     text = "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = nothing-at-all\n"
     path = f"{tmp_path}/stocktake.conf"
     needs = f"on this machine, and {path}: [libvirt] swtpm_enabled = true needs it"
@@ -28,14 +28,14 @@ def test_a_missing_swtpm_user_or_group_is_a_problem(tmp_path):
     )
 
 
-def test_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
+def test_the_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
     text = f"[libvirt]\nswtpm_enabled = true\nswtpm_user = {USER}\nswtpm_group = {GROUP}\n"
     assert host_problems(loaded_with(tmp_path, text)) == ()
     assert host_problems(loaded_with(tmp_path, "[libvirt]\nswtpm_user = nobody-at-all\n")) == ()
 
 
 @pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
-def test_my_ip_without_a_matching_interface_causes_a_notice(tmp_path, address):
+def test_a_my_ip_that_no_interface_has_causes_a_notice(tmp_path, address):
     (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
     assert notice == (
         f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"

@@ -24,7 +24,7 @@ def pages(cell, size_kib, count):
     return ReservedPages(cell=cell, size_kib=size_kib, count=count)
 
 
-def test_s87_a_page_size_without_a_unit_is_in_kib(tmp_path):
+def test_s87_a_huge_page_size_without_a_unit_is_in_kib(tmp_path):
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:1GB,count:1\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 64), pages(1, 1048576, 1))
 
@@ -43,11 +43,11 @@ def test_s87_a_page_size_without_a_unit_is_in_kib(tmp_path):
         ("1TB", 1 << 30),
     ],
 )
-def test_s87_page_size_units_are_powers_of_1024(size, kib):
+def test_s87_units_of_huge_page_sizes_are_powers_of_1024(size, kib):
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 
-def test_reserved_huge_pages_accept_any_key_order_and_blanks():
+def test_reserved_huge_pages_accepts_blanks_and_keys_in_any_order():
     assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
 
 
@@ -77,7 +77,7 @@ def test_s87_an_invalid_reserved_huge_pages_value_is_rejected(tmp_path, text, sa
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = {text}: {said}")
 
 
-def test_the_later_of_two_entries_for_the_same_pages_applies(tmp_path):
+def test_the_later_of_two_reserved_huge_pages_entries_for_a_size_applies(tmp_path):
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:0,size:2MB,count:3\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
@@ -97,7 +97,7 @@ def test_an_overridden_reserved_huge_pages_entry_causes_a_notice(tmp_path):
     assert notice == f"{quoted}{small}: has no effect: the later {quoted}{large} applies"
 
 
-def test_a_repeated_entry_with_the_same_count_causes_no_notice(tmp_path):
+def test_a_repeated_huge_pages_entry_with_the_same_count_causes_no_notice(tmp_path):
     text = f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:2048,count:2\n{PAGES}node:0,size:2MB,count:2\n"
     assert list(huge_page_notices(load_ours(tmp_path, text))) == []
 
@@ -120,7 +120,7 @@ def refusals(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_file_backed_memory_is_accepted_with_a_ratio_of_one(tmp_path):
+def test_file_backed_memory_is_accepted_with_a_ram_allocation_ratio_of_one(tmp_path):
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
@@ -128,25 +128,25 @@ def test_file_backed_memory_is_accepted_with_a_ratio_of_one(tmp_path):
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 
-def test_file_backed_memory_without_a_reserve_causes_no_notice(tmp_path):
+def test_file_backed_memory_without_reserved_host_memory_causes_no_notice(tmp_path):
     text = BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = 0\n"
     assert list(memory_notices(load_ours(tmp_path, ALONE + text))) == []
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_file_backed_memory_with_another_ratio_is_rejected(tmp_path, ratio):
+def test_file_backed_memory_with_another_ram_ratio_than_one_is_rejected(tmp_path, ratio):
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be set to 1.0 with ")
 
 
-def test_file_backed_memory_with_an_unset_ratio_is_rejected(tmp_path):
+def test_file_backed_memory_without_a_ram_allocation_ratio_is_rejected(tmp_path):
     (problem,) = refusals(tmp_path, BACKED)
     own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
     assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be set to 1.0 with {own}"
 
 
 @pytest.mark.parametrize("reserved", [4096, 4097])
-def test_a_reserve_as_large_as_file_backed_memory_is_rejected(tmp_path, reserved):
+def test_reserved_host_memory_as_large_as_file_backed_memory_is_rejected(tmp_path, reserved):
     (problem,) = refusals(
         tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = {reserved}\n"
     )

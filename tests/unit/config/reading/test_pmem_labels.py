@@ -10,7 +10,7 @@ def loaded_with(tmp_path, value):
     return load_ours(tmp_path, f"{ALONE}[libvirt]\npmem_namespaces = {value}\n")
 
 
-def test_s95_each_pmem_label_has_its_namespaces(tmp_path):
+def test_s95_each_pmem_label_is_read_with_its_namespaces(tmp_path):
     nova = "[libvirt]\npmem_namespaces = 4GB:ns_0, SMALL:ns_1|ns_2\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert pmem_labels(loaded) == (

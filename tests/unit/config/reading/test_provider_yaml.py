@@ -76,13 +76,13 @@ def test_exponentially_growing_yaml_aliases_are_rejected_quickly(tmp_path, level
     assert time.process_time() - began < 5
 
 
-def test_a_yaml_alias_of_a_shared_part_is_accepted(tmp_path):
+def test_a_yaml_alias_for_a_part_that_providers_share_is_accepted(tmp_path):
     shared = GOOD.replace("        - CUSTOM_T\n", "        &more [CUSTOM_T]\n").replace("[CUSTOM_U, CUSTOM_V]", "*more")
     entries = read(tmp_path, site=shared).entries
     assert [entry.traits for entry in entries] == [frozenset({"CUSTOM_T"})] * 2
 
 
-def test_a_file_of_a_thousand_providers_is_accepted(tmp_path):
+def test_a_provider_file_with_a_thousand_providers_is_accepted(tmp_path):
     """A file of 145 kB is accepted."""
     provider = (
         "- identification: {{name: p{}}}\n  inventories: {{additional: [{{CUSTOM_A: {{total: 9, reserved: 2}}}}]}}\n"
@@ -91,7 +91,7 @@ def test_a_file_of_a_thousand_providers_is_accepted(tmp_path):
     assert len(read(tmp_path, site=text).entries) == 1000
 
 
-def test_a_file_above_262144_characters_is_rejected(tmp_path):
+def test_a_provider_file_above_262144_characters_is_rejected(tmp_path):
     (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
     assert problem == "site.yaml: longer than 262144 characters: use several files"
 
@@ -101,7 +101,7 @@ def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_provider_entries_get_the_default_values_of_placement(tmp_path):
+def test_values_missing_in_a_provider_file_get_placements_defaults(tmp_path):
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(
@@ -144,7 +144,7 @@ def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     assert found.notices == (f"{tmp_path}/site.yaml:2: schema_version 1.9 is newer than 1.0: what it added is ignored",)
 
 
-def test_s134_a_provider_without_additions_causes_a_notice(tmp_path):
+def test_s134_a_provider_entry_with_nothing_to_add_causes_a_notice(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
     assert found.notices == (f"{tmp_path}/site.yaml:3: provider gpu has nothing to add, and is ignored",)
@@ -229,7 +229,7 @@ def test_an_invalid_provider_file_is_rejected_with_file_and_line(tmp_path, text,
     assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
 
 
-def test_a_named_pipe_is_rejected_without_blocking(tmp_path):
+def test_a_named_pipe_as_a_provider_file_is_rejected_without_blocking(tmp_path):
     os.mkfifo(tmp_path / "site.yaml")
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: no regular file"):
         read_provider_files(str(tmp_path))
@@ -241,7 +241,7 @@ def test_problems_of_all_provider_files_are_reported_at_once(tmp_path):
     assert len(caught.value.problems) == 2
 
 
-def test_an_unreadable_provider_file_is_rejected_by_name(tmp_path):
+def test_the_error_for_an_unreadable_provider_file_names_the_file(tmp_path):
     (tmp_path / "site.yaml").mkdir()
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: Is a directory"):
         read_provider_files(str(tmp_path))

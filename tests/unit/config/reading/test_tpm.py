@@ -15,7 +15,7 @@ def test_swtpm_is_disabled_by_default(tmp_path):
     assert tpm(loaded_with(tmp_path, "")) == Tpm(enabled=False, secret_security=("user", "host", "deployment"))
 
 
-def test_supported_tpm_secret_security_is_read(tmp_path):
+def test_the_option_supported_tpm_secret_security_is_read(tmp_path):
     text = "swtpm_enabled = true\nsupported_tpm_secret_security = host"
     assert tpm(loaded_with(tmp_path, text)) == Tpm(enabled=True, secret_security=("host",))
 
@@ -31,7 +31,7 @@ def test_swtpm_requires_virt_type_kvm_or_qemu(tmp_path, kind):
     )
 
 
-def test_an_unknown_tpm_secret_security_is_rejected(tmp_path):
+def test_an_unknown_value_of_supported_tpm_secret_security_is_rejected(tmp_path):
     path = write(tmp_path, "stocktake.conf", f"{ALONE}[libvirt]\nsupported_tpm_secret_security = user,nobody\n")
     with pytest.raises(ConfigError) as caught:
         tpm(load([path]))

@@ -44,7 +44,7 @@ def test_an_entry_matches_devices_by_id_and_address(entry, expected):
     assert addresses(entry) == expected
 
 
-def test_the_first_matching_entry_takes_the_device():
+def test_a_device_is_assigned_to_the_first_matching_entry():
     entries = ({"address": GPU, "trusted": "first"}, {"vendor_id": "10de"}, {})
     assert [(m.device.address, m.position) for m in matched(DEVICES, specs(*entries))] == [
         (GPU, 0),
@@ -53,7 +53,7 @@ def test_the_first_matching_entry_takes_the_device():
     ]
 
 
-def test_devname_matches_a_network_device_and_its_virtual_functions():
+def test_the_devname_field_matches_a_network_device_and_its_virtual_functions():
     own = device(PF, PciKind.PF, "8086:1563", interface="eno1")
     assert addresses({"devname": "eno1"}, devices=(own, *FUNCTIONS[1:], device(GPU))) == [PF, *BOTH]
     assert addresses({"devname": "eno2"}, devices=(own, *FUNCTIONS[1:])) == []
@@ -75,11 +75,11 @@ def test_remote_managed_matches_only_a_virtual_function_with_a_serial(kind, seri
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_idle_returns_the_entries_that_take_no_device():
+def test_idle_returns_the_entries_to_which_no_device_is_assigned():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]
 
 
-def test_a_repeated_entry_is_idle():
+def test_an_entry_that_repeats_an_earlier_entry_is_idle():
     assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]

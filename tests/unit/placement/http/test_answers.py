@@ -64,7 +64,7 @@ def test_a_409_for_a_full_provider_maps_to_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_409_for_a_delete_without_a_code_maps_to_provider_in_use():
+def test_a_409_without_an_error_code_for_a_delete_maps_to_provider_in_use():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 
@@ -93,7 +93,7 @@ def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
     assert "GET /x" in str(error)
 
 
-def test_a_keystone_401_message_has_url_reason_and_remedy_once():
+def test_the_message_for_a_keystone_401_has_url_reason_and_remedy_only_once():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "

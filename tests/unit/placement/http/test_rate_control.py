@@ -71,7 +71,7 @@ def test_longest_s_of_zero_disables_pauses(answers):
 
 
 @given(st.floats(1, 3), st.floats(0, 5))
-def test_a_slower_response_causes_a_pause_at_least_as_long(latency_s, more_s):
+def test_a_slower_response_never_causes_a_shorter_pause(latency_s, more_s):
     quick = paced(answer(latency_s=0.01))
     late = paced(answer(latency_s=latency_s), start=quick)
     later = paced(answer(latency_s=latency_s + more_s), start=quick)
@@ -161,7 +161,7 @@ def ideal_s(fleet: Fleet, capacity: float) -> float:
     return fleet.agents * (fleet.reads + fleet.writes) / capacity
 
 
-def test_a_fleet_that_starts_at_once_does_not_overload_the_server():
+def test_a_fleet_whose_agents_start_at_once_does_not_overload_the_server():
     seen = Simulation(CROWDED, THOUSAND).run()
     assert len(seen.done_at) == 1000
     assert seen.error_share == 0.0
@@ -192,7 +192,7 @@ def test_a_full_server_queue_causes_few_errors_after_the_first_pauses(seed):
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_a_splayed_start_reduces_errors_at_a_short_server_queue():
+def test_a_splayed_start_reduces_the_errors_of_a_server_with_a_short_queue():
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -201,7 +201,7 @@ def test_a_splayed_start_reduces_errors_at_a_short_server_queue():
     assert max(splayed.done_at) < 1.1 * max(at_once.done_at)
 
 
-def test_rate_control_reduces_503_errors_at_a_server_with_a_rate_limit():
+def test_rate_control_reduces_503_errors_of_a_server_with_a_rate_limit():
     limited = Server(workers=16, service_s=0.02, rate_limit=40.0)
     with_manners = Simulation(limited, THOUSAND).run()
     without = Simulation(limited, Fleet(agents=1000, manners=None)).run()
@@ -215,7 +215,7 @@ def test_a_single_agent_finishes_its_start_without_delay():
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_single_agent_finishes_its_start_at_a_slow_server():
+def test_a_single_agent_finishes_its_start_with_a_slow_server():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 

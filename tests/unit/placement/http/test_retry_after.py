@@ -57,7 +57,7 @@ def test_hold_s_varies_for_the_same_requested_time():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_wait_s_prefers_retry_after_then_configured_delay_then_back_off():
+def test_wait_s_uses_retry_after_or_else_the_configured_delay_or_else_back_off():
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

@@ -28,7 +28,7 @@ def root(name):
     return capabilities_document(document("capabilities", name))
 
 
-def test_host_cpu_reads_a_recorded_host():
+def test_host_cpu_reads_the_cpu_of_a_recorded_host():
     cpu = host_cpu(root("x86_64_qemu_7_2"))
     assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
@@ -103,7 +103,7 @@ def test_domain_for_falls_back_to_the_guests_emulator_and_aliases():
     assert guest.domain_for("hvf") == beside
 
 
-def test_host_question_is_the_unchanged_cpu_element():
+def test_host_question_returns_the_unchanged_cpu_element():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 

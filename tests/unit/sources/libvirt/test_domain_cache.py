@@ -34,12 +34,12 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_every_domain_is_read_each_time_without_events():
+def test_every_domain_is_read_each_time_while_events_are_not_trusted():
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_each_domain_is_read_once_in_ten_reads_with_events():
+def test_each_domain_is_read_once_in_ten_reads_while_events_are_trusted():
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
@@ -83,7 +83,7 @@ def test_all_domains_are_read_each_time_after_distrust():
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
 
 
-def test_an_odd_domain_is_cached_and_returned_in_uuid_order():
+def test_an_unparsable_domain_is_cached_and_returned_in_uuid_order():
     cache = DomainCache()
     odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
     states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}
@@ -92,7 +92,7 @@ def test_an_odd_domain_is_cached_and_returned_in_uuid_order():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_every_domain_named_by_an_event_is_read_next(named, turns_before):
+def test_every_domain_that_an_event_names_is_read_next(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

@@ -53,7 +53,7 @@ def test_tdx_is_read_from_the_tdx_feature_element(tdx, told):
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_a_tdx_launch_security_type_does_not_set_tdx():
+def test_a_tdx_launch_security_type_alone_is_not_read_as_tdx_support():
     """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
@@ -70,7 +70,7 @@ def test_recorded_capabilities_of_machine_type_pc_are_parsed():
     assert (found.sev, found.launch_security) == (None, frozenset())
 
 
-def test_pc_and_q35_buses_differ_only_in_ide():
+def test_the_buses_of_pc_and_q35_differ_only_in_ide():
     pc, q35 = (
         parse_domain_capabilities(document("domain_capabilities", f"x86_64_{name}_qemu_7_2"), ()).buses
         for name in ("pc", "q35")

@@ -34,7 +34,7 @@ def test_keep_drops_unlisted_domains_from_the_cache():
 
 
 @pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
-def test_invalid_xml_raises_each_time_and_keeps_the_cache_valid(odd):
+def test_invalid_xml_raises_an_error_each_time_and_the_cache_stays_valid(odd):
     texts = DomainTexts()
     before = texts.parse(uuid("a"), text("a"), RUNNING)
     for _ in range(2):

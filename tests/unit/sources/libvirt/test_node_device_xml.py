@@ -65,7 +65,7 @@ def test_a_pci_domain_above_16_bits_is_kept_and_ids_are_lower_case():
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 
 
-def test_numa_node_minus_one_is_read_as_unknown():
+def test_a_numa_node_of_minus_one_is_read_as_unknown():
     assert read("pci_0000_06_00_0").pci.numa_node is None
 
 

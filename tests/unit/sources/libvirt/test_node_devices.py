@@ -43,7 +43,7 @@ def test_a_physical_function_uses_its_non_representor_interface():
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_combines_its_own_and_its_pf_facts():
+def test_a_virtual_function_combines_its_own_facts_with_the_facts_of_its_pf():
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
@@ -111,7 +111,7 @@ def test_devices_from_accepts_any_subset_of_the_devices(names):
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_vf_keeps_its_parent_address_even_if_that_is_its_own(address):
+def test_a_vf_keeps_its_parent_address_even_if_equal_to_its_own_address(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

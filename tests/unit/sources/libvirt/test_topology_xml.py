@@ -47,7 +47,7 @@ def parse_topology(xml):
     return topology_of(capabilities_document(xml))
 
 
-def test_topology_is_sorted_with_missing_core_and_socket_unknown():
+def test_the_topology_is_sorted_and_a_missing_core_or_socket_is_unknown():
     assert parse_topology(CAPABILITIES) == HostTopology(
         cells=(
             Cell(id=0, memory_mib=0, cpu_ids=(0, 1), siblings=((0, 1),)),
@@ -114,7 +114,7 @@ def test_an_offline_cpu_keeps_its_cell_without_core_or_socket():
     )
 
 
-def test_socket_id_minus_one_is_read_as_unknown():
+def test_a_socket_id_of_minus_one_is_read_as_unknown():
     (place,) = parse_topology(document("capabilities", "riscv64")).places
     assert (place.socket, place.core) == (None, 0)
 

@@ -38,7 +38,7 @@ def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
 
-def test_parse_domain_reads_every_field_of_the_ledger():
+def test_parse_domain_reads_every_field_that_the_ledger_uses():
     domain = parse(WHOLE_DOMAIN)
     assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
@@ -226,7 +226,7 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_running_memory_is_the_balloon_size_if_present():
+def test_running_memory_is_the_balloon_size_if_the_xml_contains_the_size():
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

@@ -9,7 +9,7 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_a_new_heartbeat_returns_the_cached_guest_values():
+def test_rows_with_only_a_new_heartbeat_return_the_cached_guest_values():
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable

@@ -217,7 +217,7 @@ def test_the_flavor_is_read_from_the_instance_extra_document():
     assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
 
 
-def test_current_old_and_new_flavor_are_read_separately():
+def test_the_current_the_old_and_the_new_flavor_are_read_separately():
     text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
     instance = one_instance(instances=(instance_row(flavor=text),))
 
@@ -306,7 +306,7 @@ def test_a_broken_row_invalidates_only_its_own_instance(changes):
     assert state(**groups).unreadable == (broken.problem,)
 
 
-def test_the_problem_of_an_instance_names_the_column():
+def test_the_problem_of_an_instance_names_the_invalid_column():
     instance = one_instance(instances=(instance_row(flavor=None),))
 
     assert instance.problem == f"instance_extra of instance {ONE}: flavor is NULL"
@@ -390,7 +390,7 @@ def test_a_migration_context_has_old_and_new_numa_cells_and_pci():
     )
 
 
-def test_pci_device_rows_are_read_sorted_without_duplicates():
+def test_pci_device_rows_are_sorted_and_read_without_duplicates():
     other = pci_row(id=2, address="0000:82:00.0", dev_type="type-PCI", status="available", instance_uuid=None)
     found = state(pci_devices=(other, pci_row(), pci_row())).pci_devices
 
@@ -433,7 +433,7 @@ def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_boots_from_volume_depends_on_boot_disk_and_image(disks, image_ref, volume):
+def test_boots_from_volume_depends_on_the_boot_disk_and_on_the_image(disks, image_ref, volume):
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
@@ -457,7 +457,7 @@ def test_a_deleted_instance_uses_its_deleted_boot_disk_row():
         (None, None, None, "migration"),
     ],
 )
-def test_migration_kind_is_the_type_or_derived_from_the_flavors(migration_type, old, new, kind):
+def test_migration_kind_is_the_stored_type_or_is_derived_from_the_flavors(migration_type, old, new, kind):
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
@@ -490,7 +490,7 @@ def test_a_broken_finished_evacuation_is_only_reported_as_unreadable():
         {"services": (service_row(), service_row(id=2))},
     ],
 )
-def test_a_broken_or_ambiguous_node_or_service_row_raises(groups):
+def test_a_broken_or_ambiguous_node_or_service_row_raises_an_error(groups):
     with pytest.raises(SourceInconsistent, match=r"compute_nodes|services"):
         state(**groups)
 

@@ -14,13 +14,13 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_lock_connection_and_schema_errors_are_retried(code):
+def test_lock_errors_connection_errors_and_schema_errors_are_retried(code):
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_login_connect_and_limit_errors_are_not_retried(code):
+def test_login_errors_connect_errors_and_limit_errors_are_not_retried(code):
     assert not _worth_repeating(failure(code))
 
 

@@ -71,7 +71,7 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_a_read_returns_disks_image_store_and_file_system(source, place):
+def test_a_read_returns_the_disks_the_image_store_and_the_file_system(source, place):
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -89,7 +89,7 @@ def test_a_read_returns_disks_image_store_and_file_system(source, place):
     }
 
 
-def test_a_missing_instances_path_has_no_store_but_disks_are_read(tmp_path, reader):
+def test_a_missing_instances_path_yields_no_store_but_disks_are_still_read(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
@@ -130,7 +130,7 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_folder_change_disk_change_or_forget_triggers_a_new_read(source, place, reason):
+def test_a_changed_folder_a_changed_disk_or_forget_triggers_a_new_read(source, place, reason):
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
@@ -190,7 +190,7 @@ def is_read(source):
         return None
 
 
-def test_a_measurement_past_the_deadline_serves_the_next_read(source, place, monkeypatch):
+def test_the_result_of_a_measurement_past_the_deadline_serves_the_next_read(source, place, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -414,7 +414,7 @@ def test_cache_bytes_counts_only_files_directly_in_the_cache(place):
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
-def test_cache_bytes_skips_only_an_image_that_vanishes(place, monkeypatch):
+def test_cache_bytes_skips_an_image_that_vanishes_and_counts_the_others(place, monkeypatch):
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
@@ -456,12 +456,12 @@ def test_an_unlistable_store_is_reported_and_disks_are_still_read(source, place,
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_cache_bytes_is_zero_if_missing_or_on_another_device(place):
+def test_cache_bytes_is_zero_if_the_cache_is_missing_or_on_another_device(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_shared_because_needs_several_hosts_in_compute_nodes(place):
+def test_shared_because_requires_several_hosts_in_the_compute_nodes_file(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))

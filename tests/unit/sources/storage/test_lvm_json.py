@@ -199,7 +199,7 @@ def test_volumes_of_other_groups_are_ignored() -> None:
     assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
 
-def test_reversed_rows_return_the_same_volumes() -> None:
+def test_a_report_with_reversed_rows_returns_the_same_volumes() -> None:
     document = json.loads(recorded("every_kind.lvs.json"))
     document["report"][0]["lv"].reverse()
     groups = parse_groups(recorded("every_kind.vgs.json"))

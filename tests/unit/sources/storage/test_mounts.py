@@ -26,7 +26,7 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_identity_is_the_mount_itself_or_the_mount_above_a_folder(tmp_path: Path, mounts: Mounts):
+def test_the_identity_of_a_folder_is_the_mount_at_or_above_the_folder(tmp_path: Path, mounts: Mounts):
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))
@@ -91,7 +91,7 @@ def test_the_uuid_is_read_from_udev_links_on_an_older_kernel(
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_the_size_is_measured_without_a_list_of_mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_size_is_measured_even_if_the_list_of_mounts_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     empty = tmp_path / "mountinfo"
     empty.write_text("")
     monkeypatch.setattr(under_test, "MOUNTS", empty)
