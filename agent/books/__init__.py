@@ -9,5 +9,5 @@ storage_ledger.py and image_ledger.py assign the bytes of volume groups and of t
 report_rows.py builds the rows for reports and commands.
 
 How much of a class a flavor or guest takes is decided in agent/resources and agent/nested, the text of findings in
-agent/findings. Nothing here reads a source (agent/audit/read.py does) or knows how a table looks (agent/render).
+agent/findings. Nothing here reads a source (agent/audit/read.py does) or formats a table (agent/render does).
 """

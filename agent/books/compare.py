@@ -1,12 +1,12 @@
 """Compare the three books: one row for each consumer, resource class and provider, with the verdict of verdict.py.
 
-A book that could not be read is unknown, not zero: without the state source no row concludes anything about guests.
-In *held*, a guest counts as present if libvirt defines it, whatever amount of the class it has: its disk may lie
-anywhere.
+A book that could not be read is unknown, not zero: without the state source no verdict says anything about guests. In
+*held*, a guest counts as present if libvirt defines the guest, even without any amount of the class: the guest's disk
+may be on another store.
 
-A promise of a child provider's class names no provider, since the scheduler chooses one. So the comparison uses the
-sum of the consumer's allocations outside the root. On a provider that shares with this host's root, nearly all
-allocations belong to other hosts, so only those that this host's former guests left there become rows.
+A promise of a child provider's class names no provider, because the scheduler chooses the child. So the comparison sums
+the consumer's allocations outside the root. On a provider that shares with this host's root, nearly all allocations
+belong to other hosts, so only the allocations of this host's former guests become rows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]
 def _was_here(known: Known, consumer: str) -> bool:
     """Return whether the consumer is an instance deleted on this host, or a finished migration away from this host.
 
-    A living instance rightly keeps its allocation on a sharing provider, whichever host it moves to.
+    An instance that is not deleted rightly keeps its allocation on a sharing provider, whichever host it moves to.
     """
     if known.state is None:
         return False
@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the held claims behind one of the agent's own consumers, as its evidence; they have rows of their own."""
+    """Return the held claims for which one of the agent's own consumers stands. Each also has a row of its own."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

@@ -1,4 +1,4 @@
-"""Write the three books and compare them, or reuse the last audit's result if its facts were equal.
+"""Write the three books and compare them, or reuse the last audit's result if the facts are equal.
 
 Facts are compared without values that change by themselves (times, measured memory, free space, the service's
 heartbeat). Otherwise no two snapshots would be equal, and a quiet host would spend most of each audit on computing the
@@ -29,10 +29,10 @@ _BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Return books and rows of these facts; those of ``before`` if they rest on equal facts."""
+    """Return the books and rows of these facts; reuse those of ``before`` if they were made from equal facts."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # Keep the newer facts: the next read returns the same objects for unchanged parts, and those compare fast.
+        # Keep the newer facts: the next read returns the same objects for unchanged parts, which then compare fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))

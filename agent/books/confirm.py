@@ -3,8 +3,9 @@
 A finding is counted again only if the next audit sees it with equal evidence, neither too soon nor too late. Two
 audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
 
-A finding that rests on *recorded* is counted only if this audit read allocations. A new one is not even reported if
-this audit did not, because Placement raises no generation when an allocation is removed. Pure: the time is an argument.
+A finding that rests on *recorded* is counted only if this audit read allocations; if not, a new finding of this kind is
+not even reported. The reason: Placement raises no generation when an allocation is removed. Pure: the time is an
+argument.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from agent.model.finding import Finding, History, SeenFinding, Severity, Sightin
 class AuditReads:
     """When and how one audit read its sources, whether it read allocations, and whether all reads succeeded.
 
-    ``at`` is when the reads began, ``ended`` when they ended (None: at once), both in seconds since the machine's boot
-    (monotonic). ``boot`` is the id of that boot.
+    ``at`` is when the reads began, ``ended`` when they ended (None: at the same moment), both in seconds since the
+    machine's boot (monotonic). ``boot`` is the id of that boot.
 
-    An audit counts a finding again only if its reads begin at least ``apart_s`` after the end of the reads that counted
-    it last, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. The duration of a read
-    that hangs is thus no part of these times.
+    An audit counts a finding again only if the audit's reads begin at least ``apart_s`` after the end of the reads that
+    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
+    duration of a hanging read is no part of these times.
     """
 
     now: str
@@ -57,8 +58,9 @@ class Confirmed:
     """Findings to report (sorted) and the history to keep.
 
     - ``recheck_recorded``: a new finding is not reported yet, so *recorded* must be read again at once.
-    - ``awaits_recorded``: a reported finding rests on *recorded*, so the next audit reads it too. That audit confirms
-      the finding, or drops it after a DELETE, which raises no generation; else it would be reported for ten audits.
+    - ``awaits_recorded``: a reported finding rests on *recorded*, or a count was reset, so the next audit must read
+      *recorded*. Otherwise a finding could be reported for ten audits after a DELETE of its allocation, which raises no
+      generation.
     - ``unconfirmed_recorded``: consumers of findings that rest on *recorded* and are not confirmed yet.
     """
 
@@ -72,8 +74,8 @@ class Confirmed:
 def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) -> Confirmed:
     """Return this audit's findings with their history.
 
-    A finding that this audit did not see is forgotten. While a source is unread, only its count is reset: the audit
-    could not see the finding, so ``first_seen_at`` stays.
+    A finding that this audit did not see is forgotten. While a source is unread, the audit cannot see every finding:
+    then only the finding's count is reset, and ``first_seen_at`` stays.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     seen_now: list[SeenFinding] = []
@@ -118,7 +120,7 @@ def confirmed_now(
 ) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
-    For actions in the same audit that confirms the finding. Findings that rest on *recorded* are never included.
+    The same audit may act on these findings. Findings that rest on *recorded* are never included.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     return frozenset(

@@ -2,7 +2,7 @@
 
 The files are measured before the file system, and files may share extents (reflinks). So the files may seem to use more
 than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
-instances last), and the text of such a row states it. No row is negative. Pure.
+instances last), and the text of such a row states the subtracted bytes. No row is negative. Pure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OwnedFiles:
 class _Guests:
     """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
 
-    ``known``: these are certainly all owners, so an instance's folder without one of them is a leftover.
+    ``known``: no owner can be missing here, so an instance's folder without an owner is a leftover.
     """
 
     instances: frozenset[str]
@@ -72,7 +72,7 @@ def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return folders of instances that are deleted or elsewhere, sorted by path; none while an owner is in doubt."""
+    """Return folders of instances that are deleted or elsewhere, sorted by path; none while an owner may be unknown."""
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 
@@ -89,12 +89,12 @@ def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
 
 
 def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return a mapping from path to the uuid of the domain that uses it; of several domains the lowest uuid."""
-    return dict(sorted(users, reverse=True))  # of equal paths the last one stays
+    """Return the domain that uses each path, by path; if several domains use a path, the one with the lowest uuid."""
+    return dict(sorted(users, reverse=True))  # dict() keeps the last of several equal paths
 
 
 def _top(path: str, store: ImageStore) -> str:
-    """Return the store's direct entry that is the path or contains it; "" for a path outside the store."""
+    """Return the direct entry of the store that is, or contains, the path; "" for a path outside the store."""
     inner = path.removeprefix(f"{store.path}/")
     return "" if inner == path else f"{store.path}/{inner.partition('/')[0]}"
 
@@ -195,7 +195,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
 
 
 def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
-    """Return the files, reduced so that their sum does not exceed ``used``; the module's header has the reason."""
+    """Return the files, reduced so that their sum does not exceed ``used``; the module's docstring has the reason."""
     excess = sum(one.size_bytes for one in files) - used
     if excess <= 0:
         return files

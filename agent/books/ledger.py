@@ -1,7 +1,7 @@
 """Write the three books from one snapshot: promised, held and recorded.
 
 A guest that the state source does not expect on this host is foreign. While the state source cannot be read, no guest
-is called foreign. Pure.
+counts as foreign. Pure.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -
 
 
 def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
-    """Return consumers whose allocation of a child's class is still on the root, where older nova-computes had it."""
+    """Return consumers whose allocation of a child's class is still on the root, where older nova-computes put it."""
     held = view.allocations if view else ()
     return frozenset(
         a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid
@@ -72,7 +72,7 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the held claims that Placement does not count; a guest that still has allocations is counted already."""
+    """Return the held claims with an unmanaged cause, except those whose consumer has an allocation of the class."""
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -108,7 +108,7 @@ def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
 
 
 def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
-    # An instance whose row does not name this host is no guest of the cloud here.
+    # Here, an instance whose row does not name this host is a foreign guest.
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim

@@ -1,8 +1,8 @@
 """Decide which flavors occupy this host, given Nova's instances and migrations.
 
-A resize keeps room for both flavors until it is confirmed, so one instance may occupy the host twice, in different
-NUMA cells. The instance's own cells stay the old ones until its move is finished; its migration context has the cells
-of both sides. A finished migration occupies nothing, whatever Placement still records. Pure: no clock, no I/O.
+A resize keeps room for both flavors until the resize is confirmed, so one instance may occupy the host twice, in
+different NUMA cells. Until the move is finished, the instance's row has the old cells; the migration context has the
+cells of both sides. A finished migration occupies nothing, whatever Placement still records. Pure: no clock, no I/O.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     """Return the occupancies of ``node``, sorted by instance and cause.
 
     ``recorded`` are the consumers with allocations on this host's provider tree. The consumer of a move's source side
-    is the migration's uuid if it is among them, else the instance's uuid (nova/conductor/tasks/migrate.py moves the
+    is the migration if ``recorded`` has its uuid, else the instance (nova/conductor/tasks/migrate.py moves the
     allocation to the migration).
     """
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
@@ -81,10 +81,10 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Return whether the instance's row places it on the node, in any state.
+    """Return whether the instance is or may be on the node by its row, whatever its vm_state.
 
-    An instance whose row does not parse may be here unless the row names another host. While it moves, it may be here
-    even then: the unreadable part of the row may be the host of the move.
+    An instance whose row does not parse may be here unless the row names another host. A moving instance may be here
+    even then: the row that does not parse may be a migration's row, from or to this host.
     """
     if instance.deleted:
         return False
@@ -94,12 +94,12 @@ def may_be_here(instance: Instance, host: str, node: str) -> bool:
 
 
 def touches(migration: Migration, host: str, node: str) -> bool:
-    """Return whether a migration from or to the node is in progress or failed."""
+    """Return whether a migration from or to the node is in progress or in status error."""
     return migration.in_progress and (_from_here(migration, host, node) or _to_here(migration, host, node))
 
 
 def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
-    """Return (instance, migration) of every move to this node that is in progress, failed moves included.
+    """Return (instance, migration) of every move to this node that is in progress or in status error.
 
     Moves within the node are not included: until such a move is finished, the guest stays in its old cells.
     """
@@ -198,7 +198,7 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
     own_holder, extra_holder = (source, dest) if still_old else (dest, source)
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
-    # A move within the host that keeps the flavor needs no second room.
+    # A move within the host that keeps the flavor takes the room only once.
     if other is not None and other != flavor:
         cells = _cells_of_move(instance, "new" if still_old else "old")
         found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True, numa=cells))

@@ -1,9 +1,9 @@
-"""Decide whether one of the cloud's rows is so young that the allocations read before it may still be older.
+"""Decide whether a row of the cloud changed so recently that the allocations, read before the row, may be older.
 
 Nova writes the row first and the allocation afterwards (when it deletes an instance, confirms a resize or ends a live
-migration). An audit reads Placement before the rows. A change between these two reads, or between nova's two writes, is
-no leak. The times in rows come from the clocks of the cloud's services and have whole seconds. Pure: the current time
-is the state source's.
+migration). An audit reads Placement before the rows. So an allocation is not leaked if nova was between its two writes,
+or changed the row between the audit's two reads. The times in rows come from the clocks of the cloud's services and
+have whole seconds. Pure: the current time is the state source's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def migration_just_changed(migration: Migration, now: datetime.datetime | None) 
 
 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
-    """Return the state's clock if a row is so young that the clock matters, else None: time alone changes nothing."""
+    """Return the state's clock if a row changed so recently that a verdict depends on the clock, else None."""
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)
     )
@@ -35,5 +35,5 @@ def clock_that_matters(state: NovaState) -> datetime.datetime | None:
 
 
 def _just(moment: datetime.datetime | None, now: datetime.datetime | None) -> bool:
-    # In both directions: the clock of the service that wrote the row may be ahead of the state source's clock.
+    # abs(), because the clock of the service that wrote the row may be ahead of the state source's clock.
     return moment is not None and now is not None and abs(now - moment) < JUST_NOW

@@ -84,13 +84,13 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
-    """Return every class of every provider of the tree, the agent's or not: wanted beside recorded."""
+    """Return a row for each class of each provider of the tree, owned by the agent or not: wanted and recorded."""
     used = view.used if view else None
     return tuple(row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
 
 
 class _Provider(NamedTuple):
-    """A provider as the agent wants it and as Placement has it; one of both may be None."""
+    """A provider as the agent wants it and as Placement has it; one of the two may be None."""
 
     uuid: str
     name: str
@@ -145,7 +145,7 @@ def _trait_rows(provider: _Provider) -> Iterator[TraitRow]:
 
 
 def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
-    """Return the newest finished evacuation away from this host per instance: ``explain`` shows that each counts 0."""
+    """Return the newest finished evacuation away from this host per instance; ``explain`` shows that it takes 0."""
     instances = {i.uuid: i for i in (state.instances if state else ())}
     newest = {m.instance_uuid: m for m in sorted(state.finished_evacuations if state else (), key=lambda m: m.id)}
     notes = []

@@ -1,8 +1,8 @@
 """Assign every byte of the host's storage to an owner, in rows that add up to the size of each store.
 
-These rows show the bytes that lvm2 reports as written. The books count what a thin pool owes its volumes
-(agent/resources/volumes.py), so a thin volume may have fewer bytes here than there. If lvm2 cannot report how full a
-pool is, everything that the pool owes counts as written. Pure.
+For a thin volume, these rows show the bytes that lvm2 reports as written. The books count its virtual size or a share
+of the pool (agent/resources/volumes.py), which may be more. If lvm2 cannot report how full a pool is, the virtual sizes
+count as written, up to the pool's size. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some bytes of a group and the volume whose owner has them."""
+    """Some bytes of a volume group, and the volume whose owner takes them."""
 
     volume: Volume
     what: str
@@ -150,10 +150,10 @@ def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: Thi
 def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
     """Return how many of the pool's ``used_bytes`` each volume has.
 
-    The written bytes that lvm2 reports never add up to ``used_bytes``: lvm2 rounds to 1/10,000 of a size, and volumes
-    share blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with snapshots
-    share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which lvm2 reports
-    nothing, share the remainder in proportion to their sizes.
+    The written bytes that lvm2 reports do not add up to ``used_bytes`` exactly: lvm2 rounds to 1/10,000 of a size, and
+    volumes share blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with
+    snapshots share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which
+    lvm2 reports nothing, share the remainder in proportion to their sizes.
     """
     related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (

@@ -1,8 +1,8 @@
 """Decide the verdict about one consumer and class from the three books, including the cloud's transitional states.
 
-A source that was not read allows no conclusion. A consumer without any row is reported only after its own record was
-read, because its consumer type may show that it belongs to another service. If a row does not parse, its consumer is
-unknown, which means neither gone nor moved. Pure.
+A source that was not read allows no conclusion. A consumer without a row in the cloud is reported only after its record
+in Placement was read, because the record's consumer type may show that another service owns the consumer. If a row does
+not parse, its consumer is unknown, which means neither deleted nor moved. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# Verdicts that need no second book: libvirt and the volumes show what is unmanaged, Placement what it does not list.
+# Verdicts by one book: libvirt and the volumes show unmanaged use, Placement shows usage that no consumer has.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
@@ -35,7 +35,7 @@ _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Look-up tables over one snapshot, built once. ``unreadable`` has all messages about rows that do not parse."""
+    """Look-up tables over one snapshot, built once. ``unreadable`` joins the texts of ``NovaState.unreadable``."""
 
     written: Books
     state: NovaState | None
@@ -141,9 +141,9 @@ def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
 
 
 def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
-    """Look up in the consumer's record whether a sharing provider serves the class (DISK_GB on shared storage).
+    """Return the verdict if, by the consumer's record, a sharing provider serves the class (DISK_GB on shared storage).
 
-    Return None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
+    None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
     different amount elsewhere.
     """
     if not known.may_share or item.consumer not in known.holders:
@@ -171,7 +171,7 @@ def _has_guest(known: Known, consumer: str) -> bool:
 
 
 def _uninvited(known: Known, instance: Instance | None) -> Verdict:
-    """Return the verdict about a guest that the cloud does not expect here, recorded or not."""
+    """Return the verdict about a guest that the cloud does not expect here, whether recorded or not."""
     if instance is None:
         return Verdict.GUEST_UNKNOWN
     just_changed = instance_just_changed(instance, known.state.now if known.state else None)
@@ -224,15 +224,15 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer without an instance's row, by its consumer type.
 
-    A migration without its instance is no exception. A migration's row has a foreign key to its instance's row, so the
-    rows that were read are incomplete, and the missing instance may live here.
+    This includes a migration whose instance has no row. A migration's row has a foreign key to its instance's row, so
+    the rows that were read are incomplete, and the instance may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # An agent's own consumer, but not of this root: the finding companion-leftover reports it.
+    # An agent created this consumer for another root: the finding companion-leftover reports it.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 
