@@ -30,7 +30,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return the recorded but not promised classes: ", but 2 PCPU instead". Empty if this row's class is recorded."""
+    """Return the classes recorded but not promised: ", but 2 PCPU instead". Empty if this row's class is recorded."""
     if row.recorded is not None:
         return ""
     surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]

@@ -1,4 +1,4 @@
-"""The parts of a finding's module: its RULE, the AuditFacts that the rule reads, and amounts as text."""
+"""What the modules of findings share: ``Rule``, the ``AuditFacts`` that a rule reads, and rows and amounts as text."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Findings = Iterable[Finding]
 class AuditFacts:
     """All facts of one audit that a rule may read. ``state`` is None while the cloud's state is unknown.
 
-    ``refused`` are writes of this audit that Placement rejected permanently; it is empty before the writes were
-    tried. ``unknown_traits`` are standard traits that this Placement turned out not to know. ``left`` are providers
-    that stayed when the agent deleted their compute node records. ``cleared`` are the traits of the root provider
-    that had to be absent at this agent's last write; it is empty if the agent did not write the root.
+    ``refused``: writes of this audit that Placement rejected permanently, empty before the agent tries the writes.
+    ``unknown_traits``: standard traits that this Placement does not know.
+    ``left``: providers that stayed when the agent deleted their compute node records.
+    ``cleared``: traits that had to be absent when the agent last wrote the root provider, empty if it never did.
     """
 
     snapshot: Snapshot
@@ -88,9 +88,9 @@ class Rule:
     ) -> Finding:
         """Return a finding with this rule's code and severity.
 
-        Without ``provider_uuid`` the finding is about this host's root provider; without ``remedy`` it has the rule's
-        remedy. CONSUMER, PROVIDER and FINDING in the remedy are replaced by the uuids, so that an operator can copy
-        the commands in it.
+        Without ``provider_uuid`` the finding is about this host's root provider; without ``remedy`` the finding has
+        the rule's remedy. In the remedy, CONSUMER and PROVIDER become the uuids and FINDING becomes the finding's id,
+        so that an operator can copy the commands.
         """
         provider = provider_uuid or audit.root_uuid
         found = Finding(
@@ -157,7 +157,7 @@ def _joined(amounts: Iterable[tuple[str, int | None]]) -> str:
 
 
 def named(rows: tuple[Row, ...]) -> str:
-    """Return the kind and uuid of these rows' consumer, and its name if it has one."""
+    """Return the kind and uuid of these rows' consumer, and the consumer's name if there is one."""
     first = rows[0]
     name = f" ({first.consumer_name})" if first.consumer_name else ""
     return f"{first.consumer_kind} {first.key}{name}"

@@ -1,4 +1,4 @@
-"""The PCI view that all findings about PCI devices read, and their lists of devices."""
+"""The PCI view that the findings about PCI devices read, and the function that shortens their lists of devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
-    """Return the PCI view that the desired tree is built from; None unless all PCI devices are known."""
+    """Return the PCI view from which the agent builds the desired tree; None unless all PCI devices are known."""
     host = audit.snapshot.host.value
     if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None

@@ -1,4 +1,4 @@
-"""The providers of allocations, described as text and with remedies, for the findings about allocations.
+"""Name the providers of allocations and the commands that remove these allocations, for findings about allocations.
 
 heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
 provider by hand.
@@ -15,10 +15,10 @@ UNSET = "openstack resource provider allocation unset --provider"
 
 
 def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the provider that a finding about these rows names.
+    """Return the uuid of the provider that a finding about these rows names.
 
-    That is the root provider if one of the rows is on it or none is recorded, otherwise the first provider of the
-    rows.
+    This is the root provider if a recorded row is on the root or no row is recorded, otherwise the first provider of
+    the recorded rows.
     """
     places = _places(audit, rows)
     return audit.root_uuid if audit.root_uuid in places or not places else places[0]
@@ -39,7 +39,7 @@ def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def heal_first(audit: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
-    """Return the remedy: heal if it can remove any of these rows, followed by the steps by hand."""
+    """Return the remedy: heal, if heal can remove any of these allocations, and then the steps by hand."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
     return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(audit, rows)) else by_hand
 

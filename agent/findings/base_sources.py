@@ -1,4 +1,4 @@
-"""What stays unchanged while a source has no usable answer, for all findings about sources."""
+"""Say what stays unchanged while a source has no usable answer, for all findings about sources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Effects besides those on inventories and child providers. Resources and families declare their sources themselves
-# (``needs``, ``reserve_needs``).
+# The effects that are not on inventories or child providers. Each resource and each family declares the sources of
+# its inventories and children (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "nothing is concluded about guests; reserved is not lowered",
@@ -33,13 +33,13 @@ def consequence(source: str, audit: AuditFacts) -> str:
 
 
 def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the root provider's classes whose total is unknown."""
+    """Return the root provider's classes whose total is unknown without these sources."""
     resources = (resource for resource in RESOURCES if resource.needs(audit.settings) & lost)
     return sorted({name for resource in resources for name in classes_of(resource, audit.snapshot)})
 
 
 def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the families that an option enables, or that have a child provider in Placement."""
+    """Return the families that need these sources, if an option enables the family or Placement has a child of it."""
     observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"
@@ -51,7 +51,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return a text that names the published classes whose ``reserved`` may be too low without these sources."""
+    """Return one text that names the classes whose ``reserved`` is not lowered without these sources; [] for none."""
     kept = (
         resource
         for resource in RESOURCES

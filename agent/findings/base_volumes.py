@@ -1,4 +1,4 @@
-"""One finding per volume of one kind of owner, with exact bytes, for volume-foreign and volume-orphaned."""
+"""Report each volume whose owner is of one kind, with exact bytes, for volume-foreign and volume-orphaned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.resources.volumes import OwnerKind
 
 
 def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Findings:
-    """Yield the findings of every audited volume group.
+    """Yield one finding for each volume of the kind, in every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
     ``reserve``.

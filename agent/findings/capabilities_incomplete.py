@@ -1,7 +1,7 @@
 """capabilities-incomplete: libvirt answered, but some of the capabilities that the agent asked for are missing.
 
-While the agent reads the capabilities for the first time there is no finding: libvirt takes seconds after its start,
-and the next audit has the capabilities.
+There is no finding while the agent reads the capabilities for the first time: after libvirt starts, this read takes
+seconds, and the next audit has the capabilities.
 """
 
 from __future__ import annotations

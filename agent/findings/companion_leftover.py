@@ -1,8 +1,8 @@
 """companion-leftover: a consumer of the agent's own type has an allocation here that no longer has a cause.
 
-Role companion maintains its consumers in every audit. Role owner removes them in its next audit; until then the room
-is counted twice, by the allocation and by ``reserved``. The consumers that stay are those that no agent maintains:
-those of another identity of this host, and those on a host in role observer.
+In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
+audit; until then the use is counted twice, by the allocation and by ``reserved``. No agent removes the consumers of an
+old identity of this host, or the consumers on a host in role observer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None if it should, if the agent maintains it, or if that is unknown."""
+    """Return why the consumer should not exist; None if it should, if role companion maintains it, or if unknown."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

@@ -1,8 +1,8 @@
 """consumer-project-differs: an instance's allocation belongs to another project or user than the instance.
 
-Placement's usages by project, and with them unified quotas, are wrong by this allocation; the room on this host is
-not. Only the consumer's own record shows the difference, and to save requests the agent does not read every record in
-every audit. An allocation made before Placement stored projects has Placement's placeholder project.
+Placement counts the allocation for the wrong project, so its usages by project are wrong, and unified quotas too. The
+free capacity of this host is right. Only the consumer's record shows the project; to save requests, the agent does not
+read every record in every audit. An allocation from before Placement stored projects has a placeholder project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _differs(record: ConsumerRecord, instance: Instance) -> bool:
-    """Whether the project or the user differs; a value that either side lacks is not compared."""
+    """Whether the project or the user differs. A value that the record or the instance lacks is not compared."""
     pairs = ((record.project_id, instance.project_id), (record.user_id, instance.user_id))
     return any(booked is not None and own is not None and booked != own for booked, own in pairs)
 

@@ -1,4 +1,4 @@
-"""consumer-unknown: Placement records a consumer that is no instance or migration of the cloud's database."""
+"""consumer-unknown: Placement has a consumer that is neither an instance nor a migration of the cloud's database."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""guest-running-deleted: a guest is defined here whose instance the cloud has deleted.
+"""guest-running-deleted: a guest is still defined here, but the cloud has deleted its instance.
 
-The instance's allocation is usually gone already, so the scheduler offers room that the guest still takes.
-nova-compute reaps such guests by default; where it does not, only this finding reports them.
+Usually the instance's allocation is gone already, so the scheduler sees resources as free that the guest still takes.
+By default nova-compute destroys such guests; where nova-compute does not, only this finding reports them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""guest-unknown: a guest is defined here that is no instance of the cloud on this host.
+"""guest-unknown: a guest is defined here, but the cloud has no such instance on this host.
 
 nova-compute does not report such guests.
 """

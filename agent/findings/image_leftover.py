@@ -1,4 +1,4 @@
-"""image-leftover: a folder of guests' disks named after an instance that is not (any more) on this host."""
+"""image-leftover: a folder is named after an instance that is deleted or elsewhere, or is left from a resize."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """migration-finished-but-counted: an evacuation from this host is over, but Placement still counts its instance here.
 
-This is story 1: the usage that nova-compute reports is too high by exactly these consumers until nova-compute is
-restarted.
+This is story 1: the usage that nova-compute reports is too high by exactly the amounts of these instances, until
+nova-compute is restarted.
 """
 
 from __future__ import annotations

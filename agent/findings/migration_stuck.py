@@ -1,6 +1,6 @@
-"""migration-stuck: a migration is unfinished, but its instance has long gone on to another one; it counts 0 here.
+"""migration-stuck: an unfinished migration is not the one in its instance's migration_context, and counts 0 here.
 
-nova-compute's audit sets such a row to error; this agent's audit leaves migration rows alone (scenario 38).
+nova-compute's audit sets the status of such a row to error; this agent never changes migration rows (scenario 38).
 """
 
 from __future__ import annotations

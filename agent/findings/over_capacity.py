@@ -1,14 +1,14 @@
-"""over-capacity: more is used than a provider's capacity (story 5), or a CPU is pinned for two guests (scenario 21).
+"""over-capacity: the usage exceeds a provider's capacity (story 5), or a CPU is pinned for two guests (scenario 21).
 
-Free is negative then. Placement accepts (200) an inventory that is smaller than its usage, so only this finding
-reports the overload. The rule checks child providers like the root provider. The finding names the consumers that
-should have no allocation here at all: those are the leak.
+Placement accepts (200) an inventory that is smaller than its usage, so only this finding reports the overload. The
+rule checks the root provider and child providers. The finding names the leaked consumers, which should have no
+allocation here at all.
 
-The rule skips providers of PCI devices. Their total never falls below what is allocated (nested/pci.py,
-findings/pci_device_lost.py). ``reserved`` there only keeps further consumers away; the present consumer need not
+The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
+findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer need not
 leave.
 
-A CPU that is pinned twice follows from the promised book alone, and both claims stay counted.
+The rule finds a CPU that is pinned twice in the promised book alone. The agent continues to count both claims.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
 
 
 def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
-    """Return the classes that Placement still offers here and the host does not: a class in use cannot be removed.
+    """Return the classes that the host offers no more but Placement still does, because Placement keeps a class in use.
 
     A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
     """
@@ -159,7 +159,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _of_pinned_cpus(audit: AuditFacts) -> Findings:
-    """Yield nothing while the host's CPUs are unknown: then the CPUs that guests may be pinned to are unknown too."""
+    """Yield the findings about pinned CPUs; none while it is unknown to which CPUs guests may be pinned."""
     taken = [one for one in audit.books.occupied.occupancies if one.numa]
     host = audit.snapshot.host.value
     if not taken or host is None or cpus.obstacle(host, audit.settings):

@@ -1,9 +1,9 @@
-"""pci-allocation-missing: a guest takes PCI functions that Placement does not record, or records with another amount.
+"""pci-allocation-missing: a guest has PCI functions for which Placement records no allocation, or another amount.
 
-Most such instances were here before ``[pci] report_in_placement`` was turned on, or a scheduler without
-pci_in_placement placed them. libvirt says which guest takes which function: the agent does not read the cloud's own
-rows of PCI devices. The rule judges only an instance at rest that has some allocation here. Without any allocation
-the instance is reported as allocation-missing; during a move either side may have the functions.
+Most such instances were here before ``[pci] report_in_placement`` was turned on, or were scheduled without
+pci_in_placement. libvirt reports which guest has which function; the rule does not use nova's rows of PCI devices. The
+rule checks only an instance at rest that has some allocation here. Without any allocation the instance is reported as
+allocation-missing; during a move the allocation of the functions may be on either host.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# The verdicts of a promised class of an instance that rests here with its guest (books/compare.py).
+# The verdicts of a promised class if its instance is at rest here and has a guest (books/compare.py).
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
 class _Home(NamedTuple):
-    """The provider and the class that count a function."""
+    """The provider and the resource class by which Placement counts a function."""
 
     provider_name: str
     provider_uuid: str
@@ -70,7 +70,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return one row of each instance that rests here with its guest, by instance uuid."""
+    """Return one row of each instance that is at rest here and has a guest, by instance uuid."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
@@ -88,7 +88,7 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
     """Return the correct amount of each home for which Placement records another amount.
 
-    A provider and class that the guest takes no function of is not checked.
+    Only the homes of the guest's functions are checked.
     """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}

@@ -1,8 +1,8 @@
 """pci-device-lost: a consumer has an allocation on a device that this host no longer hands out.
 
-The device's provider stays with as much as is allocated, because Placement removes nothing that is in use. When the
-consumer is gone, the provider goes. A one-time-use device that was used is the exception: its provider records the
-use, and stays until the operator lowers ``reserved`` or deletes the provider.
+The device's provider stays, with the allocated amount as its total, because Placement refuses to remove what is in
+use. Once the consumer is gone, the agent deletes the provider. The exception is a used one-time-use device: its
+provider records the use and stays until the operator lowers ``reserved`` or deletes the provider.
 """
 
 from __future__ import annotations

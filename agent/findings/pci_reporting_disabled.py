@@ -1,8 +1,8 @@
 """pci-reporting-disabled: ``[pci] report_in_placement`` is off, and Placement still has providers of PCI devices.
 
-Turning the option off cannot remove these providers: instances have allocations on them, and the scheduler keeps
-placing by them. nova-compute does not start in this case. The agent leaves these providers alone and publishes
-everything else.
+The agent does not remove these providers when the option is turned off: instances have allocations on them, and the
+scheduler still uses them. nova-compute does not start in this case. The agent leaves these providers as they are and
+publishes everything else.
 """
 
 from __future__ import annotations

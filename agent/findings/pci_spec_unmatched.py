@@ -1,8 +1,8 @@
 """pci-spec-unmatched: an entry of ``[pci] device_spec`` matches no device.
 
 nova-compute does not report this. Usually a card moved to another slot and its address changed, or the virtual
-functions were not created after a boot. Earlier entries may also match all the devices: the first matching entry gets
-a device.
+functions were not created after a boot. Earlier entries may also match the same devices: each device goes to the
+first entry that matches.
 """
 
 from __future__ import annotations

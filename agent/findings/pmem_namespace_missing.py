@@ -1,4 +1,4 @@
-"""pmem-namespace-missing: ndctl answered, but a configured namespace is not in its list, or several have its name."""
+"""pmem-namespace-missing: ndctl answered, but lists no namespace, or several, of a configured name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """provider-config-conflict: an entry of a provider.yaml file cannot be applied.
 
-An error that the files alone show ends the start (exit code 78). This finding reports the other errors: two entries
-that turn out to name the same provider, and a class that this host decides itself (scenarios 130, 132).
-nova-compute's audit fails each time in these cases.
+If the files alone show an error, the agent does not start (exit code 78). This finding reports the errors that only an
+audit can find: two entries for the same provider, or an entry with a class that this host itself decides (scenarios
+130, 132). In these cases each audit of nova-compute fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""provider-name-conflict: Placement has a provider with this node's name and another uuid; the agent writes neither."""
+"""provider-name-conflict: another provider in Placement has this node's name, so the agent writes nothing."""
 
 from __future__ import annotations
 

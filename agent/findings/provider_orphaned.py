@@ -1,7 +1,7 @@
-"""provider-orphaned: a provider of this host's former compute node that no audit may delete (story 4).
+"""provider-orphaned: Placement still has a provider of a former compute node of this host (story 4).
 
-The provider has allocations, which no audit changes, or another service's provider is in its tree. While the compute
-node's record still exists, compute-node-orphaned is reported too.
+No audit may delete the provider while it has allocations, which no audit changes, or while a provider of another
+service is in its tree. While the compute node's record still exists, compute-node-orphaned is reported too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """reshape-needed: allocations use a class on the root provider that belongs on child providers (scenarios 106, 107).
 
-An older nova-compute published the class on the root. While those allocations exist the agent publishes no child of
-the family, because the same devices would be offered twice. No audit moves an allocation; heal does
+An older nova-compute published the class on the root. While those allocations exist, the agent publishes no child of
+the family, because Placement would offer the same devices twice. No audit moves an allocation; heal does
 (agent/repairs/reshape_needed.py). The agent publishes everything else of the root.
 """
 
@@ -47,7 +47,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
 
 
 def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
-    """Return the children that the class belongs on, as (name without the node's, inventory); empty while unknown."""
+    """Return the children that the class belongs on, as (name of the key, inventory); empty while unknown."""
     if not can_decide(family, audit.snapshot, audit.settings):
         return ()
     nested = family.providers(audit.snapshot, audit.settings)

@@ -34,9 +34,9 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
-    """Return what a source could not read although it answered, with the reason.
+    """Return (part, reason) for each part of a source that could not be read although the source answered.
 
-    This includes the instances folder if its image cache must be reserved and the folder does not exist.
+    If the image cache must be reserved, this includes an instances folder that does not exist.
     """
     snapshot, settings = audit.snapshot, audit.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]

@@ -1,6 +1,6 @@
 """state-row-unreadable: a row of the cloud's database cannot be parsed, so its consumer is unknown.
 
-The agent concludes nothing about that consumer and releases nothing of it; all other consumers are handled as usual.
+The agent draws no conclusion about that consumer and frees none of its resources; it handles all others as usual.
 The finding is separate from source-unavailable because the source did answer.
 """
 

@@ -1,4 +1,4 @@
-"""store-changed: the store that DISK_GB counts is not the one that it counted before; DISK_GB stays as recorded."""
+"""store-changed: DISK_GB may be counting another store than before, so DISK_GB stays as Placement records it."""
 
 from __future__ import annotations
 

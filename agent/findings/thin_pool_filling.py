@@ -1,8 +1,8 @@
 """thin-pool-filling: the data or the metadata of a thin pool is nearly full.
 
 A full pool stops the writes of every guest in it; full metadata may destroy the pool. The fill level changes with
-each write, and a finding is confirmed only if two audits report it with equal text. So the text does not contain the
-fill level; only the severity changes with it, at 95 %.
+each write, and a finding is confirmed only if several audits report it with equal text. So the text does not contain
+the fill level. Only the severity depends on the fill level: from 95 % on, the finding is an error.
 """
 
 from __future__ import annotations

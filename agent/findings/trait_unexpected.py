@@ -1,8 +1,8 @@
 """trait-unexpected: the provider has a standard trait that this host lacks, and the trait stays or comes back.
 
 The scheduler sends guests here because of the trait, and these guests cannot start. In role owner the agent clears
-the trait, so the rule reports it only if it is set again afterwards. In the other roles the rule reports the trait
-whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as rival-writer.
+the trait, so the rule reports the trait only if another program sets it again. In the other roles the rule reports the
+trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as rival-writer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""unmanaged-use-unplaced: role companion could not allocate all the use that the cloud does not know of.
+"""unmanaged-use-unplaced: in role companion, the agent could not allocate all the use that the cloud does not know.
 
-Placement rejects an allocation above max_unit or above what is free, and the scheduler goes on offering the rejected
-amount. Only role companion has this finding: role owner reserves such use, and what does not fit into ``reserved`` is
-reported as over-capacity.
+Placement rejects an allocation above max_unit or above the free capacity, so the scheduler still sees the rejected
+amount as free. Only role companion has this finding: in role owner the agent reserves such use, and reports an amount
+that does not fit into ``reserved`` as over-capacity.
 """
 
 from __future__ import annotations

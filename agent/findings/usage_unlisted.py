@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement counts more usage than its list of allocations contains, and the scheduler subtracts it."""
+"""usage-unlisted: Placement counts, and the scheduler subtracts, more usage than Placement's allocations contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-group-missing: lvm2 answered, and a configured volume group is not in its report, or has lost a disk."""
+"""volume-group-missing: lvm2 answered, but a configured volume group is not in its report, or has lost a disk."""
 
 from __future__ import annotations
 

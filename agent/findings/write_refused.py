@@ -1,8 +1,8 @@
 """write-refused: Placement permanently rejects a write of this host; all writes that do not depend on it were made.
 
-Placement's error and the request id are in the remedy, because the rest of a finding is compared from audit to audit
-and every request has a new id. The agent leaves out a trait that an older Placement does not know, writes all others,
-and reports a warning only.
+The remedy contains Placement's error and the request id, because the agent compares the rest of a finding from audit
+to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other
+traits, and the finding is only a warning.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _name_of(audit: AuditFacts, write: Write) -> str:
 
 
 def _in_words(write: Write, name: str) -> tuple[str, str]:
-    """Return what the agent tried to write, and what stays undone without it."""
+    """Return what the agent tried to write, and the consequence of the rejection."""
     match write:
         case CreateProvider():
             return f"the new provider {name}", "neither it nor anything below it exists"
