@@ -117,7 +117,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Return the row's provider; for a promise on any child the one with the allocation, if a single child has it."""
+    """Return the row's provider; for a promise on any child the child with the allocation, if there is only one."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

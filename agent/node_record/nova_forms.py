@@ -1,8 +1,8 @@
 """Describe a host in the JSON forms of nova's compute node record: CPU, NUMA topology, PCI pools. Pure.
 
 The record (agent/node_record/record.py) and the report (agent/render/view_document.py) must say the same, so both use
-this module. The use of a cell is computed from the instances (agent/node_record/numa_usage.py); the report shows the
-cells without it.
+this module. The use of a cell is computed from the instances (agent/node_record/numa_usage.py); the report's cells show
+no use.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _pool(pool: PciPool) -> Document:
 
 
 def _object(name: str, version: str, values: Mapping[str, Any]) -> Document:
-    """Return the envelope of a versioned object."""
+    """Return nova's JSON form of a versioned object with these values."""
     return {
         "nova_object.name": name,
         "nova_object.namespace": "nova",

@@ -1,9 +1,9 @@
-"""Count what guests use of each NUMA cell, and find the CPUs that two guests are pinned to. Pure.
+"""Count what guests use of each NUMA cell, and find the CPUs to which guests are wrongly pinned. Pure.
 
 The id of an instance's cell is the id of the host's cell. Pages are counted in the instance's page size, or in the
-host's smallest size. An instance that isolates its threads also takes the siblings of its CPUs. At a CPU pinned twice,
-nova aborts the audit of the node. Here both claims count and a finding names them, so that one bad guest does not hide
-the host.
+host's smallest size. An instance that isolates its threads also takes the siblings of its CPUs. If two guests are
+pinned to one CPU, nova aborts its audit of the node. The agent counts both guests and reports a finding, so that one
+wrong guest does not stop the record.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _PINNING = frozenset({"dedicated", "mixed"})
 
 
 def cell_usages(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[CellUsage, ...]:
-    """Return one usage per host cell, in their order.
+    """Return one usage per host cell, in the order of ``cells``.
 
-    Instances without cells, and cells that the host lacks, use nothing.
+    Instances without cells, and instances' cells that the host does not have, use nothing.
     """
     by_cell = _by_cell(occupancies)
     return tuple(_usage(cell, [used for _, used in by_cell.get(cell.id, ())]) for cell in cells)
 
 
 def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[PinConflict, ...]:
-    """Return host CPUs pinned by two instances, or by one that may not pin them; sorted by cell and CPU."""
+    """Return the CPUs to which several instances are pinned, or to which none may be pinned; sorted by cell and CPU."""
     by_cell = _by_cell(occupancies)
     return tuple(conflict for cell in cells for conflict in _conflicts(cell, by_cell.get(cell.id, ())))
 
 
 def _by_cell(occupancies: Iterable[Occupancy]) -> dict[int, list[tuple[str, InstanceCell]]]:
-    """Return pairs (instance, its cell) by the host's cell."""
+    """Return pairs (instance's uuid, instance's cell) by the id of the host's cell."""
     found: dict[int, list[tuple[str, InstanceCell]]] = defaultdict(list)
     for taken in occupancies:
         for cell in taken.numa or ():
@@ -64,7 +64,7 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Return the instance's exclusive host CPUs: its own, its emulator's, and their siblings if it isolates threads."""
+    """Return the instance's exclusive host CPUs: pinned, of its emulator, and their siblings if it isolates threads."""
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

@@ -1,11 +1,11 @@
-"""Decide which compute nodes of this host no hypervisor reports any more, and which of their parts may be deleted.
+"""Decide which of this host's compute nodes are orphaned, and which of their records and providers may be deleted.
 
 libvirt reports one node per host, so every other live row of the host is an orphan. nova-compute deletes the provider
-of such a node with the allocations on it. Here a provider is deleted only when nothing is allocated from its tree and
-every provider in the tree is nova's or the agent's (scenarios 68, 158).
+of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from its tree
+and every provider in the tree is nova's or the agent's (scenarios 68, 158).
 
-The record is deleted first: nova refuses that when the row now belongs to another host, and then the provider belongs
-to that host too.
+The agent deletes the record first. If the row belongs to another host by now, nova refuses the deletion; the provider
+then belongs to that host too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None
 
 
 def taken_by_others(state: NovaState | None) -> frozenset[str]:
-    """Return the uuids of live rows of other hosts, as far as the state source was asked for them."""
+    """Return the uuids of live rows of other hosts, as far as the state source was asked for those rows."""
     nodes = state.nodes if state else ()
     return frozenset(row.uuid for row in nodes if state and not row.deleted and row.host != state.host)
 
@@ -59,7 +59,7 @@ def trees_to_read(
 
 
 def obstacle(tree: DetachedTree, name: str) -> str | None:
-    """Return why the providers of an orphan named ``name`` must stay; None where they may be deleted, or none exist."""
+    """Return why the providers of an orphan named ``name`` must stay; None if they may be deleted or none exist."""
     if not tree.providers:
         return None
     root = tree.root
@@ -91,10 +91,10 @@ def _held(tree: DetachedTree) -> str:
 def orphan_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
 ) -> Plan:
-    """Return what to delete of the host's orphaned rows and of the providers in ``left``; nothing that others own.
+    """Return the plan that deletes this host's orphaned records with their providers, and the providers in ``left``.
 
-    The removals have children first.
-    ``confirmed`` are (code, provider uuid) of the findings that count as confirmed in this audit.
+    The plan's removals have children first. ``confirmed`` are (code, provider uuid) of the findings that count as
+    confirmed in this audit.
     """
     state, view = snapshot.nova.value, snapshot.placement.value
     if state is None or view is None or not writes_records(settings, state):
@@ -134,7 +134,7 @@ def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str 
 
 
 def _providers(one: LeftProvider, view: PlacementView) -> Plan:
-    """Return the providers to delete, children first (the view has parents first)."""
+    """Return the plan that deletes the providers, children first (the view has parents first)."""
     tree = next((tree for tree in view.orphans if tree.uuid == one.uuid), None)
     if tree is None:
         return Plan.nothing(one.uuid, PROVIDERS, "the provider's tree was not read")
@@ -157,10 +157,9 @@ def left_after(
     """Return the providers whose compute node record the agent has deleted or is about to delete.
 
     The agent remembers such a provider until Placement no longer has it. ``rows`` are the rows whose records will be
-    deleted. They are remembered beforehand, because after a crash between deleting the record and deleting the
-    provider nothing else would point to the provider. ``deleted`` and ``removed`` are the records and
-    providers that this audit deleted. ``taken`` are the uuids that another host's record has now: such a provider
-    belongs to that host.
+    deleted. The agent remembers them beforehand: after a crash between the two deletions nothing else would name the
+    provider. ``deleted`` and ``removed`` are the records and providers that this audit deleted. ``taken`` are the uuids
+    of other hosts' records: such a provider belongs to that other host.
     """
     known = {one.uuid: one for one in before}
     known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})

@@ -1,7 +1,7 @@
 """Compute how many bytes the disks of this host's guests may still take, and what is free after that.
 
-If one fact about a disk is unknown, its whole domain is unknown and named with the reason, and nothing else is
-(scenario 89). The sum is then too low, and names what is missing. Sums may be negative: a preallocated raw file takes
+If one fact about a disk is unknown, the whole domain counts as unknown, but no other domain does (scenario 89). The
+result then names the domain and the reason, and the sum is too low. Sums may be negative: a preallocated raw file takes
 more than its size. Pure.
 """
 
@@ -34,8 +34,8 @@ class OverCommit:
 class LeastDisk:
     """The bytes left when every guest has filled its disks; may be negative.
 
-    None if the free space, the domains or their files were not read; ``unknown`` names the domains whose part is
-    missing.
+    ``size_bytes`` is None if the free space, the domains or their files were not read. ``unknown`` names the domains
+    whose disks are not included.
     """
 
     size_bytes: int | None
@@ -50,7 +50,7 @@ class LeastDisk:
 
 
 def guest_files(host: HostFacts) -> frozenset[GuestFile]:
-    """Return the files to measure: disks of all defined domains, running or not, except those of block storage."""
+    """Return the files to measure: disks of all defined domains, running or not, except cinder's volumes."""
     return _guest_files(host.domains)
 
 
@@ -64,7 +64,7 @@ def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
     return _over_commit(host.domains, host.odd_domains, tuple(files))
 
 
-# Cached: on a quiet host an audit does not measure the files again, and the result is that of the last audit.
+# Cached: on an unchanged host an audit does not measure the files again, and the result is that of the last audit.
 @for_equal_arguments
 def _over_commit(
     domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...], files: tuple[DiskFile, ...]
@@ -92,7 +92,7 @@ def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
 
 
 def _counts(disk: Disk) -> bool:
-    """Return whether the disk counts. Only local files do.
+    """Return whether the disk counts. Only local files count.
 
     A network disk takes no space on this host, and a block device has its full size from the start.
     """

@@ -1,8 +1,8 @@
 """Decide which PCI devices are free for the record's ``pci_stats``. Pure.
 
-Two sources decide: the cloud's rows and libvirt's definitions. A row that says ``allocated`` counts only while its
-owner is on this host or on a move from or to it. A guest whose definition has a device has that device, whatever the
-rows say. A device that neither source gives an owner is free, even if its row says otherwise.
+Two sources decide: the cloud's rows and libvirt's definitions. A row that names an instance as owner counts only while
+the instance is or may be on the node, or moves from or to the node. A guest whose definition has a device has that
+device, whatever the rows say. A device for which neither source names an owner is free, whatever the row's status is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
-    """Return the addresses on ``node`` whose rows name an owner that is or may be there, or moves from or to it."""
+    """Return the addresses on ``node`` whose rows name an owner that is or may be on it, or moves from or to it."""
     of_this_node = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
@@ -30,7 +30,7 @@ def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
 def free_pools(
     host: HostFacts, settings: Settings, tree: DesiredTree | None, owned: frozenset[str] = frozenset()
 ) -> tuple[PciPool, ...] | None:
-    """Return the pools of devices that are neither in ``owned`` nor in a guest's definition; None if none were listed.
+    """Return the pools of devices that neither ``owned`` nor a guest's definition has; None if the devices are unknown.
 
     ``tree`` names the devices' providers.
     """

@@ -24,7 +24,7 @@ from agent.node_record.nova_forms import cpu_info, pci_stats, topology_text
 from agent.node_record.usage import uptime_text, usage
 
 RECORD = "compute node record"
-# What nova stores where no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
+# What nova stores if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
 
 #: Columns by the record's own names; an unknown column is left out.
@@ -54,7 +54,7 @@ def _stored(state: NovaState, root_uuid: str | None) -> NodeRecord | None:
 def record_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None, used: Usage | None
 ) -> Plan:
-    """Return what to write of this host's own record, which describes ``view`` and ``used``.
+    """Return the plan that makes this host's own record describe ``view`` and ``used``.
 
     The plan is empty if the agent may not write the record.
     """
@@ -77,7 +77,7 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return the row that a new record would clash with (scenario 62) or overwrite, None if there is none."""
+    """Return the row with which a new record would clash (scenario 62), or which it would overwrite; else None."""
     for row in state.nodes:
         if row.deleted:
             continue
@@ -117,7 +117,7 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        # A driver that reports its capabilities reports its version too.
+        # The version is None exactly while the driver's capabilities are unknown (resource_view.py).
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
     return {name: value for name, value in known.items() if value is not None}

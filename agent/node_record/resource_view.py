@@ -25,8 +25,7 @@ OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE}
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
 _HYPERVISORS = {"xapi": "xen"}
 _MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
-# nova's own lists (nova/virt/arch.py, nova/objects/fields.py): nova cannot store a record with a name outside of
-# them.
+# nova's own lists (nova/virt/arch.py, nova/objects/fields.py). nova cannot store a record with any other name.
 _KNOWN_ARCHES = frozenset(
     """
     alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel mips64
@@ -57,7 +56,7 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # A row names its owner before the guest is defined, and still does while a suspended guest has no devices.
+    # A row names its owner before libvirt defines the guest, and also while a suspended guest has no devices.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,

@@ -9,7 +9,7 @@ from agent.model.usage import Usage
 
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
-    """Return the figures; ``used`` is None where the cloud's state was not read: the use is then unknown."""
+    """Return the figures; if ``used`` is None (the cloud's state was not read), the use is unknown."""
     # Dedicated CPUs are not in nova's count of usable CPUs, but those promised to guests are in its count of used
     # CPUs. Without usable CPUs both counts are 0.
     total_vcpus = view.vcpus or 0

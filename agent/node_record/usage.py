@@ -1,7 +1,7 @@
 """Count what a compute node record reports as used, from the flavors that occupy the host. Pure.
 
-These figures are not Placement's. Swap is truncated to whole GiB per instance, where Placement rounds it up. A pinned
-CPU is a vcpu like any other. ``running_vms`` counts stopped guests too.
+These figures are not Placement's. Swap is truncated to whole GiB per instance, but rounded up for Placement. A pinned
+CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def usage(
 def uptime_text(view: ResourceView, taken_at: str) -> str | None:
     """Return what ``LANG=C uptime`` prints (procps), as nova stores it; None if uptime or load was not read.
 
-    ``taken_at`` is the time of the read, ISO 8601; the text shows its clock in its time zone. The agent does not count
-    logged-in users. The text says 0 users, because clients search for that part to split the text.
+    ``taken_at`` is the time of the read, ISO 8601; the text shows this time of day, in the same time zone. The agent
+    does not count logged-in users. The text says 0 users, because clients search for that part to split the text.
     """
     clock = re.search(r"T(\d\d:\d\d:\d\d)", taken_at)
     if view.uptime_s is None or view.load is None or clock is None:
@@ -68,7 +68,7 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 
 
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
-    """Return the promised disk in whole GiB, and at least the measured use.
+    """Return the promised disk in whole GiB; for a volume group at least the measured use.
 
     Nova adds each part to an integer column, which truncates it: so each instance's swap is truncated by itself.
     """
@@ -76,8 +76,8 @@ def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Se
     for one in occupancies:
         root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
         promised += root + one.flavor.ephemeral_gib + one.flavor.swap_mib // 1024
-    # Never below what the volume group itself reports as used (scenario 91). On a file system other things than
-    # guests take space, so there only the flavors count.
+    # Never below what the volume group itself reports as used (scenario 91). On a file system not only guests take
+    # space, so there only the flavors count.
     is_group = settings.disk_group is not None
     return max(promised, bytes_to_gib_ceil(view.disk_used_bytes) if view.disk_used_bytes and is_group else 0)
 
@@ -87,7 +87,7 @@ def _counts(instances: Iterable[Instance]) -> Counter[str]:
     counts: Counter[str] = Counter()
     if counted:
         counts["num_instances"] = len(counted)
-    # Count by value first: this builds a name for each of a few values, not for each of 1,000 guests.
+    # Count the values first: a name is then built for each of a few values, not for each of 1,000 guests.
     for prefix, values in (
         ("num_vm_", Counter(one.vm_state for one in counted)),
         (_TASK, Counter(one.task_state for one in counted)),
@@ -100,7 +100,7 @@ def _counts(instances: Iterable[Instance]) -> Counter[str]:
 
 
 def _stats(counts: Counter[str], stored: Stats, uptime: str | None) -> Stats:
-    # failed_builds is nova-compute's own count, kept in its memory: an agent beside it copies the stored value.
+    # nova-compute counts failed_builds in its memory. The agent builds no guests, so it keeps the stored value.
     texts: dict[str, str | None] = {name: str(count) for name, count in counts.items()}
     if counts:
         texts["io_workload"] = str(sum(counts[name] for name in _IO_HEAVY))
