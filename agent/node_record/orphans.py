@@ -53,7 +53,7 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Return the uuids of nodes whose provider trees an audit must read: orphans, and what is left of earlier ones."""
+    """Return the uuids whose provider trees an audit must read: orphaned nodes, and providers of earlier orphans."""
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 

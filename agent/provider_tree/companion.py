@@ -1,13 +1,13 @@
-"""Decide the allocations of the agent's own consumers, by which the scheduler sees use that the cloud does not know.
+"""Decide the allocations of the agent's own consumers, which show the scheduler the use that the cloud does not know.
 
-Role companion cannot use ``reserved``: the nova-compute beside it replaces the root's inventory as a whole. The
-capacity is (total − reserved) × ratio, and an allocation reduces it by exactly its amount. So this module allocates a
-guest's demand unchanged, and bytes multiplied by the ratio. ``reserve.py`` divides the demand by the ratio and takes
-bytes unchanged. Both ways leave the scheduler the same free capacity.
+Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
+capacity is (total − reserved) × ratio, and an allocation takes exactly its amount from the capacity. So a guest's
+demand is allocated unchanged, and used bytes are first multiplied by the ratio. ``reserve.py`` does the reverse: it
+divides the demand by the ratio and reserves the bytes unchanged. Up to rounding, both leave the same free capacity.
 
-Placement rejects an allocation (409) that is no multiple of step_size, outside min_unit and max_unit, or larger than
-the free capacity. The agent reports such an amount (``Unplaced``) and does not send it. If one consumer grows by what
-another one frees, the order of the two writes matters. Pure.
+Placement rejects (409) an allocation that is no multiple of step_size, is below min_unit or above max_unit, or exceeds
+the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). Consumers
+that grow are written first if the capacity suffices, else those that shrink. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Held = Mapping[tuple[str, str], int]
 class Unplaced:
     """Unmanaged use of one class that the scheduler does not see.
 
-    ``placed`` of the ``wanted`` units are allocated; ``why`` says why not more of them.
+    ``placed`` of the ``wanted`` units are allocated; ``why`` says why not more.
     """
 
     resource_class: str
@@ -52,7 +52,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The writes for the agent's own consumers, in order; what must not change now; and use that finds no place."""
+    """The writes for the agent's own consumers, in order; what must not change now; and use that was not allocated."""
 
     writes: tuple[PutAllocations, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
@@ -61,7 +61,7 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """The result for one class: the amount for each cause, what was held back, and what found no place."""
+    """The result for one class: the amount for each cause, what was held back, and what could not be allocated."""
 
     amounts: Mapping[Cause, int]
     held_back: tuple[HeldBack, ...] = ()
@@ -69,7 +69,7 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes for one consumer per cause of unmanaged use that ``settings`` reserves.
+    """Return the writes that give each cause of unmanaged use its consumer, as far as ``settings`` reserves this use.
 
     A consumer whose recorded allocations are right already gets no write. If a source behind a class could not be read,
     the class keeps its recorded allocations.
@@ -92,7 +92,7 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
     # If the old and the new amounts fit together, the growing consumers come first: no use is uncounted in between.
-    # Otherwise the shrinking consumers come first, because the growing ones need the capacity that they free.
+    # Otherwise the shrinking consumers come first, because the growing ones need the freed capacity.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -104,9 +104,9 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
     """Return the writes that empty the agent's own consumers, in role owner.
 
-    They must follow the write by which ``reserved`` counts the same use. A consumer stays if it has allocations of a
-    frozen class or of a class whose reserve is unknown now: counting use twice for a while is less wrong than not
-    counting it.
+    These writes must follow the write of the inventory whose ``reserved`` counts the same use. A consumer stays if it
+    has allocations of a frozen class or of a class whose reserve is unknown now: counting use twice for a while is less
+    wrong than not counting it.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -144,7 +144,7 @@ def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
 def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
     """Whether all sources behind the class's unmanaged use were read.
 
-    For a class of which no module of agent/resources decides: whether all sources of the snapshot were read.
+    For a class that no module of agent/resources decides, all sources of the snapshot must have been read.
     """
     resource = next((r for r in RESOURCES if r.owns(name)), None)
     if resource is None:
@@ -217,7 +217,7 @@ def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) 
     placed: dict[Cause, int] = {}
     for cause, amount in wanted.items():
         room = max(min(inventory.max_unit, free), 0) // step * step
-        # An amount below min_unit becomes min_unit: offering too little is noticed, offering too much breaks a guest.
+        # An amount below min_unit becomes min_unit: too little free capacity is noticed, too much breaks a guest.
         asked = min(max(amount, least) if amount else 0, room)
         placed[cause] = asked if asked >= least else 0
         free -= placed[cause]

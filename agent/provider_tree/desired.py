@@ -1,8 +1,8 @@
 """Decide the provider tree as it should be, from one snapshot.
 
-A class whose facts are missing is frozen: its inventory in Placement stays as it is. Only three rules depend on what
-Placement records now: a ratio that the operator did not configure is kept, ``reserved`` is not lowered in doubt, and
-a child provider that exists already is reused.
+A class whose facts are missing is frozen: its inventory in Placement stays as it is. Three rules depend on what
+Placement records now: a ratio that the operator did not configure is kept, ``reserved`` is not lowered in doubt, and a
+child provider that exists already is reused.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def desired(
 ) -> DesiredTree:
     """Return the wanted provider tree of this host.
 
-    If ``root_name`` is unknown (libvirt was never read), the tree is a root that can be compared but not created.
-    ``added`` is what provider.yaml files added in earlier audits.
+    If ``root_name`` is unknown (libvirt was never read), the tree has only the root, which can be compared but not
+    created. ``added`` is what provider.yaml files added in earlier audits.
     """
     root = _root(snapshot, settings, written, root_uuid, root_name or "")
     if root_name is None:
@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the classes that are frozen with ``resource``; its own name if it has no class in Placement yet."""
+    """Return the classes that are frozen with ``resource``; the resource's name if it has no class in Placement yet."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -168,7 +168,7 @@ def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> 
 
 
 def child_uuid(root_uuid: str, key: ProviderKey) -> str:
-    """Return the uuid of a child provider that the agent creates: the same at every start."""
+    """Return the uuid of a child provider that the agent creates; the uuid is the same after every restart."""
     return str(uuid.uuid5(uuid.UUID(root_uuid), f"{key.kind}/{key.name}"))
 
 

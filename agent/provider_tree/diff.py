@@ -4,8 +4,8 @@ The order is: parents first, and each provider's writes together (created or mov
 aggregates). Deletes come last, children first.
 
 The plan changes only owned classes, and only traits and aggregates that the desired tree sets or clears. A PUT replaces
-the whole set, so it repeats everything else as observed. Without a difference there is no write: even an identical
-inventory PUT would raise the generation.
+the whole set, so the agent sends everything else unchanged with it. Without a difference there is no write: even an
+identical inventory PUT would raise the generation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan, with the generation of each provider that it writes.
+    """Return the plan, with the generation of each existing provider that the plan writes.
 
     ``unknown_traits`` are traits that this Placement does not know: it rejects any set that contains one of them.
     """

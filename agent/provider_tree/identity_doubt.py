@@ -1,9 +1,9 @@
 """Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
 
-If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing.
-If a row has this host's node name and another uuid, the agent reports it and only skips the compute node record: a
-``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host
-that has guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
+If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
+a row has this host's node name and another uuid, the agent reports the row and skips only the compute node record: a
+``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host that has
+guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
 
 A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a uuid and a name that do not belong
 together. nova-compute then refuses to start; the agent goes on auditing and reports a finding (scenario 92).
@@ -43,8 +43,8 @@ def doubts(
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
     """Return how many guests made by nova are on a host of which the cloud knows no service and no compute node.
 
-    0 if the cloud knows the host. With such guests nova-compute does not start: the database is another cloud's, or
-    empty.
+    The number is 0 if the cloud knows the host. With such guests nova-compute does not start: the database is another
+    cloud's, or empty.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if not state.kind.has_cloud or is_known:

@@ -2,8 +2,8 @@
 
 - An entry for $COMPUTE_NODE is ignored if another entry names the root itself.
 - A class or trait that an earlier audit wrote for the same entry is no conflict (scenario 135).
-- What a file no longer names is removed. Placement does not record who added it, so the agent remembers its additions,
-  until the tree wants them itself.
+- An addition that no file names any more is removed. Placement does not record who added a class or trait, so the agent
+  remembers its additions until the tree wants them without a file.
 - If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
   other entries are applied.
 - If a child provider of the agent cannot be decided now, or must be deleted, nothing is added to it or removed from it.
@@ -58,7 +58,7 @@ def with_provider_files(
 
 
 def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
-    """Whether the tree wants the class or trait without any file: then no change of a file removes it."""
+    """Whether the tree wants the class or trait without any file; then no change of a file removes the addition."""
     provider = known.get(addition.provider_uuid)
     if provider is None:
         return False
@@ -80,7 +80,7 @@ def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
 
 
 def _is_there(addition: Addition, view: PlacementView | None) -> bool:
-    """Whether Placement still has the addition, or may have it: as long as it does, the agent remembers it."""
+    """Whether Placement has or may have the addition; as long as this is true, the agent remembers the addition."""
     if view is None:
         return True
     provider = view.provider(addition.provider_uuid)
@@ -102,7 +102,7 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
     """Return the provider without a decision on the remembered additions of contradictory entries.
 
-    They are neither added nor removed. On a child provider the agent decides everything else.
+    The agent neither adds nor removes these additions. On a child provider it decides everything else.
     """
     return dataclasses.replace(
         target,

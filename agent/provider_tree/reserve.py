@@ -1,7 +1,7 @@
 """Decide ``reserved`` of one class: the operator's own reserve, and use that the cloud does not know.
 
 Capacity is (total − reserved) × ratio, so a guest's demand is divided by the ratio before it is reserved. Bytes are
-physical and are not divided. Each term is rounded once, over its sum. ``reserved`` never exceeds the total, because
+physical and are not divided. Each term is a sum that is rounded once. ``reserved`` never exceeds the total, because
 Placement would answer 400.
 """
 
@@ -43,7 +43,7 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with ``reserved`` not below Placement's present value, for when unmanaged use is unknown."""
+    """Return the inventory with ``reserved`` not below Placement's value, while unmanaged use is unknown."""
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:
         return inventory, terms

@@ -1,10 +1,10 @@
 """Decide whether another writer owns this host's root provider, so that the agent must not write it.
 
 There are three signs: a living nova-compute of this host, nova-compute's owner trait on the provider, and an inventory
-that another writer changed in two audits after Placement had acknowledged the agent's write.
+that two audits in a row found changed by another writer after Placement had acknowledged the agent's write.
 
-A nova-compute that starts again sets its trait seconds before its first heartbeat. So its trait on a provider that the
-agent owns already means that nova-compute has started, however old its service row is.
+A nova-compute that starts again sets its trait seconds before its first heartbeat. So if a provider that the agent owns
+has this trait, nova-compute has started, however old its service row is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """Return the rival of this root. None if the agent may write the root, or if its role never writes it.
+    """Return the rival of this root. None if the agent may write the root, or in role companion, which never does.
 
     ``silent_for_s``: for how long neither nova-compute's heartbeat nor the root's generation has moved (``Silence``).
     """
@@ -96,10 +96,10 @@ def _not_proven_gone(settings: Settings) -> Rival:
 
 
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
-    """Return since when nova-compute shows no sign of life: neither its heartbeat nor the root's generation moves.
+    """Return since when nova-compute has shown no sign of life: its heartbeat and the root's generation did not change.
 
-    None if the provider has no trait of nova-compute. After a failed read ``before`` stays: the next read sees whatever
-    moved in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
+    None if the provider has no trait of nova-compute. After a failed read ``before`` stays: the next read sees every
+    change in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
         return before
@@ -113,9 +113,9 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 
 
 def _returned(settings: Settings) -> Rival:
-    """Return the rival of a root with both owner traits: nova-compute wrote it after the agent did.
+    """Return the rival of a root with both owner traits: nova-compute wrote the root after the agent did.
 
-    nova-compute has ``service_down_time`` to show a sign of life.
+    The agent waits ``service_down_time`` for a sign of life of nova-compute.
     """
     return Rival(
         why=f"nova-compute put {RIVAL} back on this agent's provider: nova-compute has started again, even if its "
@@ -164,8 +164,9 @@ def _shown(inventory: Inventory | None) -> str:
 def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> Provider:
     """Return the root with the agent's last ratio in every inventory that another writer replaced as a whole.
 
-    The caller reads ratios from the result. A ratio that an operator changed alone is kept. A ratio that changed
-    together with the total, min_unit, max_unit or step_size is most likely only the other writer's default.
+    The caller reads ratios from the result. A ratio that changed together with the total, min_unit, max_unit or
+    step_size is most likely only the other writer's default. A ratio that changed without them is an operator's and is
+    kept.
     """
     written_before = {i.resource_class: i for i in (written.inventories if written else ())}
     read = tuple(_with_own_ratio(i, written_before.get(i.resource_class)) for i in root.inventories)
@@ -191,7 +192,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    if root is None:  # deleted from outside: the agent creates it again, and the inventory is not a rival's
+    if root is None:  # another client deleted the root: the agent creates it again, and no rival wrote it
         return None
     frozen = frozenset(f.name for f in wanted.frozen)
     compared = {i.resource_class: i for i in written.inventories if i.resource_class not in frozen}
@@ -200,7 +201,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
-    """Return what the next audit compares the root with, after a write that Placement acknowledged."""
+    """Return the value with which the next audit compares the root, after a write that Placement acknowledged."""
     return WrittenProvider(
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,

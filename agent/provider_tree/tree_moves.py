@@ -4,7 +4,7 @@ Parents come first: when a provider is written, its wanted ancestors are already
 B below A) needs no detour out of the tree. An interrupted plan leaves every provider inside the tree, where the next
 read finds it.
 
-No generation guards a move. A move carries along everything below the provider, other services' providers too.
+No generation guards a move. A move also moves all providers below the provider, even those of other services.
 """
 
 from __future__ import annotations
