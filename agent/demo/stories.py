@@ -177,14 +177,14 @@ def _negative(seen: Seen) -> Story:
                 f"instance {row.consumer_uuid} comes in by a resize that is accepted: it counts, {row.promised} VCPU"
                 for row in incoming
             ),
-            verdict(report),
+            leak_summary(report),
         ),
         host=cast.SECOND.name,
         ask="explain VCPU",
     )
 
 
-def verdict(report: AuditReport) -> str:
+def leak_summary(report: AuditReport) -> str:
     """Return a sentence: whether allocations leaked on this host, by how many consumers, and how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:

@@ -168,8 +168,8 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
 def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
     if row.free is None or row.used is None:
         return "free unknown: the recorded amounts could not be read"
-    verdict = "; negative: more is recorded than this host offers" if row.free < 0 else ""
-    return f"free {cell(name, row.free)} = {number_text(shown.capacity)} capacity - {row.used} recorded{verdict}"
+    warning = "; negative: more is recorded than this host offers" if row.free < 0 else ""
+    return f"free {cell(name, row.free)} = {number_text(shown.capacity)} capacity - {row.used} recorded{warning}"
 
 
 def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
