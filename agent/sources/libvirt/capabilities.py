@@ -1,12 +1,13 @@
-"""Query libvirt for what the host's CPU and its emulators can do, once per connection.
+"""Query libvirt for the capabilities of the host's CPU and of the host's emulators.
 
-libvirt refuses domain capabilities on a read-only connection. The agent queries them over a separate read-write
-connection, which it closes after the last query. Each call may take seconds after the daemon's start, so the caller
-runs these queries on a thread of their own.
+libvirt refuses domain capabilities on a read-only connection. Therefore this module opens a read-write connection for
+them, and closes that connection after the last query. Each call may take seconds after libvirtd's start, so the caller
+runs all queries on a separate thread.
 
 A part that cannot be read becomes a MissingPart with libvirt's reason, and the other parts stay valid. Only a lost
-connection fails the whole query. If libvirt rejects an emulator, the host cannot run it. But if libvirt rejects every
-emulator of the host's own architecture, KVM is not available yet: that part is missing, and the agent queries again.
+connection fails the whole query. If libvirt rejects an emulator, the host cannot run that emulator. But if libvirt
+rejects every emulator of the host's own architecture, KVM is not available yet: a MissingPart then makes the agent
+query again.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ from agent.sources.libvirt.capabilities_xml import (
 from agent.sources.libvirt.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# The test driver has no such call. To learn that, libvirt would read the file of a test:///path again: 1 s for 1000
-# guests.
+# Drivers without getDomainCapabilities. Only a second connection could show this, and for that connection the test
+# driver would read the file of a test:///path again: 1 s for 1000 guests.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
-# libvirt's errors for an architecture, machine or domain type that the emulator lacks (KVM of a foreign CPU).
-# Any other error may be temporary, such as a QEMU that cannot be started, so it does not mean that the emulator lacks
-# anything.
+# libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
+# foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
 _CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
 _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """What a query needs: the connection, its URI to open a read-write one, and the operator's guest configuration."""
+    """What a query needs: a connection, the URI for a read-write connection, and the operator's guest configuration."""
 
     connection: libvirt.virConnect
     driver: str
@@ -56,14 +56,14 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be read so far; ``refused``: why libvirt cannot run an architecture's emulator."""
+    """The parts that could not be read so far; ``refused``: by architecture, why libvirt rejects its emulator."""
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Return the answer, or None and note the missing part. Raises libvirt.libvirtError on a lost connection."""
+        """Return the answer; on failure note the missing part. Raises libvirt.libvirtError on a lost connection."""
         try:
             return question()
         except (libvirt.libvirtError, SourceError) as error:
@@ -77,14 +77,14 @@ class _Missing:
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
-    """Return the hypervisor's version, or 0 and the reason. Raises libvirt.libvirtError on a lost connection."""
+    """Return the hypervisor's version, or 0 and the missing part. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
     version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)
 
 
 def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
-    """Return all capabilities, after further queries. Raises libvirt.libvirtError on a lost connection."""
+    """Return all capabilities, with the help of further queries. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
     cpu = _host_cpu(document, asker, missing)
     kinds = missing.ask(Part.GUESTS, lambda: guests(document))
@@ -128,7 +128,7 @@ def _expanded(asker: Asker, question: str) -> frozenset[str]:
 def _model_features(
     document: ET.Element, arch: str, asker: Asker, missing: _Missing
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return (model as configured, features) for each model that cpu_mode requires and libvirt knows."""
+    """Return (configured model name, features) for each model that cpu_mode requires and libvirt can expand."""
     models = models_to_ask(arch, asker.choice)
     if not models:
         return ()

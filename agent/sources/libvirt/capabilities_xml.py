@@ -1,8 +1,8 @@
-"""Parse the host's CPU and guest types from ``virConnectGetCapabilities``, and build the questions for baselineCPU.
+"""Parse the host's CPU and guest types from ``virConnectGetCapabilities``, and build the arguments of baselineCPU.
 
-``<host><cpu>`` names a model and lists only the features beyond that model. baselineCPU expands the full set, and it
-spells some names differently from the kernel. The data of a guest's default domain type stand beside its ``<domain>``
-element, not inside it; a ``<domain>`` with children has its own data. Pure.
+``<host><cpu>`` names a model and lists only the features beyond that model. baselineCPU returns the full set; some of
+its feature names differ from the kernel's. A ``<domain>`` with children has its own emulator and machine types. For a
+``<domain>`` without children, the emulator and machine types beside it apply. Pure.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SAME_ARCH = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestDomain:
-    """What runs guests of one domain type: the emulator, and the aliases of machine types.
+    """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
-    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None in the
-    default of a guest without a childless ``<domain>``.
+    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None only in the
+    default of a guest whose every ``<domain>`` has children.
     """
 
     type: str | None
@@ -33,7 +33,7 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``, its domains in the order of the document; ``default`` stands for every other type."""
+    """One ``<guest>``, its domains in the order of the document; ``default`` applies to every other domain type."""
 
     arch: str
     os_type: str
@@ -46,7 +46,7 @@ class Guest:
 
     @property
     def kind(self) -> GuestKind:
-        """The model's GuestKind of this ``<guest>``."""
+        """The ``<guest>`` as a GuestKind of agent/model."""
         types = tuple(domain.type for domain in self.domains if domain.type)
         return GuestKind(arch=self.arch, os_type=self.os_type, domain_types=types)
 

@@ -1,6 +1,6 @@
 """Decide which queries about guests the agent sends to libvirt: machine types by architecture, CPU models by cpu_mode.
 
-Two names of one machine type need one query: libvirt returns the same document for both. Pure.
+Two names of one machine type need only one query, because libvirt returns the same document for both names. Pure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _DEFAULT_MACHINES = {
 class GuestChoice:
     """The operator's configuration of guests.
 
-    It has ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode`` and ``cpu_models``. The first entry of
-    ``machine_types`` for an architecture applies. If ``cpu_mode`` is None (not set), no CPU model is queried.
+    The fields are ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode`` and ``cpu_models``. If ``machine_types``
+    has several entries for an architecture, the first applies. If ``cpu_mode`` is None (not set), no CPU model is
+    queried.
     """
 
     virt_type: str = "kvm"
@@ -54,7 +55,7 @@ class MachineQuestion:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """Return one query for each architecture and machine type (default, or with aliases), sorted."""
+    """Return, sorted, one query for each architecture's default machine type and for each machine type with aliases."""
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):
@@ -63,7 +64,7 @@ def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[Mac
 
 
 def models_to_ask(arch: str, choice: GuestChoice) -> tuple[str, ...]:
-    """Return the CPU models that make up the guests' CPU: the configured ones, or the default one for cpu_mode none."""
+    """Return the CPU models that guests get: the configured models, or the default model if cpu_mode is ``none``."""
     return models_of(GuestCpu(mode=choice.cpu_mode, models=choice.cpu_models), arch, choice.virt_type)
 
 

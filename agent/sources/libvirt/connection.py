@@ -1,9 +1,9 @@
 """Open connections to libvirt, and distinguish a lost connection from an error answer.
 
-The Python binding prints every error to stderr unless an error handler is registered. The event loop must be
-registered before the first connection is opened: a connection opened earlier has neither events nor keep-alive.
-Once registered, the loop must also run (LibvirtEvents runs it). Otherwise libvirtd closes idle connections,
-because they answer none of its keep-alive messages.
+The Python binding prints every error to stderr unless an error handler is registered. The event loop must be registered
+before the first connection is opened: a connection opened earlier has neither events nor keep-alive. A registered loop
+must also run (LibvirtEvents runs the loop). Otherwise no connection answers libvirtd's keep-alive messages, and
+libvirtd closes the connection.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import libvirt
 
 from agent.errors import SourceUnavailable
 
-# After three unanswered messages, five seconds apart, libvirt declares a frozen daemon dead: that takes 20 s.
+# If libvirtd freezes, the connection fails after 20 s: after three unanswered messages, five seconds apart.
 _KEEPALIVE_INTERVAL_S = 5
 _KEEPALIVE_COUNT = 3
 
@@ -33,7 +33,7 @@ def register_event_loop() -> None:
 
 @functools.cache
 def silence() -> None:
-    """Stop libvirt from printing errors to stderr: the binding raises each of them as well."""
+    """Stop libvirt from printing errors to stderr: the binding also raises each error as an exception."""
     libvirt.registerErrorHandler(lambda _context, _error: None, None)
 
 
@@ -55,17 +55,17 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
     silence()
     _check_test_file(uri)
     connection = opener(uri)
-    # The test driver has no keep-alive, and neither has a process without the event loop. There, only the reader's
-    # deadline limits a call.
+    # Keep-alive is not available with the test driver, or without the event loop. Then only the reader's deadline
+    # limits a call.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)
     return connection
 
 
 def _check_test_file(uri: str) -> None:
-    """Open the XML file of a ``test:///path`` once before libvirt does.
+    """Open the XML file of a ``test:///path`` once before libvirt opens it. Raises SourceUnavailable.
 
-    If libxml2 cannot open a file, it prints a line to stderr that libvirt's error handler cannot suppress.
+    If libxml2 cannot open a file, libxml2 prints a line to stderr that libvirt's error handler cannot suppress.
     """
     place = urlsplit(uri)
     if place.scheme != "test" or place.netloc or place.path in {"", "/", "/default"}:
@@ -85,7 +85,7 @@ def close_quietly(connection: libvirt.virConnect) -> None:
 
 
 def is_alive(connection: libvirt.virConnect) -> bool:
-    """Return whether the socket is still open as far as this side knows; no message is sent."""
+    """Return whether this process still considers the socket open; no message is sent."""
     try:
         return bool(connection.isAlive())
     except libvirt.libvirtError:
@@ -93,7 +93,7 @@ def is_alive(connection: libvirt.virConnect) -> bool:
 
 
 def means_lost(error: Exception) -> bool:
-    """Return whether the error means a lost connection and not only a failed call, by nova's rule."""
+    """Return whether, by nova's rule, the error means a lost connection and not only a failed call."""
     return (
         isinstance(error, libvirt.libvirtError)
         and error.get_error_code() in _LOST_CODES

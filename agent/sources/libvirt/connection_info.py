@@ -3,8 +3,8 @@
 After its start the libvirt daemon probes each QEMU binary before it answers (4 s, measured). The agent therefore
 queries once per connection, on a separate thread. Two events cause a new query:
 
-- Other CPUs are online: the document lists neither core nor socket for an offline CPU.
-- A part is missing, and ASK_MISSING_AGAIN_S have passed: the agent may have received the permission meanwhile.
+- The set of online CPUs has changed: the capabilities list neither core nor socket for an offline CPU.
+- A part is missing and ASK_MISSING_AGAIN_S seconds have passed: the agent may have the permission by now.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Nature:
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
-    """Query all of it. Raises libvirt.libvirtError, and SourceInconsistent if the topology makes no sense."""
+    """Send all queries. Raises libvirt.libvirtError, and SourceInconsistent if the topology makes no sense."""
     started = time.monotonic()
     document = capabilities_document(asker.connection.getCapabilities())
     topology = topology_of(document)

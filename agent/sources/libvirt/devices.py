@@ -3,12 +3,12 @@
 Each read makes one list call. It reads a device's XML in these cases:
 
 - The device is new, or an event named it.
-- It is the device's scheduled turn, at least once in TURNS reads: some changes raise no event.
+- The device's scheduled turn has come, once in TURNS reads: some changes raise no event.
 - The device can create mediated devices: the number of available instances changes without an event.
-- The device is a physical function and any device came or went: a physical function lists its virtual ones.
+- The device is a physical function, and any device came or went: a physical function lists its virtual functions.
 
-A device that cannot be read becomes an OddDevice, is read again each time, and never fails the listing. Any thread may
-report a change; only one thread reads.
+A device that cannot be read becomes an OddDevice, is read again at each read, and never fails the listing. Any thread
+may report a change; only one thread reads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = (
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES
 )
-# Without this flag libvirt also lists mediated devices that are only defined and use no resources.
+# Without this flag libvirt also lists mediated devices that are defined but not active; those use no resources.
 _ACTIVE = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_ACTIVE
 
 
@@ -61,12 +61,12 @@ class DeviceListing:
             self._forgotten = True
 
     def read(self, connection: libvirt.virConnect) -> Devices:
-        """Return all devices. Raises libvirt.libvirtError if they cannot be listed or the connection is lost."""
+        """Return all devices. Raises libvirt.libvirtError if the list call fails or the connection is lost."""
         named = self._take_changes()
         try:
             return self._read(connection, named)
         except BaseException:
-            # An event names a device only once, so keep the names for the next read that succeeds.
+            # The event of a change comes only once, so keep the names for the next successful read.
             with self._lock:
                 self._changed |= named
             raise
@@ -102,7 +102,7 @@ class DeviceListing:
         try:
             return list(connection.listAllDevices(self._flags))
         except libvirt.libvirtError as error:
-            # The test driver rejects the flag, and has no devices that are only defined.
+            # The test driver rejects the flag ACTIVE, and all its devices are active.
             if self._flags == _KINDS or error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
                 raise
         self._flags = _KINDS

@@ -1,8 +1,8 @@
-"""Decide which domains' XML must be read again, and cache the other domains.
+"""Decide which domains must be read again from libvirt, and cache the last read value of every domain.
 
-The cache is trusted only while events arrive. Then a domain is read again when an event named it, when its state
-changed, and in its scheduled turn: every domain is read at least once in ten reads. Some changes raise no event at
-all, such as a live ``setvcpus`` (libvirt 9.0, measured); only the scheduled turns detect them.
+The cache is trusted only while events arrive. Then a domain is read again if an event named the domain, if its state
+changed, or if its scheduled turn has come: every domain is read at least once in ten reads. Some changes raise no event
+at all, such as a live ``setvcpus`` (libvirt 9.0, measured); only the scheduled turns detect them.
 
 Any thread may report an event; only one thread reads.
 """
@@ -30,7 +30,7 @@ class DomainCache:
         self._turn = 0
 
     def trust(self) -> None:
-        """Trust events from now on. Read every domain once more: a domain may have changed unnoticed before."""
+        """Trust events from now on. The next read covers every domain, because earlier changes may have been missed."""
         with self._lock:
             self._trusted = True
             self._all_changed = True
@@ -51,7 +51,7 @@ class DomainCache:
             self._all_changed = True
 
     def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
-        """Return the domains among ``states`` to read now. Changes reported after this call count for the next read."""
+        """Return which domains of ``states`` to read now. Changes reported after this call count for the next read."""
         with self._lock:
             everything = self._all_changed or not self._trusted
             named, self._changed = self._changed, set()

@@ -1,7 +1,7 @@
 """Parse what one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
 
 This module takes the values of every enum ``bus`` and every enum ``modelType`` anywhere in the document, as nova does
-(``redirdev`` adds usb to the buses). An unsupported feature may still carry figures; ignore them. Pure.
+(``redirdev`` adds usb to the buses). An unsupported feature may still have figures, which the parser ignores. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse one document. ``asked`` are the machine type's names in the query. Raises SourceInconsistent."""
+    """Parse one document. ``asked`` are all names of the queried machine type. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -1,7 +1,7 @@
 """Parse a domain's XML only if the text has changed since the last read: parsing is most of a read's cost.
 
-Each domain is read again in its scheduled turn, and every domain at each read while no events arrive. Nearly all
-texts are then unchanged. The cache stores a digest, not the text of 5 to 8 KB.
+domain_cache.py lets the agent read XML that rarely has changed: each domain at its scheduled turn, and every domain at
+each read while no events arrive. This cache stores a digest, not the text of 5 to 8 KB.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from agent.sources.libvirt.xml import parse_domain
 
 
 class DomainTexts:
-    """The last digest and the parsed value of each domain, by uuid. For one thread."""
+    """The last digest and the parsed value of each domain, by uuid. Only one thread may use this object."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Parse as parse_domain does; equal text and state return the same object. Raises SourceInconsistent."""
+        """Parse like parse_domain; return the last object again for equal text and state. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

@@ -1,9 +1,9 @@
-"""Turn libvirt's events into triggers of audits, over a separate connection that reopens itself.
+"""Trigger audits when libvirt's events arrive, over a separate connection that this module reopens when needed.
 
 Two threads do the work. One runs libvirt's event loop. The other opens the connection, registers the callbacks and
-waits until the connection dies. open() on a hung daemon never returns: then only the second thread is stuck, and
-stop() abandons it (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a callback
-only passes a reason on.
+waits until the connection dies. While libvirtd hangs, open() never returns: then only the second thread is stuck, and
+stop() abandons that thread (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a
+callback only passes a reason on.
 
 An event carries no facts. Events are lost while the connection is down. So every new connection triggers an audit,
 and the listener must no longer trust its cache.
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"
 
-# Reason, and the event's name in libvirt. If the driver or the library lacks an event, the agent runs without it.
+# (reason, the event's name in libvirt). If the driver or the library lacks an event, the agent runs without that event.
 EVENTS = (
     ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
     ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
@@ -47,8 +47,8 @@ EVENTS = (
 # The reason for every change of a host device: added, removed or updated.
 DEVICE = "libvirt-event:host-device"
 DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
-# Name prefixes of the devices that trigger an audit. Network and block devices do not: each guest that starts adds
-# some.
+# Name prefixes of the devices that trigger an audit. Network and block devices do not, because each guest that starts
+# adds some.
 COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
 
 _TICK_MS = 1000
@@ -89,7 +89,7 @@ class DomainListener(Protocol):
 class Backoff:
     """The back-off between attempts to connect.
 
-    The wait doubles up to ``cap_s``; then each wait is shortened at random by up to a half.
+    The wait doubles with each failure, up to ``cap_s``; each wait is then shortened at random by up to a half.
     """
 
     first_s: float = 0.25
@@ -101,7 +101,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection, and for each event callback that the driver accepted the call that deregisters it."""
+    """One connection; ``deregister`` has one call for each event callback, which deregisters that callback."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -110,7 +110,7 @@ class _Link:
 
 
 class LibvirtEvents:
-    """The event source of one URI. Only one may run in a process: libvirt has only one event loop."""
+    """The event source of one URI. A process may run only one, because libvirt has only one event loop."""
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -144,13 +144,13 @@ class LibvirtEvents:
             thread.start()
 
     def stop(self) -> None:
-        """Stop within a second; abandon a thread that hangs in libvirt. No call of ``notify`` follows."""
+        """Stop within a second; abandon a thread that hangs in libvirt. ``notify`` is not called afterwards."""
         with self._gate:
             self._notify = None
         self._stopping.set()
         self._wake.set()
         loop, link = self._threads or (None, None)
-        # Wait for the link's thread first: it closes its connection most cleanly while the loop still runs.
+        # Wait for the link's thread first: that thread closes the connection most cleanly while the loop still runs.
         if link is not None:
             link.join(_STOP_WAIT_S)
         if loop is not None:
@@ -211,7 +211,8 @@ class LibvirtEvents:
             try:
                 number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
             except libvirt.libvirtError as error:
-                # A separate daemon may serve the devices. Without its events, every audit still lists the devices.
+                # A separate daemon may serve the devices. Without the daemon's events, every audit still lists the
+                # devices.
                 if not libvirt_connection.is_alive(link.connection):
                     raise
                 LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
@@ -219,13 +220,13 @@ class LibvirtEvents:
                 link.deregister.append(functools.partial(link.connection.nodeDeviceEventDeregisterAny, number))
 
     def _stay_up(self, link: _Link) -> None:
-        """Announce the connection and return when it has ended."""
+        """Report that the connection is up, and return when the connection has ended."""
         self._state = LinkState.UP
         self._listener.events_up()
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})
         self._report(CONNECTED)
         # The other threads set `_stopping` or `link.closed` before they set `_wake`. So the loop's condition still sees
-        # the cause after `_wake` is cleared.
+        # them after `_wake` is cleared.
         while not (self._stopping.is_set() or link.closed.is_set()):
             self._wake.wait(_ALIVE_CHECK_S)
             self._wake.clear()
@@ -239,7 +240,7 @@ class LibvirtEvents:
 
     def _callback(self, reason: str) -> Callable[..., None]:
         def on_event(_connection: libvirt.virConnect, domain: libvirt.virDomain, *_details: object) -> None:
-            # The binding would print an exception of a callback and drop it, and the event would be lost.
+            # If a callback raised, the binding would only print the exception, and the event would be lost.
             try:
                 self._listener.domain_changed(domain.UUIDString())
                 self._report(reason)
@@ -262,7 +263,7 @@ class LibvirtEvents:
         self._wake.set()
 
     def _report(self, reason: str) -> None:
-        # `notify` returns at once, so it can run under the lock; stop() then returns only when no call is under way.
+        # `notify` returns at once, so it may run under the lock. The lock lets stop() return only after a running call.
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)
@@ -281,7 +282,7 @@ def _unless_unsupported() -> Iterator[None]:
     try:
         yield
     except libvirt.libvirtError as error:
-        # The daemon rejects an unknown event id with INVALID_ARG.
+        # libvirtd rejects an unknown event id with INVALID_ARG.
         if not libvirt_connection.is_unsupported(error) and error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
             raise
 

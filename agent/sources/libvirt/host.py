@@ -1,11 +1,12 @@
 """Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, capabilities.
 
-A read makes few bulk calls: one list, one statistics call for the group STATE, and the XML of those domains that the
-cache cannot answer for. All other statistics groups query each QEMU's monitor, and a frozen QEMU would block that call
-for ever. Everything runs on the reader's thread. The connection belongs to that thread, which reopens a dead one.
+A read makes few calls: one lists the domains, one gets their states, and one gets the XML of each domain that the cache
+does not have. The call for the states requests only the statistics group STATE: every other group queries each QEMU's
+monitor, and a frozen QEMU would block the call for ever. All calls run on the reader's thread, which owns the
+connection and reopens a dead connection.
 
-LibvirtEvents has a separate connection: libvirt.open() and any call may hang for ever on a hung daemon, and neither
-the host source nor the event source must wait for the other.
+LibvirtEvents has a separate connection: while libvirtd hangs, libvirt.open() and any other call may hang for ever, and
+neither the host source nor the event source may wait for the other.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class HostPlace:
     """The libvirt to read, and where /proc and /sys are.
 
     ``host`` is ``[DEFAULT] host``: the node name with the test driver, and unused with every other driver.
-    ``capabilities_wait_s`` is how long a read waits for slow capabilities before it continues without them.
-    ``guests`` is the operator's configuration of guests, which decides what to query about them.
+    ``capabilities_wait_s`` is how long a read waits for slow capabilities before it continues without them. ``guests``
+    is the operator's configuration of guests, which decides the capability queries.
     """
 
     uri: str
@@ -88,8 +89,8 @@ class _Session:
 class LibvirtHost:
     """The host source.
 
-    ``capability_reader`` is a second thread, for the one call that takes seconds. If its answer arrives after the
-    read has stopped waiting, ``late`` triggers an audit.
+    ``capability_reader`` is a second thread, for the capability queries, which may take seconds. If its answer arrives
+    after the read has stopped waiting, ``late`` triggers an audit.
     """
 
     name = "libvirt"
@@ -112,8 +113,8 @@ class LibvirtHost:
         """Return all host facts.
 
         Raises SourceUnavailable with the URI and libvirt's message, SourceUnsupported if the driver lacks a required
-        call, and SourceInconsistent if the capabilities make no sense. A domain that cannot be parsed becomes an
-        OddDomain and never fails the read.
+        call, and SourceInconsistent if the capabilities make no sense. A domain that cannot be read or parsed becomes
+        an OddDomain and never fails the read.
         """
         try:
             return self._reader.call(self._read, deadline)
@@ -134,7 +135,7 @@ class LibvirtHost:
     def close(self) -> None:
         """Close the connection, within a second; call this method before the process ends.
 
-        Otherwise the interpreter closes the connection at its shutdown, and a hung daemon would keep the process alive.
+        Otherwise the interpreter closes the connection at shutdown, and a hung libvirtd would keep the process alive.
         """
         try:
             self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
@@ -166,7 +167,8 @@ class LibvirtHost:
             if not libvirt_connection.means_lost(error):
                 raise
             self._drop()
-            # If the daemon restarted between two reads, only the first call over the old connection fails: reconnect.
+            # If libvirtd has restarted since the last read, only the old connection fails: reconnect and read once
+            # more.
             if not was_open:
                 raise
         return self._facts(self._alive_session())
@@ -225,7 +227,7 @@ class LibvirtHost:
         if self._hostname is None:
             self._hostname = hostname
         if hostname not in (self._hostname, self._ignored_hostname):
-            # A new node name would mean a new resource provider. nova keeps the first name too.
+            # A new node name would mean a new resource provider, so keep the first name, as nova does.
             self._ignored_hostname = hostname
             LOG.warning("libvirt's host name changed; ignored", extra={"kept": self._hostname, "ignored": hostname})
         return self._hostname
@@ -289,7 +291,7 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """Return name and CPUs for the test driver. In this module, no other function treats that driver differently.
+    """Return name and CPUs for the test driver. No other function of this module handles that driver separately.
 
     The driver's getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, and its getHostname returns the real
     machine's name. getInfo is right. Raises libvirt.libvirtError.
@@ -298,7 +300,7 @@ def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
 
 
 def _states(connection: libvirt.virConnect, handles: Mapping[str, libvirt.virDomain]) -> dict[str, DomainState]:
-    """Return the state of each domain by uuid, without the domains that have vanished meanwhile."""
+    """Return the state of each domain by uuid, without the domains that have vanished since libvirt listed them."""
     bulk = _bulk_states(connection)
     states = {}
     for domain_uuid, handle in handles.items():

@@ -1,7 +1,7 @@
-"""Trigger an audit when libvirt answers a capabilities query after the audit that sent it has stopped waiting.
+"""Trigger an audit when libvirt answers a capabilities query for which the querying audit no longer waits.
 
-After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would publish what depends on the
-answer only at the next interval, about a minute later.
+After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would publish the values that depend
+on the answer only at the next interval, about a minute later.
 """
 
 from __future__ import annotations

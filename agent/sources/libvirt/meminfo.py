@@ -11,7 +11,7 @@ _LINE = re.compile(r"^(MemFree|Buffers|Cached):\s+([0-9]{1,18}) kB$", re.MULTILI
 
 
 def used_mib(proc_root: Path, memory_mib: int) -> int | None:
-    """Return the host's memory − (MemFree + Buffers + Cached), in MiB; None if that is unreadable or makes no sense."""
+    """Return ``memory_mib`` − (MemFree + Buffers + Cached), in MiB; None if meminfo is unreadable or makes no sense."""
     try:
         text = (proc_root / "meminfo").read_text(encoding="ascii", errors="replace")
     except OSError:

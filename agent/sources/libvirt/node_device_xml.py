@@ -1,8 +1,8 @@
 """Parse one device from ``virNodeDeviceGetXMLDesc``: a PCI function, a network device, a vDPA or a mediated device.
 
-A device's XML says little about its relations. A virtual function names the address of its physical function, but not
-its own number. A network device names its parent, but a PCI function does not name its network device.
-node_devices.py combines the devices.
+The XML of a device says little about its relations to other devices. A virtual function names the address of its
+physical function, but not its own VF number. A network device names its parent, but a PCI function does not name its
+network device. node_devices.py combines the devices.
 
 ``<domain>``, ``<bus>``, ``<slot>`` and ``<function>`` are decimal; the attributes of ``<address>`` and the ids of
 ``<vendor>`` and ``<product>`` are hexadecimal. Pure.
@@ -27,9 +27,9 @@ _PCI_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7
 class PciFunction:
     """The facts in a PCI function's own XML.
 
-    ``virtual_functions`` are the addresses of its VFs in the order of their numbers, or None if it is no physical
-    function. ``physical_function`` is the address of a VF's physical function. ``card_serial`` is from the function's
-    own VPD.
+    ``virtual_functions`` are the addresses of its VFs in the order of their numbers, or None if the function is not a
+    physical function. ``physical_function`` is the address of a VF's physical function. ``card_serial`` is from the
+    function's own VPD.
     """
 
     address: str
@@ -54,7 +54,8 @@ class NetworkDevice:
 class NodeDevice:
     """One device as libvirt lists it; each part is None if the device lacks that capability.
 
-    ``parent`` is a libvirt name. ``mdev_types`` is None for a device that cannot create mediated devices.
+    ``parent`` is the libvirt name of the parent device. ``mdev_types`` is None for a device that cannot create mediated
+    devices.
     """
 
     name: str
@@ -150,7 +151,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the types that a device can create. The depth of the list depends on the kind of device."""
+    """Return the mdev types that a device can create. How deep the XML has them depends on the kind of device."""
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
@@ -179,7 +180,7 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Return the parent's libvirt name. ``<parent>`` is ``computer`` at first; ``<parent_addr>`` is right even then."""
+    """Return the parent's libvirt name. At first ``<parent>`` is ``computer``; ``<parent_addr>`` is right at once."""
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

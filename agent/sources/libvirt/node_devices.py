@@ -1,6 +1,6 @@
 """Combine the devices that libvirt lists: physical and virtual functions, their network devices, vDPA, mdevs.
 
-The kinds, and the device that each fact is taken from, follow nova:
+The kinds of devices, and the device from which each fact comes, are as in nova:
 
 - A VF carries its PF's interface only while the VF has a network device of its own.
 - A VF carries its PF's MAC address and its own number only if the PF has a MAC address.
@@ -37,9 +37,9 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device; of several (a switch's ports) the shortest name, then the first."""
+    """Return each parent's network device; of several (a switch's ports), the shortest and then the first by name."""
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
-    # The dictionary keeps the last one of each parent.
+    # The dictionary keeps the last device of each parent.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)
     return {parent: network for _, parent, network in named}
 

@@ -1,8 +1,8 @@
 """Parse NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
 
 An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
-driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts both as facts:
-neither means that libvirt left a value out. Pure.
+driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts all three: none of
+them means that libvirt left a value out. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTopology:
-    """NUMA cells and the place of each CPU, both by ascending id; empty if the driver reports none."""
+    """NUMA cells and the place of each CPU, both by ascending id; both are empty if the driver reports no cells."""
 
     cells: tuple[Cell, ...] = ()
     places: tuple[CpuPlace, ...] = ()
@@ -53,7 +53,7 @@ def topology_of(capabilities: ET.Element) -> HostTopology:
 
 
 def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
-    """Return all CPUs by id, with their places; ``online`` has one truth value for each id."""
+    """Return all CPUs by id, with their places; ``online`` has one Boolean for each id, in order."""
     places = {place.id: place for place in topology.places}
     return tuple(_cpu(cpu_id, is_online, places.get(cpu_id)) for cpu_id, is_online in enumerate(online))
 
@@ -107,7 +107,7 @@ def _cpu_place(cpu: ET.Element, cell_id: int, where: str) -> CpuPlace:
 
 
 def _place_number(text: str | None, where: str) -> int | None:
-    # The kernel reports -1 if the firmware does not name the place, as on some arm and riscv machines.
+    # The kernel reports -1 if the firmware does not name the core or socket, as on some arm and riscv machines.
     return None if text == "-1" else optional_number(text, where)
 
 

@@ -1,7 +1,7 @@
 """Parse the XML of a domain.
 
-If a domain cannot be parsed, the parser raises SourceInconsistent with the domain and the item. It raises nothing else,
-whatever the text. Pure.
+If a domain cannot be parsed, the parser raises SourceInconsistent, which names the domain and the item. The parser
+raises no other exception, whatever the text. Pure.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SOURCE_ATTRIBUTES = ("file", "dev", "dir", "name", "path", "usage")
 def parse_domain(xml: str, state: DomainState) -> Domain:
     """Return a domain from the text of ``virDomainGetXMLDesc``.
 
-    ``vcpus`` are the current ones. ``memory_mib`` is the maximum memory, rounded up because it reduces the host's free
-    memory. Disks are sorted by target. Raises SourceInconsistent.
+    ``vcpus`` is the current number of vCPUs. ``memory_mib`` is the maximum memory, rounded up because the host must
+    provide all of it. Disks are sorted by target. Raises SourceInconsistent.
     """
     root = document(xml, "domain", "domain")
     name = text_of(root, "name", "domain")
@@ -78,7 +78,7 @@ def _pinned_cpus(root: ET.Element, where: str) -> tuple[int, ...]:
 
 def _disks(root: ET.Element, where: str) -> tuple[Disk, ...]:
     disks = [_disk(element, where) for element in root.iterfind("./devices/disk")]
-    # A container has file systems as its disks; in a virtual machine a <filesystem> only shares a folder.
+    # A container's disks are its <filesystem> elements; in a virtual machine a <filesystem> only shares a folder.
     if root.findtext("./os/type") == "exe":
         disks += [_container_disk(element, where) for element in root.iterfind("./devices/filesystem")]
     return tuple(sorted(disks, key=lambda disk: (disk.target, disk.kind, disk.source or "")))
@@ -110,7 +110,7 @@ def _driver_type(element: ET.Element) -> str | None:
 
 
 def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
-    """Return the addresses of passed-through devices and of network interfaces that are passed-through devices."""
+    """Return the PCI addresses of passed-through devices, including passed-through network interfaces."""
     found = [
         *root.iterfind("./devices/hostdev[@type='pci']/source/address"),
         *root.iterfind("./devices/interface[@type='hostdev']/source/address"),
@@ -119,13 +119,13 @@ def _pci_addresses(root: ET.Element, where: str) -> tuple[str, ...]:
 
 
 def _mdev_uuids(root: ET.Element, where: str) -> tuple[str, ...]:
-    """Return the uuids of passed-through mediated devices; libvirt identifies these devices by nothing else."""
+    """Return the uuids of passed-through mediated devices; libvirt identifies these devices only by uuid."""
     found = root.iterfind("./devices/hostdev[@type='mdev']/source/address")
     return tuple(sorted(_uuid(attribute(element, "uuid", f"{where}: <hostdev>"), where) for element in found))
 
 
 def _disk_source(source: ET.Element | None) -> str | None:
-    """Return the path or name; ``POOL/VOLUME`` for a volume of a storage pool; None for an empty drive."""
+    """Return a disk's path or name: ``POOL/VOLUME`` for a volume of a storage pool, None for an empty drive."""
     if source is None:
         return None
     if source.get("pool") and source.get("volume"):

@@ -1,8 +1,8 @@
-"""Provide the steps of every parser of libvirt's XML: open a document, take a child, a text, a number.
+"""Provide the steps that all parsers of libvirt's XML share: open a document; get a child, a text or a number.
 
-Every attribute is a string, and any part may be missing. If a part cannot be understood, these functions raise
-SourceInconsistent with its place; they raise nothing else, whatever the text. A document with a DOCTYPE is refused
-before it is parsed, because only a DOCTYPE can declare entities. Pure.
+Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
+SourceInconsistent, which names the part's place; they raise no other exception, whatever the text. A document with a
+DOCTYPE is refused before it is parsed, because only a DOCTYPE can declare entities. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _SOURCE = "libvirt"
 _LONGEST_REASON = 400
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
-# As in libvirt's virScaleInteger: case does not matter. Without a unit, the element's default applies, KiB for memory.
+# As in libvirt's virScaleInteger, case does not matter. Without a unit, scaled_bytes assumes KiB, libvirt's default for
+# memory.
 _UNITS: dict[str, int] = {"b": 1, "bytes": 1}
 for _power, _letter in enumerate("kmgtpe", start=1):
     _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}ib": 1 << 10 * _power, f"{_letter}b": int(1000**_power)}
@@ -41,7 +42,7 @@ def odd(where: str, what: str) -> SourceInconsistent:
 
 
 def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
-    """Return the first child of that name. Raises SourceInconsistent."""
+    """Return the first child with that tag. Raises SourceInconsistent."""
     element = parent.find(tag)
     if element is None:
         raise odd(where, f"no <{tag}>")
@@ -91,7 +92,7 @@ def hexadecimal(text: str | None, where: str) -> int:
 
 
 def scaled_bytes(value: int, unit: str | None, where: str) -> int:
-    """Return a number with libvirt's unit as bytes. Raises SourceInconsistent."""
+    """Return ``value``, which is in libvirt's ``unit``, as bytes. Raises SourceInconsistent."""
     factor = _UNITS.get((unit or "KiB").lower())
     if factor is None:
         raise odd(where, f"unit {unit!r}")

@@ -4,11 +4,12 @@ Begin with sql.py: NovaSql is the StateSource that reads the cell database, in o
 none.py is the StateSource of a host without nova.
 
 - Statements: columns.py lists tables and columns, tables.py has the statements, engine.py opens the database.
-- Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all of it on its own thread.
+- Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all database calls on its own
+  thread.
 - Values: rows.py turns rows into values of agent/model/nova.py, documents.py parses nova's JSON documents, and
   guest_rows_cache.py skips unchanged rows.
 
 The modules rows.py, documents.py, columns.py and guest_rows_cache.py also serve the conductor's answers. The
 conductor's client itself is in agent/conductor. This package never writes to the database and does not judge its rows:
-agent/audit/freshness.py decides whether the rows are recent enough, agent/books compares them.
+agent/audit/freshness.py decides whether the rows are recent enough, and agent/books compares the values.
 """

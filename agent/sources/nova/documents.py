@@ -1,8 +1,8 @@
-"""Parse nova's JSON documents and single cells strictly: each becomes a value or a SourceInconsistent that names it.
+"""Parse nova's JSON documents and single cells strictly, into a value or a SourceInconsistent that names the cell.
 
-In nova's versioned objects, absent is not the same as null. Newer minor versions and unknown fields are normal; only
-another major version is refused. Rows of the database use these parsers, and so do answers of the conductor, which
-contain the same objects. Pure.
+In nova's versioned objects, absent is not the same as null. The parsers accept newer minor versions and unknown fields,
+and reject only another major version. They parse database rows and the conductor's answers, because both contain the
+same objects. Pure.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Cells:
     row: Row
 
     def text(self, name: str) -> str | None:
-        """Return text, or None for NULL and for an absent cell."""
+        """Return a string, or None for NULL and for an absent cell."""
         value = self.row.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self.wrong(name, "text", value)
 
     def needed_text(self, name: str) -> str:
-        """Return text that may be neither NULL nor empty."""
+        """Return a string that is neither NULL nor empty, or raise."""
         value = self.text(name)
         if not value:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is {'NULL' if value is None else 'empty'}")
         return value
 
     def integer(self, name: str) -> int | None:
-        """Return a 64-bit integer, or None for NULL and for an absent cell. A truth value is no integer."""
+        """Return a 64-bit integer, or None for NULL and for an absent cell. A Boolean does not count as an integer."""
         value = self.row.get(name)
         number = whole(value)
         if value is None or number is not None:
@@ -55,28 +55,28 @@ class Cells:
         raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """Return an integer that may not be NULL."""
+        """Return an integer that is not NULL, or raise."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
         return value
 
     def size(self, name: str) -> int:
-        """Return an amount: an integer that is neither NULL nor negative."""
+        """Return an amount, an integer that is neither NULL nor negative, or raise."""
         value = self.needed_integer(name)
         if value < 0:
             raise self.wrong(name, "an amount", value)
         return value
 
     def flag(self, name: str) -> bool:
-        """Return a truth value; NULL is false, and so is 0 in ``deleted``."""
+        """Return a Boolean; NULL and 0 are False. ``deleted`` is a number: 0 in a live row."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
         raise self.wrong(name, "a truth value", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """Return a time in UTC without a zone, as in nova's columns; SQLite and RPC send text, also with a zone."""
+        """Return a time in UTC without a zone, as in nova's columns; SQLite and RPC send strings, some with a zone."""
         value = self.row.get(name)
         if value is None:
             return None
@@ -89,14 +89,14 @@ class Cells:
         raise self.wrong(name, "a time", value)
 
     def items(self, name: str) -> list[object]:
-        """Return a list; NULL and an absent cell raise an error."""
+        """Return a list; raise for NULL and for an absent cell."""
         value = self.row.get(name)
         if isinstance(value, list):
             return value
         raise self.wrong(name, "a list", value)
 
     def mapping(self, name: str) -> dict[str, object]:
-        """Return an object; empty for NULL and for an absent cell."""
+        """Return a JSON object; empty for NULL and for an absent cell."""
         value = self.row.get(name)
         if value is None:
             return {}
@@ -141,13 +141,13 @@ def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
         raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
 
 
-# Many instances share a few documents, and these stay the same between audits: the cache saves 8 of 34 ms at 1,000
-# instances. Equal flavors also become one value in memory.
+# Many instances share a few documents, which stay the same between audits: the cache saves 8 of 34 ms at 1,000
+# instances. Equal documents also become one value in memory.
 @functools.lru_cache(maxsize=1024)
 def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     document = _json_object(text)
     current = flavor_from_primitive(document.get("cur"), " 'cur'")
-    # nova writes null for "no flavor", and reads anything empty as "no flavor".
+    # nova writes null for "no flavor", and reads any empty value as "no flavor".
     old, new = (
         flavor_from_primitive(document[name], f" {name!r}") if document.get(name) else None for name in ("old", "new")
     )
@@ -155,7 +155,7 @@ def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
 
 
 def flavor_from_primitive(primitive: object, where: str) -> Flavor:
-    """Return a flavor from its versioned object, any minor version of 1. Raises SourceInconsistent with ``where``."""
+    """Return a flavor from its versioned object, of any version 1.x. Raises SourceInconsistent with ``where``."""
     cells = Cells(where, _object_fields(primitive, "Flavor", where))
     return Flavor(
         id=cells.needed_integer("id"),
@@ -188,7 +188,7 @@ def _context(text: str) -> MigrationContext:
 
 
 def _numa_of_move(cells: Cells, name: str) -> tuple[InstanceCell, ...] | None:
-    # Rows older than the field lack it; that means the same as null.
+    # Documents written before nova had this field lack the field, which means the same as null.
     primitive = cells.row.get(name)
     return None if primitive is None else _numa_cells(primitive, f"{cells.where} {name!r}")
 
@@ -203,7 +203,8 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
     cells = Cells(where, _object_fields(primitive, "InstanceNUMACell", where))
     policy = cells.text("cpu_policy")
     cpuset, pcpuset = cells.integers("cpuset"), cells.integers("pcpuset")
-    # Before Victoria, one set served every policy; nova migrates it at the next save (nova/objects/instance_numa.py).
+    # Before Victoria, ``cpuset`` had the CPUs for every policy; nova moves dedicated CPUs to ``pcpuset`` at the next
+    # save (nova/objects/instance_numa.py).
     if policy == "dedicated" and not pcpuset:
         cpuset, pcpuset = (), cpuset
     return InstanceCell(
@@ -220,7 +221,7 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
 
 
 def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
-    """Return pairs (guest CPU, host CPU); JSON has the guest CPU as text."""
+    """Return pairs (guest CPU, host CPU); in JSON the guest CPU is a string."""
     pairs = Cells(f"{cells.where}: cpu_pinning_raw", cells.mapping("cpu_pinning_raw"))
     for guest_cpu in pairs.row:
         if not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
@@ -246,7 +247,7 @@ def _addresses(cells: Cells, name: str) -> tuple[str, ...]:
 
 
 def texts(rows: Iterable[Row], column: str) -> set[str]:
-    """Return the texts in a column, such as the uuids of ``rows``; other values are ignored."""
+    """Return the strings in a column, such as the uuids of ``rows``; ignore other values."""
     return {value for row in rows if isinstance(value := row[column], str)}
 
 
@@ -280,7 +281,7 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
 
 
 def _object_fields(primitive: object, name: str, where: str) -> Row:
-    """Return the fields of an object of oslo.versionedobjects (name, version, data), any minor version of 1."""
+    """Return the fields of an object of oslo.versionedobjects (name, version, data), of any version 1.x."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")

@@ -4,9 +4,9 @@ Three facts shape this module:
 
 - SQLite creates a missing file unless the URI has ``mode=ro``.
 - A frozen MariaDB still accepts connections, so every read from the socket needs a limit, not only the connect.
-- A statement whose client has gone keeps running in the server, unless the server has a limit too.
+- If the client disconnects, the server still finishes the statement, unless the server has a limit too.
 
-Only one thread may use this module, NovaSql's: each object stores the deadline of the current read.
+Only NovaSql's thread may use this module, because each object stores the deadline of the current read.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from agent.ports import Deadline
 if TYPE_CHECKING:
     from agent.sources.nova.connection import BoundedConnection
 
-# The limit of the ping that detects a stale pooled connection; a read's deadline does not apply to that ping.
+# The time-out of the ping that detects a stale pooled connection; a read's deadline does not limit that ping.
 PING_S = 1.0
 # The default of sql_select_limit in MariaDB and MySQL.
 EVERY_ROW = 2**64 - 1
 # MariaDB reads 0 as "no limit".
 SHORTEST_S = 0.01
 RECYCLE_S = 280
-# The errors that PyMySQL passes on unchanged. They occur if the server is no MySQL server, if it requires an
-# authentication that is not installed (RuntimeError), or if the URL has an option unknown to PyMySQL (TypeError).
+# The errors that PyMySQL passes on unchanged. They occur if the server is not a MySQL server, if it requires an
+# authentication plug-in that is not installed (RuntimeError), or if the URL has an option unknown to PyMySQL
+# (TypeError).
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
-# The pulse is the two newest plausible heartbeats of the cell's live services. Conductors, schedulers and nova-computes
-# each write one every ``report_interval``, so the heartbeats' age is the age of the rows. A heartbeat a minute ahead of
-# the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
+# The pulse is the two newest plausible heartbeats of the cell's live services. Each conductor, scheduler and
+# nova-compute writes a heartbeat every ``report_interval``, so the heartbeats' age is the age of the rows. A heartbeat
+# a minute ahead of the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
 _PULSE = (
     "SELECT {now}, (SELECT MAX(last_seen_up) "
@@ -57,14 +58,14 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """What sql.py needs of one kind of database. ``pulse`` selects its clock and the two newest heartbeats."""
+    """One kind of database for sql.py. ``pulse`` selects the database's clock and the two newest heartbeats."""
 
     shown: str
     pulse: TextClause
     known_columns: TextClause
 
     def snapshot(self, deadline: Deadline) -> contextlib.AbstractContextManager[Connection]:
-        """Open a connection inside one read-only transaction that sees one moment; no statement passes the deadline."""
+        """Open a connection in one read-only transaction with a consistent view; no statement outlasts the deadline."""
         ...
 
     def close(self) -> None:
@@ -73,7 +74,7 @@ class CellDatabase(Protocol):
 
 
 def cell_database(url: str) -> CellDatabase:
-    """Return the database of a SQLAlchemy URL. Raises ConfigError unless it is SQLite, or MySQL by PyMySQL."""
+    """Return the database of a SQLAlchemy URL. Raises ConfigError unless the URL is for SQLite, or MySQL by PyMySQL."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -93,7 +94,7 @@ def cell_database(url: str) -> CellDatabase:
 
 
 class SqliteCell:
-    """A SQLite file, opened anew for each read because it may be replaced between two reads."""
+    """A SQLite file, opened anew for each read because an operator may replace the file between two reads."""
 
     pulse = text(_PULSE.format(now="datetime('now')", ahead="datetime('now', '+60 seconds')"))
     known_columns = text(
@@ -139,7 +140,7 @@ class MariaDbCell:
 
     def __init__(self, url: URL) -> None:
         self.shown = _shown(url)
-        # devstack's option "plugin" names a package of devstack's own, which the agent must not load.
+        # devstack's URL option "plugin" names a package of devstack, which the agent must not load.
         self._url = url.difference_update_query(["plugin"])
         self._engine: Engine | None = None
         self._deadline = Deadline(0.0)
@@ -170,13 +171,13 @@ class MariaDbCell:
     def _create_engine(self) -> Engine:
         engine = sqlalchemy.create_engine(
             self._url,
-            # Autocommit, because snapshot() begins the one transaction itself: read-only and at one moment.
+            # Autocommit, because snapshot() itself begins the only transaction, which is read-only and consistent.
             isolation_level="AUTOCOMMIT",
             pool_pre_ping=True,
             pool_recycle=RECYCLE_S,
             pool_size=1,
             max_overflow=0,
-            # Only from this level on, the first SELECT fixes the moment that all other SELECTs see.
+            # With a lower isolation level, each SELECT would see a different moment.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
         event.listen(engine, "do_connect", self._opened)
@@ -193,7 +194,7 @@ class MariaDbCell:
     def _opened(
         self, _dialect: object, _record: object, positional: Sequence[Any], named: Mapping[str, Any]
     ) -> BoundedConnection:
-        # Import here: a host whose database is SQLite does not need PyMySQL.
+        # Import late: a host whose database is SQLite does not need PyMySQL.
         from agent.sources.nova.connection import BoundedConnection
 
         patience_s = self._patience_s()
@@ -205,10 +206,10 @@ class MariaDbCell:
 
 
 def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
-    """Return the SQL that makes the server end long statements itself and return every row.
+    """Return the SQL that makes the server itself end long statements, and return every row of a SELECT.
 
-    MySQL counts in ms, and only for SELECT. If an operator has set ``sql_select_limit`` on the server, the server
-    cuts off each SELECT at that number of rows without an error, and a missing instance looks deleted.
+    MySQL counts in ms, and limits only SELECT. If an operator has set ``sql_select_limit`` on the server, the server
+    returns at most that number of rows without an error, and a missing instance would look deleted.
     """
     limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
     return f"SET SESSION {limit}, sql_select_limit = {EVERY_ROW}"
@@ -225,6 +226,6 @@ def _limit_ping(dbapi_connection: object, _record: object) -> None:
 
 
 def _limit_socket(dbapi_connection: object, seconds: float) -> None:
-    # PyMySQL sets these on its socket before each read and write, and has no public way to change them.
+    # PyMySQL sets these time-outs on its socket before each read and write, and has no public way to change them.
     # tests/contract/state/test_nova_sql_faults.py freezes a server to prove that this works.
     vars(dbapi_connection).update(_read_timeout=seconds, _write_timeout=seconds)

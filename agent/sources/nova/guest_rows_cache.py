@@ -1,6 +1,6 @@
-"""Cache the values parsed from the last read's guest rows: on a quiet host the same rows return every minute.
+"""Cache the values parsed from the last read's guest rows: on a quiet host every read returns the same rows.
 
-Only the rows about guests are compared; the rows of service and node change with every heartbeat.
+The cache compares only the rows about guests: the rows of the service and the node change with every heartbeat.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from agent.sources.nova.rows import CellRows, GuestRows, about_guests, guests_fr
 
 
 class LastGuests:
-    """The cache of one StateSource. One thread at a time."""
+    """The cache of one StateSource. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         self._last: tuple[CellRows, GuestRows] | None = None

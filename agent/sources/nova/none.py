@@ -1,7 +1,7 @@
-"""Serve hosts without nova, where the domains in libvirt define what is promised; this source reads nothing.
+"""Provide the StateSource of hosts without nova, where libvirt's domains define what is promised. It reads nothing.
 
-This state differs from an empty cloud. ``StateKind.NONE`` makes the later stages take the promise from the domains
-themselves. It also means that no consumer can be called leaked, because no cloud can confirm that.
+The returned state differs from that of an empty cloud. With ``StateKind.NONE`` the later stages take what is promised
+from the domains, and report no consumer as leaked, because no cloud can confirm a leak.
 """
 
 from __future__ import annotations

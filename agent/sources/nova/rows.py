@@ -1,7 +1,7 @@
-"""Turn rows of nova's cell database into values, each row by itself, so that a broken row affects no other row.
+"""Turn rows of nova's cell database into values. Each row is parsed separately: a broken row affects no other row.
 
-An instance's size is the flavor document in ``instance_extra``, never the columns of ``instances``. An instance whose
-size cannot be read is *unknown*, which means neither zero nor deleted. Pure.
+An instance's size comes from the flavor document in ``instance_extra``, never from the columns of ``instances``. An
+instance whose size cannot be read is *unknown*, which means neither zero nor deleted. Pure.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _Numbered = TypeVar("_Numbered", Migration, PciRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRows:
-    """The rows that one transaction read: mappings of column → value, each group in any order, repetitions allowed.
+    """The rows of one read, as mappings of column → value; each field in any order, a row may be repeated.
 
     - ``instances`` have the columns of ``instances`` and, from ``instance_extra``, ``extra_id`` (None if there is no
       such row), ``extra_deleted``, ``flavor``, ``numa_topology`` and ``migration_context``.
     - ``boot_disks`` are the rows of ``block_device_mapping`` with boot index 0.
     - ``pci_devices`` are the devices of the host's live nodes.
     - ``now`` is the database's clock.
-    - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services, at least two if two services have one.
-    - ``pulse_at`` is the clock when the heartbeats were read; None means ``now``.
+    - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services: at least the two newest if there are two.
+    - ``pulse_at`` is the clock's time when the heartbeats were read; None means ``now``.
     """
 
     now: object
@@ -75,8 +75,8 @@ def state_from_rows(
 ) -> NovaState:
     """Return the state of ``host``, every tuple sorted by uuid or id.
 
-    ``guests`` are the values of these rows if they are already parsed. Raises SourceInconsistent if a row behind the
-    host's own identity is broken (compute node, service, clock). ``unreadable`` names every other broken row.
+    ``guests`` has the values of the guest rows if the caller has already parsed them. Raises SourceInconsistent if the
+    row of the compute node or of the service, or the clock, is broken. ``unreadable`` names every other broken row.
     """
     found = guests or guests_from_rows(rows)
     pulse = pulse_from(rows.now if rows.pulse_at is None else rows.pulse_at, rows.heartbeats)
@@ -98,7 +98,7 @@ def state_from_rows(
 
 
 def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
-    """Return the source's clock and the heartbeat that determines the cell's age. Raises SourceInconsistent."""
+    """Return the clock, and the heartbeat that determines the age of the cell's rows. Raises SourceInconsistent."""
     now = Cells("services", {"clock": clock}).moment("clock")
     moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
     true = true_heartbeats(now, moments)
@@ -108,15 +108,15 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the plausible heartbeats, newest first: a wrong clock wrote any that is a minute ahead of ``now``."""
+    """Return the plausible heartbeats, newest first; a heartbeat a minute ahead of ``now`` comes from a wrong clock."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
 
 def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
-    """Return the second newest heartbeat: one service with a fast clock would make an old copy look recent.
+    """Return the second newest heartbeat: the newest may come from a fast clock and make an old copy look recent.
 
-    Return the newest heartbeat if only one service has reported within the last minute.
+    Return the newest heartbeat if the second newest is a minute old or missing.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]
@@ -124,9 +124,9 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 
 
 def guests_from_rows(rows: CellRows) -> GuestRows:
-    """Return instances, migrations, finished evacuations and devices, and name the unreadable rows.
+    """Return instances, migrations, finished evacuations and devices, and the names of the unreadable rows.
 
-    A broken migration or device makes its instance a problem too: what that instance occupies is then unknown.
+    A broken migration or device also sets its instance's ``problem``: what that instance occupies is then unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -176,8 +176,8 @@ def service_from_row(row: Row) -> Service:
 def migration_from_row(row: Row) -> Migration:
     """Return one migration. Raises SourceInconsistent.
 
-    If ``migration_type`` is null (rows older than the column), two different flavors mean a resize, equal flavors a
-    migration (nova/objects/migration.py:determine_migration_type).
+    If ``migration_type`` is NULL (rows older than the column), different flavors mean a resize, and equal flavors mean
+    a migration (nova/objects/migration.py:determine_migration_type).
     """
     cells = Cells(f"migrations id {short(row.get('id'))} uuid {short(row.get('uuid'))}", row)
     old, new = cells.integer("old_instance_type_id"), cells.integer("new_instance_type_id")
@@ -218,7 +218,7 @@ def pci_from_row(row: Row) -> PciRow:
 
 
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
-    """Return one instance; if its flavor, NUMA cells or context do not parse, ``problem`` names the reason.
+    """Return one instance; if its flavor, NUMA cells or context cannot be parsed, ``problem`` has the reason.
 
     In that case ``flavor`` is None. Raises SourceInconsistent if not even the columns of ``instances`` can be read.
     """
@@ -296,7 +296,7 @@ def _instances(
 
 
 def _extra_rank(row: Row) -> tuple[bool, int]:
-    # The schema does not forbid two extra rows of one instance: use the live row, or else the newest.
+    # The schema allows two ``instance_extra`` rows for one instance: use the live row, or else the newest row.
     number = row.get("extra_id")
     return row.get("extra_deleted") == 0, number if isinstance(number, int) else -1
 
@@ -351,10 +351,10 @@ def disks_by_instance(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 def _boots_from_volume(instance: Instance, row: Row, boot_disks: Iterable[Row]) -> bool:
     """Return whether the instance boots from a volume, by nova's rule.
 
-    The destination of the boot disk decides. A very old instance has no boot disk row; then the absence of an image
-    decides.
+    The boot disk's ``destination_type`` decides. A very old instance has no boot disk row; such an instance boots from
+    a volume if it has no image.
     """
-    # nova deletes the disks with their instance; for a live instance, only live disks count.
+    # nova deletes the disks with their instance, so deleted disks count for a deleted instance, but not for a live one.
     disks = [Cells(f"block_device_mapping id {short(disk.get('id'))}", disk) for disk in boot_disks]
     counted = [disk for disk in disks if instance.deleted or not disk.flag("deleted")]
     if not counted:

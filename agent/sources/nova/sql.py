@@ -1,11 +1,11 @@
 """Read the cloud's state of one host from nova's cell database, in one read-only transaction with a few statements.
 
-The statements select instances by host, not by node (the pure stages check the node). They also read an instance that
-a migration, an evacuation or a consumer in Placement names: it may run on another host or be deleted.
+The statements select instances by host, not by node (the pure stages check the node). They also select each instance
+that a migration, an evacuation or a consumer in Placement names: that instance may be on another host or deleted.
 
-A connection that the server has closed meanwhile is no failure, so the source tries each read twice, within the
-deadline. The driver cannot limit every wait (the look-up of the server's name), so all of this runs on one separate
-thread.
+A pooled connection that the server has closed meanwhile must not fail the read, so the source tries each read twice,
+within the deadline. The driver cannot limit every wait (the look-up of the server's name), so all of this runs on one
+separate thread.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
-# MariaDB's errors: lock wait, deadlock, Galera node not ready, server gone, connection lost; and unknown table or
-# column, for which the second try checks the schema and names what is missing.
+# MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone and connection lost. For the last
+# two, unknown column and unknown table, the second try checks the schema and names what is missing.
 WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
 class NovaSql:
-    """The StateSource on a cell database. One caller at a time; only the source's own thread uses the database."""
+    """The StateSource on a cell database, for one caller at a time. Only the source's own thread uses the database."""
 
     name = STATE
 
@@ -50,7 +50,7 @@ class NovaSql:
         self._thread = ReaderThread(STATE)
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable, and SourceInconsistent if the schema or a row is not nova's."""
+        """See StateSource. Raises SourceUnavailable, and SourceInconsistent if the schema or a row violates nova's."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
@@ -59,12 +59,12 @@ class NovaSql:
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
 
     def close(self) -> None:
-        """Stop the thread, and close the connection unless the thread hangs in it."""
+        """Stop the thread, and close the connection unless the thread hangs."""
         if self._thread.stop():
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the source's own thread, which may hang in a name look-up or on half a message."""
+        """Run ``ask`` on the source's own thread, which may hang in a name look-up or on an incomplete message."""
         try:
             return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
         except Unanswered as error:
@@ -131,7 +131,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    """Run the statements of one transaction, and none after the deadline."""
+    """Runs the statements of one transaction; starts none after the deadline."""
 
     connection: Connection
     deadline: Deadline
@@ -144,12 +144,12 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
-        """Return rows by uuid."""
+        """Return the rows of these uuids, in chunks."""
         return tuple(row for chunk in chunks(uuids) for row in self.rows(statement(chunk)))
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return every row that concerns a host. A consumer that is an instance of the host costs no statement."""
+    """Return every row that concerns a host. A consumer that is an instance of the host needs no further statement."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))
@@ -172,7 +172,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 
 
 def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
-    """Return the host's live nodes, and also the node with this host's known uuid if it is not among them."""
+    """Return the host's live nodes, and also the node ``node_uuid``, which may be deleted or on another host."""
     live = statements.rows(tables.nodes_of(wanted.host))
     if wanted.node_uuid is None or wanted.node_uuid in texts(live, "uuid"):
         return live

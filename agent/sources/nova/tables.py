@@ -1,10 +1,10 @@
 """Provide the statements that read nova's cell database.
 
-Three facts shape them:
+Three facts shape the statements:
 
-- ``deleted`` is 0 in a live row and the row's id in a deleted one.
+- ``deleted`` is 0 in a live row, and the row's id in a deleted row.
 - A migration without a status is never in progress: NULL matches no list, ``NOT IN`` included.
-- A join finds the rows that belong to the host's instances, so the number of statements does not grow with them.
+- A join finds the rows of the host's instances, so the number of statements does not grow with their number.
 
 Columns carry no types: SQLite and MariaDB return different Python values, and rows.py reads both.
 """
@@ -24,7 +24,8 @@ FINISHED_EVACUATIONS = 100
 
 Query: TypeAlias = Select[*tuple[object, ...]]
 
-# SQLAlchemy takes as long to build the statements as to run them (0.8 ms a read, measured), and there is one host.
+# SQLAlchemy takes as long to build the statements as to run them (0.8 ms a read, measured), and the host stays the
+# same.
 _once_per_host = functools.lru_cache(maxsize=4)
 
 _TABLES: dict[str, TableClause] = {
@@ -52,18 +53,18 @@ def nodes_of(host: str) -> Query:
 
 
 def node_named(uuid: str) -> Query:
-    """Select the compute node with a uuid, whatever host it names, deleted or not; nova never reuses a uuid."""
+    """Select the compute node with a uuid, for any host, deleted or not; nova never reuses a uuid."""
     return select(_NODES).where(_NODES.c.uuid == uuid)
 
 
 @_once_per_host
 def instances_of(host: str) -> Query:
-    """Select the live instances of a host, whatever node they name."""
+    """Select the live instances of a host, on any of its nodes."""
     return _instances().where(*_on(host))
 
 
 def instances_named(uuids: Iterable[str]) -> Query:
-    """Select instances by uuid, deleted ones included."""
+    """Select instances by uuid, deleted instances included."""
     return _instances().where(_INSTANCES.c.uuid.in_(list(uuids)))
 
 
@@ -75,19 +76,19 @@ def boot_disks_of(host: str) -> Query:
 
 
 def boot_disks_named(uuids: Iterable[str]) -> Query:
-    """Select the boot disks of instances by uuid, deleted ones included."""
+    """Select the boot disks of instances by instance uuid, deleted disks included."""
     return select(_DISKS).where(_DISKS.c.instance_uuid.in_(list(uuids)), _DISKS.c.boot_index == 0)
 
 
 @_once_per_host
 def migrations_in_progress(host: str) -> Query:
-    """Select the migrations in progress or error (nova's own set) from or to a host, whatever node they name."""
+    """Select the migrations from or to a host that are in progress or in error (nova's own set), for any node."""
     here = or_(_MIGRATIONS.c.source_compute == host, _MIGRATIONS.c.dest_compute == host)
     return _live(_MIGRATIONS).where(here, _MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
 
 
 def migrations_named(uuids: Iterable[str]) -> Query:
-    """Select migrations by uuid, whatever their status, deleted ones included."""
+    """Select migrations by uuid, in any status, deleted migrations included."""
     return select(_MIGRATIONS).where(_MIGRATIONS.c.uuid.in_(list(uuids)))
 
 
@@ -123,7 +124,7 @@ def _on(host: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _instances() -> Query:
-    """Select instances with their ``instance_extra`` columns, which are NULL if there is no such row."""
+    """Select instances with their ``instance_extra`` columns, which are NULL if the instance has no such row."""
     joined = _INSTANCES.outerjoin(_EXTRA, and_(_EXTRA.c.instance_uuid == _INSTANCES.c.uuid))
     extras = (
         _EXTRA.c.id.label("extra_id"),

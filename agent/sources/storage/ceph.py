@@ -1,8 +1,8 @@
-"""Read the size of a Ceph cluster and of the pool of guests' disks, by running ``ceph df``.
+"""Read the size of a Ceph cluster and the usage of the pool with the guests' disks, by running ``ceph df``.
 
-The agent runs the command instead of using librados: only the command reports ``max_avail``, from which the copies are
-already subtracted (nova does the same, rbd_utils.get_pool_info). The command waits for ever for monitors that do not
-answer, so the agent kills it at the deadline.
+Like nova (rbd_utils.get_pool_info), the agent runs the command instead of using librados, because only the command
+reports ``max_avail``, which does not count the replicas. If no monitor answers, the command waits for ever, so the
+agent kills it at the deadline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.sources.storage.lvm import Command, Runner, SubprocessRunner
 
 @dataclass(frozen=True, slots=True)
 class Ceph:
-    """The StorageSource of one pool. The user is without ``client.``."""
+    """The StorageSource of one pool. ``access.user`` is the user's name without ``client.``."""
 
     access: CephAccess
     runner: Runner = field(default_factory=SubprocessRunner)

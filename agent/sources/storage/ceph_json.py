@@ -1,9 +1,9 @@
 """Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
-``total_bytes`` is raw: every copy of an object counts. ``max_avail`` is what the pool's users can still write, so the
-copies are already subtracted. ``bytes_used`` has changed its meaning: before Nautilus it excludes the copies. All
-three figures come from the cluster's manager. While no manager runs, or before its first report, they are 0, so the
-parser refuses a cluster of size 0.
+``total_bytes`` is raw: every replica of an object counts. ``max_avail`` is the number of bytes that clients can still
+write, replicas not counted. ``bytes_used`` counts the replicas only since Nautilus. All three figures come from the
+cluster's manager. They are 0 while no manager runs and before its first report, so the parser refuses a cluster of size
+0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:
-    """Return that pool, in bytes. Raises SourceInconsistent with the missing pool or item; ignores other keys."""
+    """Return the pool's sizes in bytes. Raises SourceInconsistent with the missing pool or item; ignores other keys."""
     report = _document(text)
     pools = report.get("pools")
     if not isinstance(pools, list):

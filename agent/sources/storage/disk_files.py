@@ -1,11 +1,11 @@
-"""Measure one file that a guest uses as a disk: its virtual size, and the bytes that it occupies now.
+"""Measure one file that a guest uses as a disk: its virtual size, and the bytes that the file occupies now.
 
-The format comes from the domain, never from the file: a guest with a raw disk can write a qcow2 header of any size
-into it. An error becomes that file's ``problem``, by errno's name, and affects no other file (scenario 89).
+The format comes from the domain, never from the file: a guest can write a qcow2 header with any size into its raw disk.
+An error becomes that file's ``problem``, with errno's name, and affects no other file (scenario 89).
 
-Only regular files are opened: a FIFO or a device would return something else, or block. Files of the kernel are
-regular for stat, but some report that they are empty (/proc, tracefs), and others lie on a file system that no disk
-can be on (/sys). Such files are not opened either.
+The module opens only regular files: a FIFO or a device has no image header, and may block. It does not open files of
+the kernel either, although stat reports them as regular: they have size 0 (/proc, tracefs) or are on a file system that
+cannot contain disks (/sys).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
 )
-# The file systems without a device in /proc/filesystems (proc(5)) whose files are answers of the kernel.
+# The file systems that /proc/filesystems (proc(5)) marks as nodev, and whose files the kernel generates.
 _OF_THE_KERNEL = frozenset(
     {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
     | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
 )
-# O_NONBLOCK: a file that became a FIFO after the check does not block the reader.
+# With O_NONBLOCK, a file that became a FIFO after the check does not block the reader.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def measure_disk(wanted: GuestFile) -> DiskFile:
-    """Return the sizes in bytes, or the problem that hides them. Never raises for a file's state."""
+    """Return the sizes in bytes, or the problem that prevented the measurement. Raises nothing for any kind of file."""
     sizes: tuple[int, int] | tuple[None, None] = None, None
     problem = error_name = None
     try:
@@ -64,7 +64,7 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # A name that differs from the domain's comes from the image's header and may have any bytes: write it like repr().
+    # A path that is not the domain's comes from the image's header and may have any bytes, so escape it like repr().
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 
@@ -79,13 +79,13 @@ def _measure_qcow2(path: str) -> tuple[int, int]:
     header = parse_qcow2(head)
     if header.data_file is None:
         return header.virtual_bytes, taken_bytes(status)
-    # As in qemu-img: the image's bytes plus those of the data file with the guest's contents.
+    # As in qemu-img: the image's bytes plus the bytes of the data file, which has the guest's data.
     beside = os.path.join(os.path.dirname(path), header.data_file)
     return header.virtual_bytes, taken_bytes(status) + taken_bytes(_regular(os.stat(beside)))
 
 
 def _measure_ploop(path: str) -> tuple[int, int]:
-    """Measure a ploop disk, which is a folder: it occupies the sum of its files' sizes, not of their blocks."""
+    """Measure a ploop disk, which is a folder. The space that it occupies is the sum of file sizes, not of blocks."""
     head, _ = _head(os.path.join(path, "root.hds"))
     return parse_ploop(head), sum(
         os.stat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
@@ -104,7 +104,7 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status``, or raise HeaderError for a file of the kernel."""
-    # Only a file system without a block device can be one of the kernel's (or of a network): its mount says which.
+    # A file system without a block device (major 0) belongs to the kernel or to a network: its mount's type tells.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -1,7 +1,7 @@
-"""Read size, free space and identity of the file systems of given paths, with statvfs and the list of mounts.
+"""Read size, free space and identity of the file systems at given paths, with statvfs and the list of mounts.
 
-statvfs on a dead network mount never returns, so it runs on a reader thread. ``free`` includes the file system's
-reserve for root, ``available`` does not: size ≠ used + available.
+statvfs on a dead network mount never returns, so it runs on a reader thread. ``free`` includes the blocks reserved for
+root, and ``available`` does not: size ≠ used + available.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.sources.storage.mounts import identity_of
 
 
 class FileSystems:
-    """The storage source of paths. If one path does not answer, the whole read fails."""
+    """The StorageSource of the configured paths. If one path does not answer, the whole read fails."""
 
     name = "filesystem"
 
@@ -53,9 +53,9 @@ def measure(path: str, descriptor: int | None = None) -> FileSystem:
 def measure_identified(path: str) -> FileSystem:
     """Return one file system with its identity. Raises OSError.
 
-    Size and identity come from one descriptor, so a mount that disappears in between cannot mix two file systems.
+    Size and identity come from one descriptor, so they belong to one file system even if an unmount comes in between.
     """
-    # O_PATH alone does not trigger an automount, and an unmounted automount has no size; statvfs triggers the mount.
+    # statvfs triggers an automount. O_PATH does not, and an automount point without its mount has no size.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -1,7 +1,8 @@
-"""List the files below ``instances_path``, on that file system only, with the bytes that each row occupies.
+"""List what is below ``instances_path``, on that file system only, as rows with the bytes that they occupy.
 
-Each entry of the folder has a row that includes everything below it: an instance's folder contains its disks, logs and
-configuration. Two kinds of files have their own rows: cached images, and guests' disks outside an instance's folder.
+Each entry of ``instances_path`` has a row that includes everything below that entry: the row of an instance's folder
+includes its disks, logs and configuration. Two kinds of files have their own rows: cached images, and guests' disks
+outside the instances' folders.
 
 The walk does not follow links. A file or folder that is reachable twice (hard link, bind mount) counts once, at the
 place where the walk finds it first.
@@ -21,13 +22,13 @@ from agent.sources.storage.disk_files import taken_bytes
 
 # The walk does not enter deeper folders: nova creates three levels.
 MAX_DEPTH = 16
-# Half a second of work. A larger tree is no image store; the rest counts as other use of that file system.
+# Half a second of work. A larger tree is not an image store; the entries beyond count as other use of the file system.
 MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to enter, whose entries count in ``row``, except guests' disks (if ``has_rows``) and cached images."""
+    """A folder to enter. Its entries count in ``row``, except cached images and, if ``has_rows``, guests' disks."""
 
     path: str
     depth: int
@@ -61,10 +62,10 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
-    """Return the bytes of the cache folder's plain files; 0 if it is missing or on another device than ``root``.
+    """Return the bytes of the cache folder's plain files; 0 if there is no folder or its device is not ``root``'s.
 
-    Source: nova's ImageCacheManager.get_disk_usage, with two differences. A file that vanishes meanwhile is skipped;
-    nova then returns 0 for the whole cache. For an unreadable cache nova also returns 0; this function raises
+    Source: nova's ImageCacheManager.get_disk_usage, with two differences. If a file vanishes meanwhile, nova returns 0
+    for the whole cache; this function skips the file. If the cache is unreadable, nova returns 0; this function raises
     OSError, because a reserve depends on the figure.
     """
     try:
@@ -77,7 +78,7 @@ def cache_bytes(root: str, cache_path: str) -> int:
 
 
 def _path_text(path: str) -> str:
-    """Return a path as text, with bytes that are no UTF-8 in hexadecimal."""
+    """Return a path as UTF-8 text, with all other bytes in hexadecimal."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

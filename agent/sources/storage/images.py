@@ -1,14 +1,14 @@
-"""Read the disk files of all defined domains, and nova's ``instances_path``.
+"""Measure the disk files of all defined domains, and nova's ``instances_path``.
 
-A quiet audit only reads the modification times of two folders. The source measures again in these cases: the set of
-disks changed, an entry of a folder came or went, the last measurement is old, or forget() was called. Until then the
-source returns the same object.
+A read on a quiet host only compares the modification times of two folders, and returns the last object again. The
+source measures again if the set of disks changed, an entry of a folder came or went, a problem has changed, the last
+measurement is old, or forget() was called.
 
-A hung network mount blocks only this source's own thread and its reading, never the audit. A measurement that outlasts
-the deadline fails its own read; its result serves the next read.
+A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
+read fails, and the next read uses the late result.
 
-If a part of the folder cannot be read, only that part is missing, and the next read tries again. A folder that does not
-exist is no error: it is empty.
+If a part of the folder cannot be read, only that part is missing, and the next read tries again. A missing folder is
+not an error: there is then no image store.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
 
-# Files grow without a change of the folder. From these figures, the agent publishes only the image cache's reserve, in
-# whole GiB. A measurement costs 50 µs per file; nova also checks its own image cache only every 40 minutes.
+# Files grow without a change of the folder's modification time. Of the measured figures, the agent publishes only the
+# image cache's reserve, in whole GiB. A measurement takes 50 µs per file. nova checks its image cache every 40 minutes.
 MAX_AGE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """One measurement, the state that it is valid for, and its time (monotonic)."""
+    """One measurement, the disks and folder times for which it is valid, and the monotonic time of its end."""
 
     disks: frozenset[GuestFile]
     changed: tuple[int | None, int | None]
@@ -69,8 +69,8 @@ class Images:
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
         """Return disk files by path, and the image store.
 
-        If the folder cannot be listed, there is no store, and ``unread`` has the reason. Raises SourceUnavailable with
-        the file that does not answer by the deadline.
+        If the folder cannot be listed, the facts have no store, and ``unread`` has the reason. Raises
+        SourceUnavailable, which names the file that did not answer by the deadline.
         """
         try:
             return self._reader.call(lambda: self._read(disks), deadline)
@@ -84,7 +84,7 @@ class Images:
             self._forgotten += 1
 
     def _read(self, disks: frozenset[GuestFile]) -> StorageFacts:
-        """Read on the reader's thread, where a late answer can still be stored."""
+        """Run on the reader's thread, which stores the measurement even after the deadline."""
         with self._lock:
             before, forgotten = self._last, self._forgotten
         measurement = self._measured(disks, before)
@@ -101,11 +101,11 @@ class Images:
             if is_recent and self._problems_stand(before.facts):
                 return before
         facts = self._measure(disks)
-        # The time of its end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
+        # The age counts from the end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
         return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
     def _problems_stand(self, facts: StorageFacts) -> bool:
-        """Return whether the files that could not be measured still cannot be measured, for the same reasons."""
+        """Return whether each file that could not be measured still has the same problem, and no part was unread."""
         if facts.unread:
             return False
         for file in facts.disk_files:
@@ -131,8 +131,8 @@ class Images:
                 files=walk(self._instances_path, self._cache_path, disks),
                 cache_path=self._cache_path,
                 cache_bytes=self._cache_bytes(unread),
-                # Read the size right after the walk, so that both fit as closely as possible: the audit's own statvfs
-                # was earlier.
+                # Read the size right after the walk, so that size and rows fit as closely as possible: the FileSystems
+                # source reads its size at another time.
                 filesystem=measure(self._instances_path),
                 shared_because=shared_because(self._instances_path),
             )
@@ -152,7 +152,7 @@ class Images:
 
 
 def _changed_ns(path: str) -> int | None:
-    """Return when an entry of that folder was last created, renamed or removed; None if stat fails."""
+    """Return the time when an entry of the folder was last created, renamed or removed; None if stat fails."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -1,11 +1,11 @@
 """Read volume groups and volumes by running lvm2's ``vgs`` and ``lvs``, once each.
 
-lvm2 can fail silently. Without the right privileges, or in a unit that hides devices, it exits with 0 and reports no
-group at all. So an empty report means "unknown", never "no group": only a report with other groups proves that a
-configured group is gone. lvm2 writes warnings to stderr even in a successful run.
+lvm2 can fail silently. Without the right privileges, or in a systemd unit that hides devices, its commands exit with 0
+and report no group at all. So an empty report means "unknown", never "no group": only a report with other groups proves
+that a configured group is gone. lvm2 writes warnings to stderr even in a successful run.
 
-If SIGKILL does not end a command, the command hangs in the kernel on a dead device, and a second one would hang too.
-The runner does not start that command again until the first one has ended.
+If SIGKILL does not end a command, the command hangs in the kernel on a dead device, and a second run would hang too.
+The runner does not start that command again until the first run has ended.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# Both reports are read again if they do not add up: a volume was created or removed between the two.
+# The source reads both reports again if they do not add up, because a volume changed between the two.
 READS = 3
 # vgs has died of SIGSEGV and worked at the next run (nova bug 1931710).
 RUNS = 2
-# A killed child that runs longer than this hangs in the kernel on a dead device: do not wait for it.
+# A child that has not ended so long after SIGKILL hangs in the kernel on a dead device: do not wait for it.
 _REAP_S = 1.0
 _UNKILLABLE = "none, and SIGKILL did not end it"
 
@@ -56,7 +56,7 @@ class Runner(Protocol):
     """Runs one command until it ends."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command. Raises OSError if it cannot start, TimeoutError with its last line on stderr if killed."""
+        """Run the command. Raises OSError if it cannot start, TimeoutError with stderr's last line after killing it."""
         ...
 
 
@@ -75,7 +75,7 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the limit of all commands of one read together: the rest left for a later command differs each time.
+            # Name the limit of the whole read: the time left for this command differs each time, and so would the text.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:
@@ -88,8 +88,8 @@ class Command:
 class SubprocessRunner:
     """Runs commands as children in a separate session, with stdin closed and messages in English.
 
-    ``environment`` is added to this process's own environment; LVM_SYSTEM_DIR in it selects the lvm.conf. Only one
-    thread at a time may use a runner.
+    ``environment`` is added to this process's own environment; its LVM_SYSTEM_DIR selects the lvm.conf. Only one thread
+    at a time may use a runner.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -99,9 +99,9 @@ class SubprocessRunner:
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
         """Run the command; a time-out kills its whole process group. See Runner.
 
-        Raises TimeoutError at once while a killed process of the same command has not ended. The report goes to
-        memory, not through a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and each piece would wake
-        this process.
+        Raises TimeoutError at once while a killed process of the same command has not ended. stdout is a memory file,
+        not a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and with a pipe each piece would wake this
+        process.
         """
         self._refuse_beside_unkillable(argv[0])
         with open(os.memfd_create(argv[0]), "w+b") as report:
@@ -165,7 +165,7 @@ class Lvm:
         """Return the configured groups that exist, and all their volumes, sorted by name; skip groups that are gone.
 
         Raises SourceUnavailable if lvm2 is missing, fails or does not answer in time. Raises SourceInconsistent on a
-        report that cannot be true. A report without any group is one (exit status 0, for lack of privileges).
+        report that cannot be true, such as a report without any group (lvm2 lacks privileges and exits with 0).
         """
         limit = Deadline.after(min(self.deadline_s, deadline.left_s()))
         for _ in range(READS - 1):

@@ -1,10 +1,10 @@
 """Parse lvm2's JSON reports: volume groups, their volumes, and the number of extents of each volume.
 
-Every value is a string, a hidden volume's name is in brackets, and a volume of several segments has several rows.
+Every value is a string. The name of a hidden volume is in brackets. A volume of several segments has several rows.
 
-The parser does not derive extents from layouts (stripes, legs, pools). ``seg_le_ranges`` lists the areas of a segment.
-An area on a physical volume counts for this volume; an area on another volume of the group counts for that other
-volume. So every extent counts once.
+The parser does not derive extents from layouts (stripes, legs, pools) but from ``seg_le_ranges``, the areas of a
+segment. An area on a physical volume counts for the segment's volume. An area on another volume of the group does not
+count, because that other volume has the extents. So every extent counts once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ VOLUME_COLUMNS = (
 )
 FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
-# lvm2 prints this instead of the device if it cannot find a physical volume.
+# lvm2 prints this instead of the device of a physical volume that lvm2 cannot find.
 _MISSING_DEVICE = "[unknown]"
-# The extents of these volumes are in their pool. A cache names a pool too, but there the pool serves the cache.
+# The extents of these volumes are in their pool. A cached volume names a pool too, but has its own extents.
 _IN_POOL = frozenset({"thin", "vdo"})
 _POOLS = frozenset({"thin-pool", "cache-pool"})
 _CHECKSUMS = frozenset({"integrity", "metadata"})
@@ -44,7 +44,7 @@ Row = Mapping[str, str]
 
 
 class ReportsDiffer(SourceInconsistent):
-    """The reports on groups and volumes do not add up: LVM changed between the two, so read both again."""
+    """The reports on groups and volumes do not add up, because LVM changed in between; the caller reads both again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """Return the groups of these names. Raises SourceInconsistent if two share a name (a copied disk), as lvm2 does."""
+    """Return the groups of these names. Raises SourceInconsistent if two of them have the same name (a copied disk)."""
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
         if earlier.name == later.name:
@@ -67,14 +67,15 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
     return chosen
 
 
-# On a quiet host, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing it takes longer than all
-# the rest of the audit. Equal text returns the same objects, so later stages see at once that nothing changed.
+# On a quiet host, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing it takes longer than the
+# rest of the audit. For equal text the cache returns the same objects, so later stages see at once that nothing has
+# changed.
 @functools.lru_cache(maxsize=1)
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
     """Return groups, volumes and thin pools of these groups from an ``lvs -a`` report with VOLUME_COLUMNS, by path.
 
-    Sizes are bytes. Raises SourceInconsistent with the item that cannot be read. Raises ReportsDiffer if the extents
-    of a group's volumes and its free space do not sum to its size; in consistent reports they always do.
+    Sizes are bytes. Raises SourceInconsistent with the item that cannot be parsed. Raises ReportsDiffer if the extents
+    of a group's volumes and the group's free space do not add up to its size; in consistent reports they always do.
     """
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in _rows(text, "lv"):
@@ -182,7 +183,7 @@ def _volume(
 
 
 class _Parents:
-    """Find the volume that a hidden volume is a part of; lvm2 (2.03.16) names only that of legs and pool parts."""
+    """Find the parent of a hidden volume; lvm2 (2.03.16) names the parent only for legs and for parts of pools."""
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
@@ -208,14 +209,15 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # The report does not say whose checksums these are. Only the name says so, and lvm2 itself chose that name.
+            # Only the volume's name says to which volume these checksums belong; lvm2 itself chose the name.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
         """Return the parent of a volume.
 
-        If several volumes lie on it (pvmove), or several pools share it as their spare, return the first by name. A
-        volume that lies on it precedes a volume that only names it: a cached thin volume may have snapshots.
+        If several volumes lie on ``name`` (pvmove), or several pools share ``name`` as their spare, return the first by
+        name. A volume that lies on ``name`` precedes a volume that only refers to it: a cached thin volume may have
+        snapshots.
         """
         if parent := self._named.get(name):
             return parent
@@ -225,7 +227,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume that this one is a snapshot of; lvm2 also calls a hidden part of a cache its origin."""
+        """Return the volume of which ``name`` is a snapshot; lvm2's "origin" may also be a hidden part of a cache."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
@@ -243,7 +245,7 @@ def _area(path: str, text: str) -> _Area:
 
 
 def _extents_on_disks(area: _Area, path: str, volumes: Mapping[str, object]) -> int:
-    """Return the area's extents if it is on a physical volume, found or missing; another volume counts its own."""
+    """Return the area's extents if the area is on a physical volume, found or missing; 0 if on another volume."""
     if area.device.startswith("/") or area.device == _MISSING_DEVICE:
         return area.extents
     if _bare(area.device) in volumes:

@@ -1,9 +1,9 @@
 """Read the list of mounts, and identify the file system of an open folder by properties that survive a reboot.
 
-Device numbers do not survive: dm-3 may be dm-4 after the next boot, and file systems without a device (NFS, btrfs,
-tmpfs) get a new number at each mount. f_fsid does not survive either, since XFS and others derive it from the device
-number. The UUID in the superblock, read from udev or from the kernel, survives. A network file system has no UUID;
-its server and export survive.
+Device numbers do not survive: dm-3 may be dm-4 after the next boot, and a file system whose number is not its disk's
+(NFS, btrfs, tmpfs) gets a new number at each mount. Nor does f_fsid, since XFS and others derive it from the device
+number. The UUID in the superblock, read from udev or from the kernel, survives. A network file system has no UUID, but
+the names of its server and export survive.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from agent.model.host.storage import FileSystemIdentity
 MOUNTS = Path("/proc/self/mountinfo")
 BY_UUID = Path("/dev/disk/by-uuid")
 BTRFS = Path("/sys/fs/btrfs")
-# Only these file systems have their UUID in the superblock; tmpfs and overlay create a new one at each mount.
+# Only these file systems store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
-# linux/fs.h, since Linux 6.9: one byte with the length, sixteen bytes with the UUID.
+# From linux/fs.h, since Linux 6.9. The result is one byte with the length and sixteen bytes with the UUID.
 _FS_IOC_GETFSUUID = 0x80111500
 _UUID_STRUCT = struct.Struct("B16s")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
-    """Return the file system of an open ``path``; None if the list of mounts lacks it (after a chroot)."""
+    """Return the identity of the file system of an open ``path``; None if its mount is not listed (in a chroot)."""
     words = _mount(MOUNTS, 0, _mount_id(descriptor))
     if not words:
         return None
@@ -46,7 +46,7 @@ def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
 
 
 def filesystem_type(mountinfo: Path, device: int) -> str:
-    """Return the type of the mount with that device number, or "" if mountinfo has none."""
+    """Return the file system type of the mount with that device number, or "" if mountinfo has no such mount."""
     try:
         words = _mount(mountinfo, 2, f"{os.major(device)}:{os.minor(device)}")
     except OSError:
@@ -55,13 +55,13 @@ def filesystem_type(mountinfo: Path, device: int) -> str:
 
 
 def _mount_id(descriptor: int) -> str:
-    """Return the number of the descriptor's mount, which distinguishes two mounts at one place."""
+    """Return the id of the descriptor's mount, which distinguishes two mounts at the same mount point."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii").splitlines()
     return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")
 
 
 def _mount(mountinfo: Path, field: int, word: str) -> list[str]:
-    """Return the words of the first line of mountinfo (proc(5)) with that ``word`` as ``field``; [] if none has it."""
+    """Return the words of the first line of mountinfo (proc(5)) whose ``field`` is ``word``; [] without such a line."""
     split = (line.split(" ") for line in mountinfo.read_text("utf-8", "surrogateescape").splitlines())
     return next((words for words in split if words[field : field + 1] == [word] and "-" in words), [])
 
@@ -77,7 +77,7 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """Return the UUID from a new enough kernel. A descriptor of O_PATH accepts no ioctl, so open the path."""
+    """Return the UUID from Linux 6.9 or newer. An O_PATH descriptor accepts no ioctl, so open the path again."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -92,7 +92,7 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the name of udev's link to the device of the file system."""
+    """Return the UUID: the name of udev's link to the device of the file system."""
     device = os.fstat(descriptor).st_dev
     return next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
 
@@ -100,7 +100,7 @@ def _of_udev(descriptor: int) -> str | None:
 def _of_btrfs(device: str) -> str | None:
     """Return the UUID of a btrfs: /sys lists the devices of each btrfs by its UUID.
 
-    The device number of a btrfs is its own, not that of its disk, so no link of udev's matches it.
+    A btrfs has a device number of its own, not its disk's number, so none of udev's links matches it.
     """
     member = os.path.basename(os.path.realpath(device))
     return next((name for name in _names(BTRFS) if (BTRFS / name / "devices" / member).exists()), None)

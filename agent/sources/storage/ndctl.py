@@ -1,6 +1,6 @@
 """Read namespaces of persistent memory by running ``ndctl list -X``, once per audit and only if labels are configured.
 
-No output with exit status 0 is a valid answer: the host has no namespaces. agent/resources/pmem.py decides whether a
+Empty output with exit status 0 is a valid answer: the host has no namespaces. agent/resources/pmem.py decides whether a
 configured namespace is missing.
 """
 

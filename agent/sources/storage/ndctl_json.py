@@ -1,8 +1,8 @@
 """Parse the JSON report of ``ndctl list -X``: the namespaces of persistent memory that guests can use.
 
-On a host without namespaces ndctl prints nothing at all, and older versions print a single namespace without a list.
-A namespace may lack a name, and has a ``daxregion`` only in devdax mode. No guest can use a namespace without both, so
-the parser skips it.
+On a host without namespaces ndctl prints nothing at all, and older versions print a single namespace without a list. A
+namespace may lack a name, and has a ``daxregion`` only in devdax mode. Guests can use only a namespace that has both,
+so the parser skips all others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from agent.text.numbers import whole
 def parse_namespaces(text: str) -> tuple[PmemNamespace, ...]:
     """Return named devdax namespaces, sorted by name and device; sizes in bytes.
 
-    The path is ``/dev/`` and the first character device of the region. Raises SourceInconsistent with the item that
-    cannot be read.
+    The path is ``/dev/`` plus the name of the region's first character device. Raises SourceInconsistent with the item
+    that cannot be read.
     """
     found = (_namespace(item) for item in _items(text))
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.name, one.device_path)))

@@ -1,8 +1,8 @@
 """Parse the first bytes of a guest's disk image to get the size that the guest sees.
 
-Running ``qemu-img info`` would cost a process per disk (3 ms and more, in each audit), and the header has the size at a
-fixed offset. Formats: qcow2 as in QEMU's docs/interop/qcow2.txt, ploop's images as in docs/interop/parallels.txt.
-Numbers are big-endian in qcow2 and little-endian in ploop. Pure.
+The header has the size at a fixed offset; ``qemu-img info`` would need a process per disk (3 ms and more, each time).
+Formats: qcow2 as in QEMU's docs/interop/qcow2.txt, ploop's images as in docs/interop/parallels.txt. Numbers are
+big-endian in qcow2 and little-endian in ploop. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# Room for a qcow2 header and its extensions: a data file's name has 1023 bytes at most, the others are far smaller.
+# Enough for a qcow2 header and its extensions: a data file's name has at most 1023 bytes, other extensions far fewer.
 HEAD_BYTES = 4096
 
 _MAGIC = b"QFI\xfb"
@@ -22,7 +22,7 @@ _DATA_FILE_NAME = 0x44415441
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64
-# The first format has 32 bits for the number of sectors, the second has 64.
+# Each magic with the mask for the number of sectors: the first format has 32 bits, the second has 64.
 _PLOOP_MAGICS = {b"WithoutFreeSpace": (1 << 32) - 1, b"WithouFreSpacExt": (1 << 64) - 1}
 _SECTOR = 512
 
@@ -33,10 +33,10 @@ class HeaderError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qcow2Header:
-    """The facts in a qcow2 header.
+    """The two facts that the agent reads from a qcow2 header.
 
-    ``virtual_bytes`` is the size that the guest sees. ``data_file`` is a separate file with the guest's bytes, as
-    written in the header (relative to the image's folder); None if the image itself contains them.
+    ``virtual_bytes`` is the size that the guest sees. ``data_file`` is the path of a separate file with the guest's
+    data, as in the header (relative to the image's folder); None if the image itself contains the data.
     """
 
     virtual_bytes: int
@@ -73,7 +73,7 @@ def parse_ploop(head: bytes) -> int:
 
 
 def _data_file(head: bytes, at: int) -> str:
-    """Return the name in the extension that follows the header; extensions are padded to 8 bytes, type 0 ends them."""
+    """Return the data file's name from the extensions after the header: each padded to 8 bytes, the last of type 0."""
     while (kind := _big(head, at, 4)) != 0:
         length = _big(head, at + 4, 4)
         start = at + 8

@@ -1,9 +1,9 @@
-"""Detect whether other hosts may store guests in the same folder; a folder without a guest here is then no leftover.
+"""Detect whether other hosts may store guests in ``instances_path``: then a folder without a guest here is no leftover.
 
-Either of two signs is enough. The first is a file system that several hosts can mount. The second is nova's own
-register in the folder, ``compute_nodes``, if it names more than one host of the last day; the register maps each host
-name to its last run of the image cache. The absence of a sign proves nothing, so an operator must check before
-removing anything.
+Either of two signs is enough. The first is a file system that several hosts can mount. The second is nova's file
+``compute_nodes`` in the folder, which maps each host name to the time of its last image cache run, if more than one
+host had a run in the last day. The absence of a sign proves nothing, so an operator must check before removing
+anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
-# nova.virt.storage_users: nova ignores a host without a run for a day.
+# nova.virt.storage_users: nova ignores a host whose last run is more than a day ago.
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20
@@ -28,7 +28,7 @@ _SHARED_TYPES = frozenset(
 
 
 def shared_because(root: str) -> str:
-    """Return the sign that ``root`` is shared, as text, or "" if there is none."""
+    """Return, in words, the sign that ``root`` is shared, or "" if there is no sign."""
     kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
     # A file system in user space is nearly always a network file system (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
