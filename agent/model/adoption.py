@@ -1,4 +1,4 @@
-"""The plan of ``stocktake adopt``: steps that give this host's provider its identity, refusals, notes and a digest."""
+"""The plan of ``stocktake adopt``: the steps that give this host's provider its identity, or refusals; with notes."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class AdoptPlan:
 
 
 def _essence(step: AdoptStep) -> dict[str, Any]:
-    """The fields of a step that go into the digest."""
+    """Return the fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
         # In whole GiB: on ZFS the size of the store changes with every byte that is written.

@@ -88,10 +88,10 @@ class AuditMemory:
     ``recheck_recorded``: whether the next audit must read allocations again.
     ``audits``: number of audits so far.
     ``audits_since_everything``: number of audits since the agent last read all of Placement without its cache.
-    ``hold_s``: delay in seconds before the first write of a periodic audit. Another writer writes at the same moment.
+    ``hold_s``: delay in seconds before a periodic audit's first write, because another writer writes at that moment.
     ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
     ``suspects``: consumers whose records the next audit reads first.
-    ``reported``: consumers named by findings that rest on recorded allocations. Their whole records are read again too.
+    ``reported``: consumers named by findings that rest on recorded allocations; their whole records are read again.
     ``unknown_traits``: standard traits that this Placement rejected as unknown.
     ``unsaved_history``: whether the file of the findings' history must still be written.
     ``history_saved_at``: when that file was last written, in monotonic seconds.

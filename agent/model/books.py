@@ -95,8 +95,8 @@ class DesiredProvider:
 class DesiredTree:
     """All providers that the agent manages on this host.
 
-    ``providers``: the root first, parents before children.
-    ``obsolete``: uuids of providers to delete, children first.
+    ``providers``: the root first, then the other providers.
+    ``obsolete``: uuids of providers to delete, sorted.
     ``left_alone``: the agent's child providers that it does not change because it cannot decide about them now.
     ``added``: classes and traits that provider.yaml files add, and earlier additions that must still be removed.
     """

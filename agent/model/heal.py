@@ -48,8 +48,9 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    The value has no generations. Every scheduled instance raises the root's generation, so the digest of a plan that
-    the operator has seen would change within moments. The module that carries the plan out reads the generations.
+    The value has no generations. Every scheduled instance raises the root's generation, so with generations the digest
+    of a plan would change within moments after the operator has seen it. The module that carries the plan out reads the
+    generations.
     """
 
     uuid: str
@@ -122,7 +123,7 @@ class HealPlan:
 def _body(action: AnyAction) -> dict[str, Any]:
     """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
-        # A provider that a first attempt created and left empty counts as absent: the plan stays the same.
+        # A provider that a first attempt created and left empty counts as absent, so the next attempt's plan is equal.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     return asdict(action)

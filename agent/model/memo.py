@@ -22,7 +22,7 @@ R = TypeVar("R")
 #: What each cache or state of a module saves, by ``module.name``.
 CACHES = MappingProxyType(
     {
-        # One entry, compared with the next arguments: saves an audit of a quiet host the same work again.
+        # One entry, compared with the next call's arguments: an audit of an unchanged host does not repeat the work.
         "agent.books.image_ledger._owned_files": "the owners of the files below instances_path",
         "agent.books.image_ledger._resizing": "the instances that keep a folder from before a resize",
         "agent.books.image_ledger._store_rows": "the ledger's rows of the instances file system",
@@ -61,7 +61,7 @@ CACHES = MappingProxyType(
         "agent.demo.cell.tables": "the tables of the demo's cell database",
         "agent.sources.libvirt.connection.register_event_loop": "libvirt's event loop is registered once",
         "agent.sources.libvirt.connection.silence": "libvirt's error handler is replaced once",
-        # No cache: values for the calls inside one block.
+        # No cache: values for the calls inside one ``with`` block.
         "agent.cmd.logs._audit_id": "the audit's id on log lines",
         "agent.placement.http.transport._bound": "the size of an answer",
         "agent.placement.http.transport._ends_at": "the end of a request",

@@ -11,7 +11,7 @@ import re
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # nova adds _resize to the folder's name until a resize is confirmed or reverted, and _del before it removes the folder.
 _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
-# nova: <uuid>_<disk name>, with underscores in the disk name doubled. nova itself matches by the prefix alone.
+# nova: <uuid>_<disk name>, with underscores in the disk name doubled. nova itself matches only the prefix.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
 # cinder's volume_name_template and its snapshots ("snapshot" at the front of a name is reserved by lvm2, hence "_").
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")

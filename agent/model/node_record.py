@@ -1,7 +1,7 @@
 """One compute node record as nova stores it: every column that nova-compute writes.
 
-``stats`` has only texts. Its ``uptime`` changes with every read, so the comparison of records ignores ``uptime``.
-JSON columns are stored as nova's text and compared as parsed documents.
+The values in ``stats`` are strings. The value of ``uptime`` changes with every read, so the comparison of records
+ignores ``uptime``. JSON columns are stored as nova's text and compared as parsed documents.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NodeRecord:
     disk_ratio: float | None
 
     def changes(self, stored: NodeRecord) -> tuple[str, ...]:
-        """Return the names of the fields that differ from ``stored``. A different uptime alone is no difference."""
+        """Return the names of the fields that differ from ``stored``. A different uptime is no difference."""
         names = (field.name for field in fields(self) if field.name != "id")
         return tuple(name for name in names if _comparable(self, name) != _comparable(stored, name))
 

@@ -16,7 +16,7 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 class StateKind(enum.Enum):
     """The kind of the state source, with every answer that depends on the kind alone.
 
-    ``has_cloud``: False if libvirt's domains take the place of a cloud's state. No row, service or heartbeat exists.
+    ``has_cloud``: False if libvirt's domains replace a cloud's state; then no row, service or heartbeat exists.
     ``writes_records``: whether the source can write compute node records; ``record_note`` is the sentence about that.
     ``clock``: the clock against which the source measures the age of heartbeats.
     """
@@ -37,7 +37,7 @@ class StateKind(enum.Enum):
     record_note: str
 
     def __new__(cls, source: str, has_cloud: bool, writes_records: bool, clock: str, record_note: str) -> Self:  # noqa: FBT001
-        """Return the member whose value is its name in the configuration file."""
+        """Return a member; its value is the name of the source in the configuration file."""
         kind = object.__new__(cls)
         kind._value_ = source
         kind.has_cloud, kind.writes_records = has_cloud, writes_records
@@ -178,13 +178,13 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress and not failed. Only then may the books still differ because of it."""
+        """Whether the migration is in progress and not failed. Only then may the books differ because of the move."""
         return self.in_progress and self.status != "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeNode:
-    """One row of ``compute_nodes`` of this host, deleted ones included. ``NodeRecord`` has every column."""
+    """One row of ``compute_nodes``, live or deleted. ``NodeRecord`` has every column."""
 
     id: int
     uuid: str
@@ -239,7 +239,7 @@ class NovaState:
     if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of all, for deciding which services are silent.
     ``pulse_at``: the clock when the heartbeats were read, for measuring their age.
-    ``unreadable``: names of the rows that do not parse.
+    ``unreadable``: one message for each row that does not parse.
     """
 
     kind: StateKind

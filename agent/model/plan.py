@@ -77,9 +77,9 @@ class PutAllocations:
     """PUT /allocations/{consumer}: the complete new allocations of the consumer. An empty set removes the consumer.
 
     ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
-    ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
-    Only ``heal`` and ``undo`` create this write for the cloud's consumers. Only role companion creates it for the
-    agent's own consumers.
+    ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type. For
+    the cloud's consumers, only ``heal`` and ``undo`` create this write. For the agent's own consumers, audits create
+    it: role companion sets their allocations, role owner removes them.
     """
 
     consumer_uuid: str
@@ -148,9 +148,9 @@ class Plan:
     ``writes``: writes to this host's provider tree.
     ``held_back``: deferred writes, with the reason.
     ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
-    ``allocations``: allocations of the agent's own consumers (role companion).
-    ``records``: writes to nova's compute node records. A record describes what Placement has, so the agent skips the
-    records if a write to Placement failed.
+    ``allocations``: allocations of the agent's own consumers (role companion sets them, role owner removes them).
+    ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
+    if a write to Placement failed; a permanently rejected write in ``writes`` is no failure.
     ``removals``: providers of orphaned nodes. The agent deletes such a provider only after its record, because nova
     refuses to delete a record that has become another host's.
     """

@@ -82,8 +82,8 @@ class OfferedProvider:
 class OfferedProviders:
     """The providers that may satisfy a request, parents first: whole trees, sharing providers included.
 
-    ``is_whole``: the world has every provider of the cloud. Otherwise it is one host's tree and the providers that
-    share with it.
+    ``is_whole``: these are all providers of the cloud. Otherwise they are one host's tree and the providers that share
+    with that tree.
     """
 
     providers: tuple[OfferedProvider, ...]

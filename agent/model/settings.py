@@ -40,7 +40,7 @@ class RatioPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCpu:
-    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. The flags have their configured sign."""
+    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. The flags keep their sign."""
 
     mode: str | None = None
     models: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class NetworkAffinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Reserves, ratios and policies. The names of the fields have the units."""
+    """Reserves, ratios and policies. The names of the fields contain the units."""
 
     role: Role
     takeover: bool

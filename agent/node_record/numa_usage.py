@@ -64,7 +64,7 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Return the instance's exclusive host CPUs: pinned, of its emulator, and their siblings if it isolates threads."""
+    """Return the instance's exclusive host CPUs: its own, its emulator's; with isolated threads also their siblings."""
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

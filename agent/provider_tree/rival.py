@@ -42,7 +42,7 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """Return the rival of this root. None if the agent may write the root, or in role companion, which never does.
+    """Return the rival of this root. None if the agent may write the root; None in role companion, which never does.
 
     ``silent_for_s``: for how long neither nova-compute's heartbeat nor the root's generation has moved (``Silence``).
     """

@@ -144,8 +144,8 @@ class HostFacts:
     ``memory_mib``: memory by libvirt's getInfo.
     ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
     ``simulated``: names of the facts that a test driver invents; the demo prints them.
-    ``capabilities``: None while libvirt has not answered yet: it probes QEMU for seconds after its start. Until then
-    the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
+    ``capabilities``: None while libvirt has not answered yet: libvirt probes QEMU for seconds after its start. Until
+    then the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
     ``devices``: None if libvirt could not list them; ``devices_unknown_because`` is the reason.
     ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
     not exist, Unread if it could not be read.

@@ -1,4 +1,4 @@
-"""Which CPU models guests have, by ``[libvirt] cpu_mode`` and architecture.
+"""Decide which CPU models guests have, by ``[libvirt] cpu_mode`` and architecture.
 
 Both the queries to libvirt and the evaluation of the answers use this module. For an architecture without a default
 of its own, nova falls back to qemu64. libvirt does not know qemu64 there (NO_SUPPORT), or returns it without flags.

@@ -47,8 +47,8 @@ class ResourceView:
     ``cells``: None if the host has no NUMA topology in nova's sense.
     ``disk_available_least_gib``: may be negative.
     ``pci_devices``: number of PCI functions that libvirt lists.
-    ``pci_pools``: the PCI devices for guests that no guest has. A device counts as taken by the cloud's rows, as far as
-    the agent could read them, and by libvirt's definitions.
+    ``pci_pools``: the free PCI devices for guests. The cloud's rows, as far as the agent could read them, and libvirt's
+    definitions show which devices are taken.
     ``supported_instances``: (architecture, hypervisor, mode) in nova's spelling.
     ``unknown``: names of the figures that could not be read.
     """
