@@ -1,9 +1,10 @@
 """``stocktake why``: explain "No valid host". Decide whether a request fits, and if not, what refuses it first.
 
-Begin with ``answer.py``: for each provider tree, would Placement offer the tree for the request? It follows the rules
-of Placement's allocation candidates: ``candidates.py`` for one provider, ``search.py`` and ``joint_rules.py`` for all
-parts of a request together. ``obstacles.py`` and ``inventory.py`` describe the refusals and the changes that would
-help. ``host_room.py`` adds nova's rules for NUMA cells and huge pages, which Placement does not know.
+Begin with ``answer.py``, which decides for each provider tree whether Placement would offer the tree. The rules are
+those of Placement's allocation candidates: ``candidates.py`` has the rules for one provider, ``search.py`` and
+``joint_rules.py`` those for all parts of a request together. ``obstacles.py`` and ``inventory.py`` describe the
+refusals and the changes that would help. ``host_room.py`` adds nova's rules for NUMA cells and huge pages, which
+Placement does not know.
 
 ``parse_request.py`` and ``flavor.py`` build the request. ``report.py`` is the result; ``text.py`` and ``json.py``
 print it. Every module is pure.

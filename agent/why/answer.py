@@ -1,8 +1,8 @@
 """Decide whether Placement would offer each tree for a request, and if not, which constraint refuses the tree first.
 
 The module follows ``GET /allocation_candidates`` of Placement 16.0.0 at microversion 1.39, on SQLite or PostgreSQL,
-for each tree separately. Defects of Placement and of other databases can change the result; the answer has them as
-caveats. Pure.
+for each tree separately. A defect of Placement, or another database, can change the result; the answer describes such
+cases as caveats. Pure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
 
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
-    """Return for each offered tree whether the request fits, and the obstacles; report the first obstacle.
+    """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
     Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If only one host
-    was read, the answer also has the trees of the providers that share with the host, as far as they are known.
+    was read, the answer also has the trees of providers that share with this host, as far as these trees are known.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))
@@ -49,10 +49,10 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root and of each part alone; only if there are none, those of all parts together.
+    """Return the obstacles of the root and of each group alone; if there are none, those of all parts together.
 
-    If there are some, the result also reports required traits that no provider has: they would still be missing after
-    all other changes.
+    If the root or a group has obstacles, the result also contains the required traits that no provider has, because
+    these traits would still be missing after all other changes.
     """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
     by_group = [slots_of(group, tree) for group in request.groups]

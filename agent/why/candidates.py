@@ -1,9 +1,9 @@
-"""Decide which providers can satisfy a group of a request alone, and which constraints refuse the other providers.
+"""Decide which single providers can satisfy a part of a request, and which constraints refuse the other providers.
 
-Three behaviours of Placement 16.0.0 are surprising. For a granular group only the provider's own aggregates count,
-for the unnumbered group also those of the tree's root. With ``in_tree``, the unnumbered group takes nothing from
-outside the tree. A group without resources ignores which tree ``in_tree`` names, and no provider satisfies such a
-group if it names no required trait and no aggregate either. Pure.
+Placement 16.0.0 has three surprising rules. For a granular group only the provider's own aggregates count; for the
+unnumbered group the aggregates of the tree's root count too. With ``in_tree``, no provider from outside the tree serves
+the unnumbered group. A group without resources ignores which tree ``in_tree`` names, and if such a group names neither
+a required trait nor an aggregate, no provider satisfies the group. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Amounts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One constraint because of which one provider cannot satisfy a group.
+    """One constraint that prevents one provider from satisfying a part of a request.
 
     ``resource_class`` is "" if the constraint is not about a class. ``inventory`` is the provider's inventory of the
     class, None if the provider has none.
@@ -39,7 +39,7 @@ class Refusal:
 class Slot:
     """A part of a request that one provider must satisfy: a granular group, or one class of the unnumbered group.
 
-    ``domain`` are the providers that can satisfy the part, each of them alone.
+    ``domain``: the providers of which any single one can satisfy the part.
     """
 
     group: RequestGroup
@@ -71,7 +71,7 @@ def parts_of(group: RequestGroup) -> tuple[Amounts, ...]:
 
 
 def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> bool:
-    """Whether no constraint refuses the provider."""
+    """Whether the provider can satisfy the part: no constraint refuses the provider."""
     # The class is checked first, because most providers do not have it.
     for resource_class, amount in amounts:
         inventory = offered.provider.inventory(resource_class)
@@ -83,7 +83,7 @@ def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, t
 
 
 def refusals(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Refusal]:
-    """Yield all constraints that refuse the provider. Required traits count only for a granular group."""
+    """Yield all constraints that refuse the provider. Required traits are checked only for a granular group."""
     for name, amount in amounts:
         inventory = offered.provider.inventory(name)
         for constraint in not_granted(inventory, offered.used_of(name), amount):
@@ -140,16 +140,16 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether the provider alone is in an aggregate of each set that the group names."""
+    """Whether the provider itself, without the root, is in an aggregate of each set that the group names."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 
 def judged_for_membership(
     group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 ) -> tuple[OfferedProvider, ...]:
-    """Return the providers of which one must be a member of the aggregates.
+    """Return the providers of which at least one must be a member of the aggregates.
 
-    The root's membership counts for the providers of its own tree, never for providers that share with the tree.
+    For the unnumbered group, the root's membership counts too, but not for providers that share with the tree.
     """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
@@ -159,6 +159,6 @@ def judged_for_forbidden(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers of which none may be in a forbidden aggregate.
 
-    The root's membership counts also for the providers that share with its tree.
+    For the unnumbered group, the root's membership counts too, even for providers that share with the tree.
     """
     return (offered,) if group.suffix else (offered, tree.root)

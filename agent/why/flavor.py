@@ -1,8 +1,8 @@
 """Read a flavor's extra specs: NUMA cells, page size, traits, and notes on the specs that the request leaves out.
 
 The request to Placement has only amounts and ``trait:`` specs. nova turns other extra specs into traits, amounts or
-groups, and only the line of nova-scheduler's log has that result. The notes name these specs, so that the operator
-does not take an answer without them for a full yes. Pure.
+groups, and only nova-scheduler's log line has the result. The notes name these specs, so that the operator knows what
+the answer does not check. Pure.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _ASK = "; --query with the line of nova-scheduler's log checks all of it"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """Return the flavor's number of NUMA cells and its page size in KiB or LARGE; None if it does not request them.
+    """Return the flavor's number of NUMA cells and page size (KiB or LARGE), each None if it is not requested.
 
-    Without a number, pinned CPUs or a page size mean one cell (nova's numa_get_constraints). ``small`` and ``any``
-    accept any pages, so they return None.
+    If the flavor has no number of cells, pinned CPUs or a page size request one cell (nova's numa_get_constraints).
+    The page sizes ``small`` and ``any`` accept all pages, so their result is None.
     """
     specs = dict(flavor.extra_specs)
     number, size = specs.get(_CELLS, ""), specs.get(_PAGE, "")
@@ -59,13 +59,13 @@ def _kib(size: str) -> int | None:
 
 
 def trait_specs(flavor: Flavor) -> tuple[str, ...]:
-    """Return ``trait:NAME=required|forbidden`` in the notation of a query, without the traits of granular groups."""
+    """Return the ``trait:NAME=`` specs as a query writes them (NAME or !NAME), without those of granular groups."""
     specs = ((_TRAIT.fullmatch(key), text) for key, text in flavor.extra_specs)
     return tuple(f"{_SIGNS[text]}{match[2]}" for match, text in specs if match and not match[1] and text in _SIGNS)
 
 
 def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
-    """Return sentences on the extra specs that the request does not have in full, though nova may use them."""
+    """Return sentences on the extra specs that nova may use but that the request does not fully contain."""
     specs = dict(sorted(flavor.extra_specs))
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}

@@ -1,7 +1,7 @@
-"""Find the providers that can satisfy a request for each tree: the tree's own ones and those that share with the tree.
+"""Find, for each tree, the providers that may satisfy a request: its own providers and those that share with the tree.
 
-A sharing provider (MISC_SHARES_VIA_AGGREGATE) shares with every tree that has a provider in one of its aggregates.
-That provider need not be the root. Pure.
+A sharing provider (MISC_SHARES_VIA_AGGREGATE) shares with every tree that has any provider, not necessarily the root,
+in one of the sharing provider's aggregates. Pure.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
 
 
 def _shared_by_root(providers: Sequence[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Return, by the uuid of the root, the providers of other trees that share with its tree, in the given order."""
+    """Return, by root uuid, the providers of other trees that share with that root's tree, in the given order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

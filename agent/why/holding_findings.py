@@ -1,11 +1,12 @@
-"""Name the findings of this run's audit that take the resources which the first obstacle lacks.
+"""Name the findings of this run's audit about amounts without which the host's first obstacle would be smaller.
 
-Such a finding is about an amount that the cloud did not promise but that Placement subtracts. One kind is the part
-of a recorded amount above the promised amount. The other kind is use that the cloud does not know and that the agent
-reports to Placement, in ``reserved`` or as one of its own consumers.
+Such an amount was not promised by the cloud, but Placement subtracts it from the capacity. Either it is the part of a
+recorded amount above the promised amount, or it is use that the cloud does not know and that the agent reports to
+Placement, in ``reserved`` or as an allocation of the agent's own consumers.
 
-A ledger row counts for the finding with the name of the row's verdict, if there is one, so that no amount counts
-twice. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
+A ledger row counts for the finding that has the name of the row's verdict, if there is such a finding, so that no
+amount counts twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them.
+Pure.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return (class, cause) of the use that the cloud does not know and that the agent keeps from the scheduler."""
+    """Return (class, cause) of the use that the cloud does not know and that the agent reports to Placement."""
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
 
@@ -69,7 +70,7 @@ def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
     """Return the amount of the row that Placement counts and the cloud did not promise, in units of the class.
 
-    The amount is 0 for the agent's own consumers: they stand for use that has rows of its own.
+    The amount is 0 for the agent's own consumers, because the use that they represent has its own rows.
     """
     if row.consumer_kind == OWN_KIND:
         return 0
@@ -79,7 +80,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class: those with the verdict's name, or all if there are none."""
+    """Return the findings on the row's consumer and class: those with the verdict's name, or all if none has it."""
     about = [
         seen
         for seen in findings

@@ -54,7 +54,7 @@ class GuestShape:
 
 
 def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | None) -> GuestShape:
-    """Return the shape of a guest that requests all groups of the request together."""
+    """Return the demands of the guest: the sums of all groups of the request, with these cells and this page size."""
     asked = [(name, amount) for group in request.groups for name, amount in group.resources]
     cpus, pinned, memory = (
         sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")
@@ -141,10 +141,10 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
 
 
 def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tuple[str, ...]:
-    """Return a sentence if the compute service is disabled and the request does not name the trait for that.
+    """Return a sentence if the compute service is disabled and the request does not name COMPUTE_STATUS_DISABLED.
 
-    nova-scheduler forbids the trait in each request (compute_status_filter). A request that the operator typed does
-    not.
+    nova-scheduler forbids this trait in each request (compute_status_filter). A request typed by the operator does
+    not forbid the trait unless the operator adds it.
     """
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
@@ -167,7 +167,7 @@ def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """Return the most memory in MiB that one cell of the guest may have, None if only the requested pages limit it."""
+    """Return the most MiB that a guest cell may have in this host cell, None if only the requested pages limit it."""
     limits = []
     if shape.page is None:
         limits.append(room.memory_pinned_mib if shape.pinned else room.memory_mib)

@@ -1,6 +1,6 @@
-"""Describe the constraint of an inventory that refuses an amount, with its numbers, and the changes that would help.
+"""Describe, with numbers, which constraint of an inventory refuses an amount, and the changes that would help.
 
-Each change alters one number. A ratio never raises max_unit, so for an amount above max_unit the only change is a
+Each remedy changes one number. A ratio never raises max_unit, so for an amount above max_unit the only remedy is a
 smaller amount. The amounts that the module suggests respect min_unit, max_unit, step_size and the free capacity. Pure.
 """
 
@@ -79,8 +79,8 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
-    """Yield the changes of which each alone lifts all refusals of this inventory."""
-    # More capacity helps only if nothing but the capacity refuses the amount.
+    """Yield the changes. Any single one removes all refusals of the amount by this inventory."""
+    # More capacity helps only if no other constraint refuses the amount.
     if list(not_granted(inventory, used, refusal.amount)) == [Constraint.CAPACITY]:
         yield from _capacity_remedies(refusal, inventory, used)
     for amount in _amounts_to_ask(refusal, inventory, used):
@@ -128,7 +128,7 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:
-    """Return the least ratio with four decimals whose capacity suffices, in the precision of any database, or None."""
+    """Return the least ratio with four decimals that gives enough capacity on every database, or None."""
     usable = inventory.total - inventory.reserved
     if usable <= 0:
         return None

@@ -1,7 +1,7 @@
 """Find the joint rules that refuse a request although each part alone has a provider.
 
-The module leaves out one rule at a time: it reports each rule without which the request fits. If there is no such
-rule, it reports the rules that refuse the request even as the only rule; if there are none, it reports all. Pure.
+The module repeats the search without one rule at a time, and reports each rule without which the request fits. If
+there is none, the module reports each rule that refuses the request even as the only rule, or else all rules. Pure.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each class of which the groups together request too much.
 
-    If no class alone is the reason, yield an obstacle for every contested class.
+    If no single class is the reason, yield an obstacle for each class that several parts request.
     """
     contested = sorted(contested_classes(problem.slots))
     short = [name for name in contested if search(_of_class(problem, name)) is not SearchResult.FITS]
@@ -116,7 +116,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield how much to free on the only provider of the class, if freeing suffices; never for more than max_unit."""
+    """Yield the amount to free on the class's only provider; nothing if that is not enough or max_unit is exceeded."""
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
@@ -136,8 +136,8 @@ def _left(offered: OfferedProvider, resource_class: str) -> int:
 def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for required traits of the unnumbered group.
 
-    The traits count only on providers that the group takes something from. The providers of one choice must have all
-    required traits between them.
+    Only the traits of providers from which the group takes something count. The providers that are chosen for the
+    group must together have all required traits.
     """
     slots = [slot for slot in problem.slots if not slot.is_granular]
     givers = _givers(slots)

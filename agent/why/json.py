@@ -13,7 +13,7 @@ from agent.why.report import CellRoom, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
-    """Return the document. ``cloud`` is None if only this host was checked, ``tree`` if its tree is not known."""
+    """Return the document. ``cloud`` is None if only this host was checked; ``tree`` is None if its tree is unknown."""
     own = report.own
     return {
         "schema_version": SCHEMA_VERSION,

@@ -67,7 +67,7 @@ class Obstacle:
     is a setting, a smaller request, resources to free, or two of these together.
     ``suffix``: the suffix of the group.
     ``wanted``, ``available``: the numbers, None if the constraint has no numbers.
-    ``remedies``: the changes in ``change`` of which one alone is enough.
+    ``remedies``: the alternatives in ``change``, of which any single one is enough.
     """
 
     constraint: Constraint
@@ -84,7 +84,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """The answer of one tree. ``obstacles`` is empty if the request fits; otherwise report the first obstacle.
+    """The answer of one tree. ``obstacles`` is empty if the request fits; otherwise the first one is reported first.
 
     ``caveats`` are sentences that say why a server may refuse the tree although the request fits (its database, a
     defect of Placement).

@@ -16,7 +16,7 @@ from agent.why.forest import OfferedTree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
-# nova sets this trait again for as long as the service is disabled, so removing the trait does not help.
+# While the service is disabled, nova sets this trait again, so removing the trait does not help.
 _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
@@ -58,9 +58,9 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
-    """Return the provider that satisfies, or comes nearest to, the first part that can be satisfied at all, or None.
+    """Return the nearest provider of the group's first part, or None.
 
-    A part whose nearest provider lacks the class, or is outside ``in_tree``, is skipped.
+    Parts whose nearest provider lacks the class, or is outside ``in_tree``, are skipped.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -153,7 +153,7 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle for a set of which no provider of the unnumbered group has a trait.
+    """Return the obstacle for a set of traits of which ``givers``, providers of the unnumbered group, have none.
 
     The suggested change adds the trait to the first of ``givers``.
     """
@@ -188,7 +188,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each set of aggregates of which the provider is in none."""
-    # The obstacles name the provider, or the tree's root if the root lacks fewer sets: one of them must be in all sets.
+    # If the root's membership counts too, the provider or the root must be in all sets. The obstacles name the one that
+    # lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

@@ -5,8 +5,8 @@ that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.p
 traits exist.
 
 A group without a suffix may take from several providers of a tree, a group with a suffix only from a single one.
-``in:`` means any of the names, for traits and for aggregates. A plain comma means all of the traits, and is an error
-for aggregates.
+``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the names for traits, and is an
+error for aggregates.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Words:
 def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
     """Return the request. If ``instance`` is given, its flavor is requested. Raises UsageError.
 
-    Amounts that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
+    Classes that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
     """
     if words.query is not None:
         if instance or any((words.resources, words.required, words.forbidden, words.member_of, words.in_tree)):

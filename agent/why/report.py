@@ -29,11 +29,11 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The amount of the scarce class that the findings of one code take.
+    """The amount of the first obstacle's class that the findings of one code are about.
 
     Placement counts this amount, but the cloud did not promise it. ``amount`` is in the unit of the class. ``findings``
-    is the number of findings. ``confirmed``: all of them are confirmed. ``healable``: ``stocktake heal`` may be able to
-    free the amount.
+    is the number of findings. ``confirmed``: whether all these findings are confirmed. ``healable``: whether
+    ``stocktake heal`` may be able to free the amount.
     """
 
     code: str
@@ -51,9 +51,9 @@ class WhyReport:
     ``provider_uuid``: this host's root provider, None if it is not known.
     ``is_whole``: whether the answer is about the whole cloud, not only this host.
     ``numa_nodes``, ``page_size`` (KiB, or "large"): demands that are checked on this host alone.
-    ``holding``: findings that cause this host's first obstacle, sorted by code.
-    ``unread``: names of trees that were not read. Each of them may fit or not.
-    ``notes``: sentences on this host and on the flavor that refuse nothing.
+    ``holding``: findings about amounts that contribute to this host's first obstacle, sorted by code.
+    ``unread``: names of trees that were not read. The request may fit in any of these trees.
+    ``notes``: sentences about this host and the flavor; none of them is an obstacle.
     ``unknown``: sentences on what could not be read.
     ``cells``: None if the cells are not known.
     ``requests``: number of requests to Placement, including those of the audit and those that look up names.
@@ -79,9 +79,9 @@ class WhyReport:
 
     @property
     def fits(self) -> bool:
-        """Whether the request fits in the whole cloud, or, if only this host was checked, on this host.
+        """Whether the request fits in any tree of the cloud or, if only this host was checked, on this host.
 
-        On this host the requested cells and pages count too.
+        On this host, the requested NUMA cells and pages must fit too.
         """
         return bool(self.fitting) if self.is_whole else self.own in self.fitting
 
@@ -91,12 +91,12 @@ class WhyReport:
         return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
 
     def is_refused_by_host(self, tree: TreeAnswer) -> bool:
-        """Return whether Placement would offer the tree, but the tree is this host's and the host refuses the guest."""
+        """Return whether this is the tree of this host and Placement would offer it, but the host refuses the guest."""
         return tree.fits and tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property
     def is_open(self) -> bool:
-        """Whether the request does not fit so far, but may fit in a tree that was not read or not decided."""
+        """Whether the request fits in no tree so far, but may fit in a tree that was not read or not decided."""
         asked = self.answer.trees if self.is_whole else (self.own,)
         return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))
 

@@ -1,10 +1,11 @@
 """Search for one provider for each part of a request, so that the choice respects all joint rules.
 
 Each part alone has providers that can satisfy it. The joint rules are the sums on one provider, group_policy,
-same_subtree, and the traits that the providers of the unnumbered group must have between them.
+same_subtree, and the traits that the providers of the unnumbered group must have together.
 
-The search is bin packing, so its steps are limited. It starts with the part that has the fewest providers and skips
-providers and orders that are equivalent to tried ones. After MAX_STEPS it gives up with UNDECIDED. Pure.
+The problem is bin packing, so the search has a limited number of steps. The search starts with the part that has the
+fewest providers, and skips providers and orders that are equivalent to tried ones. After MAX_STEPS the result is
+UNDECIDED. Pure.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Problem:
 
 
 def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the classes that more than one part requests. Only these can exceed a provider when added up."""
+    """Return the classes that more than one part requests. Only the sums of these classes can exceed a provider."""
     asked = [resource_class for slot in slots for resource_class, _ in slot.amounts]
     return frozenset(resource_class for resource_class in asked if asked.count(resource_class) > 1)
 
@@ -153,7 +154,7 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Yield the indexes in the part's domain of the providers allowed now, one of each set of equivalent providers.
+        """Yield the indexes, in the part's domain, of the providers allowed now; of equivalent ones only the first.
 
         Equivalent parts take their providers in ascending order, because any other order yields an equivalent choice.
         """
@@ -220,7 +221,7 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether one of the set's providers, chosen or still possible, can be above all chosen ones."""
+        """Whether a provider of these groups, chosen or still possible, can be above all their chosen providers."""
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:
@@ -247,7 +248,7 @@ def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list
 
 
 def _slack(slots: Sequence[Slot], contested: Sequence[str]) -> list[int]:
-    """Return, for each class, how much the providers have in total beyond the requested total."""
+    """Return, for each class, the room of all providers minus the requested total."""
     everywhere = [room(offered, name) for name in contested for offered in _all_of(slots).values()]
     size = len(_all_of(slots))
     return [

@@ -15,7 +15,7 @@ from agent.text.wording import some_of, wrapped
 from agent.why.model import Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
-# The number of hosts that do not fit and that the text names with their numbers.
+# At most this many hosts that do not fit are named with their first obstacle.
 MOST_NEAREST = 5
 
 
