@@ -1,4 +1,4 @@
-"""Define what a resource module offers, and the rules that all of them share: ratios, promised and held amounts."""
+"""Define the interface of a resource, and what all resources share: ratios, promised and held amounts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agent.resources.demand import demand
 
 
 class Resource(Protocol):
-    """One resource class of the root (or a family of them), completely. Each resource inherits from it.
+    """One resource class of the root provider, or a family of classes. Each resource inherits from this protocol.
 
-    ``classes`` are the classes that it always decides; ``owns`` answers for any class, for families whose classes the
-    operator names.
+    ``classes`` are the classes that the resource always decides. ``owns`` takes any class, because in some families
+    the operator chooses the names of the classes.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the total depends on: a source that is not fresh freezes the classes."""
+        """Return the sources that the total depends on. If one of them is not fresh, the agent freezes the classes."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -37,7 +37,7 @@ class Resource(Protocol):
         ...
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Return what the host offers, nothing if it offers none.
+        """Return what the host offers; empty if the host offers nothing of the class.
 
         ``reserved`` includes the operator's own reserve, but not unmanaged use.
         """
@@ -62,12 +62,12 @@ class Resource(Protocol):
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return what the cloud promised."""
+        """Return what the cloud promised to the instances and migrations that occupy this host."""
         ...
 
 
 def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float:
-    """Return the configured ratio, else the one that Placement has recorded for the root, else the initial one."""
+    """Return the configured ratio, else the ratio that Placement records for the root, else the initial ratio."""
     if policy.configured:
         return storable(policy.configured)
     observed = snapshot.recorded_inventory(resource_class)
@@ -77,7 +77,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 def storable(allocation_ratio: float) -> float:
     """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    Unrounded, 1.3333333333 would differ from the recorded ratio in every audit, and be written each time.
+    Unrounded, 1.3333333333 would differ from the recorded ratio in every audit, and the agent would write it each time.
     """
     return float(f"{allocation_ratio:.6g}")
 
@@ -135,7 +135,7 @@ def _promise(taken: Occupancy, resource_class: str, amount: int) -> Claim:
 
 
 def held_of_guests(resource_class: str, amounts: Iterable[tuple[Domain, int]]) -> tuple[Claim, ...]:
-    """Return one claim per guest with an amount; agent/books/ledger.py decides whether the guest is a foreign one."""
+    """Return one claim per guest with an amount above 0; agent/books/ledger.py decides which guests are foreign."""
     return tuple(
         Claim(
             consumer=Consumer(key=domain.uuid, kind="domain", name=domain.name, uuid=domain.uuid),

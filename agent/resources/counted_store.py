@@ -1,8 +1,8 @@
 """Measure the one store that DISK_GB counts: the volume group, Ceph pool or file system with the guests' disks.
 
-The free space is not the size minus the used space. A file system reserves some for root. For Ceph, the size is the
-whole cluster's, copies included, while the used space is the pool's own: nova reports it so, and each of the cluster's
-hosts reports the same.
+The free space is not the size minus the used space. A file system reserves some space for root. For Ceph, the size is
+that of the whole cluster, copies included, but the used space is that of the pool, as in nova. Each host that uses the
+cluster reports the same size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide which CPUs count as VCPU and which as PCPU, and what prevents the count.
 
-vcpu.py and pcpu.py each decide one class from this. A guest that is pinned to dedicated CPUs holds PCPU, every other
-guest holds VCPU.
+vcpu.py and pcpu.py each use this module to decide one class. A guest that is pinned to dedicated CPUs holds PCPU, every
+other guest holds VCPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class CpuResource(Resource):
     """What VCPU and PCPU have in common."""
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt: its CPU map is VCPU's total, and shows whether the CPUs of the configured sets exist."""
+        """Return libvirt: its CPU map gives VCPU's total, and shows which CPUs of the configured sets are online."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -28,7 +28,7 @@ class CpuResource(Resource):
 
 
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
-    """Return the CPUs offered as VCPU: the configured set; none if only a dedicated set is given; else all online."""
+    """Return the CPUs offered as VCPU: the configured set; none if only a dedicated set exists; else online CPUs."""
     configured = settings.vcpu_pin_set or settings.cpu_shared_set
     if configured is not None:
         return frozenset(configured)
@@ -42,7 +42,7 @@ def dedicated_cpus(settings: Settings) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingCpus:
-    """CPUs that an option names and that guests cannot have now, ascending: the offline ones and the absent ones."""
+    """CPUs that an option names but guests cannot have now, ascending: offline ones, and ones that the host lacks."""
 
     option: str
     offline: tuple[int, ...]
@@ -76,13 +76,13 @@ def present_cpus(host: HostFacts) -> tuple[int, ...]:
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """Return which CPU set names CPUs that guests cannot have, None if none does; with one, both totals are unknown."""
+    """Return why the totals of VCPU and PCPU are unknown, or None: a CPU set names CPUs that guests cannot have."""
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 
 
 def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
-    """Return text that names those CPUs and why guests cannot have them: "CPUs that are not online: 2"."""
+    """Return text that names these CPUs and says why guests cannot have them: "CPUs that are not online: 2"."""
     parts = []
     if missing.offline:
         parts.append(f"CPUs that are not online: {render_cpu_list(missing.offline)}")

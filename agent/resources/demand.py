@@ -1,8 +1,8 @@
 """Compute what a flavor requests from Placement, class by class.
 
 The rules are those of nova/scheduler/utils.py:ResourceRequest. DISK_GB = root (0 if volume-backed) + ephemeral + swap
-rounded up. Dedicated CPUs are PCPU. Persistent memory counts by its labels. A guest with encrypted memory takes a
-context.
+rounded up to GiB. Dedicated CPUs are PCPU. Each label of persistent memory has a class. A guest with encrypted memory
+takes one MEM_ENCRYPTION_CONTEXT.
 
 ``resources:X=N``, or a numbered or named group (``resources1:X=N``, ``resources_NAME:X=N``), replaces the flavor's own
 number for class X, and 0 removes the class; all groups are summed. Zero amounts are left out. Requests of an image, a
@@ -30,7 +30,7 @@ ASKED = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
-# Cached: every resource calls this for every instance, and 1,000 guests have a few flavors.
+# Cached: every resource calls this function for every instance, but 1,000 guests have only a few flavors.
 @functools.lru_cache(maxsize=512)
 def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
     """Return the amounts by resource class: vCPUs, MiB, GiB, devices, contexts."""
@@ -73,14 +73,14 @@ def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def pmem_class(label: str) -> str:
-    """Return the class for a label of persistent memory: upper case, each run of other characters as one underscore."""
+    """Return the class for a label of persistent memory: letters in upper case, runs of other characters as one "_"."""
     return str(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
 
 
 def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
     """Return the persistent memory that ``hw:pmem`` requests.
 
-    The option lists one label per namespace, so a label that appears twice requests two (nova's get_vpmems).
+    The spec lists one label per namespace, so a label that appears twice requests two namespaces (nova's get_vpmems).
     """
     labels = (label.strip() for label in specs.get("hw:pmem", "").split(","))
     return Counter(pmem_class(label) for label in labels if label)

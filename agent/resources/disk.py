@@ -1,7 +1,8 @@
 """Decide DISK_GB from the store with the guests' disks: a volume group, a file system or a Ceph cluster.
 
-``[libvirt] images_type`` selects the store. Other volume groups are audited and reported, and never change DISK_GB.
-What the volumes of the group take is counted by owner, whichever program created them (story 2 of the README).
+``[libvirt] images_type`` selects the store. The agent audits and reports other volume groups, but they never change
+DISK_GB. In DISK_GB's group, the agent counts the volumes of every owner, whichever program created them (story 2 of
+the README).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # The free data room of a pool with the cloud's disks can be given out to guests; this claim is the pool's other
+    # Guests can still get the free data space of a pool with the cloud's disks. So the claim has only the pool's other
     # extents.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
@@ -38,11 +39,11 @@ class Disk(Resource):
     classes = frozenset({"DISK_GB"})
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return lvm2, statvfs or Ceph, whichever DISK_GB counts."""
+        """Return the source that measures the store of DISK_GB: lvm2, statvfs or Ceph."""
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the store has no total: its source does not list it, or it is another store than before."""
+        """Return why the total is unknown: the source does not list the store, or the store may be another one."""
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (store-changed)"
         counted = counted_source(settings)
@@ -63,8 +64,8 @@ class Disk(Resource):
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
         """Return the terms of the reserve, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
-        The cached images count if the operator asks for it, with every images_type, as in nova. A cache that could not
-        be measured adds nothing here: because of ``reserve_needs``, ``reserved`` then stays.
+        The cached images count if the operator configures that, with every images_type, as in nova. A cache that could
+        not be measured adds 0 here, but ``reserve_needs`` then prevents a lower ``reserved``.
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
@@ -73,12 +74,12 @@ class Disk(Resource):
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return lvm2 for unmanaged volumes and the image cache, each if it counts."""
+        """Return lvm2 (for unmanaged volumes) and the image cache, each only if the agent reserves space for it."""
         wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return one claim per owner of volumes in the group that DISK_GB counts: exact bytes, and GiB rounded up."""
+        """Return a claim for each guest and unmanaged volume in DISK_GB's group: exact bytes, and GiB rounded up."""
         if settings.disk_group is None:
             return ()
         owned = [v for v in owners(snapshot, guests_of(snapshot)) if v.volume.group == settings.disk_group]
@@ -86,7 +87,7 @@ class Disk(Resource):
         return _guest_claims(owned, snapshot) + tuple(map(unmanaged_claim, unmanaged))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return the disk of the flavors, with 0 for a root disk on a volume service."""
+        """Return the disk sizes of the flavors, with 0 for a root disk on a block storage volume."""
         return promised_of("DISK_GB", occupancies)
 
 
@@ -119,7 +120,7 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
 
 
 def unmanaged_claim(owned: OwnedVolume) -> Claim:
-    """Return the claim of a volume of a kind in ``_UNMANAGED``: what it takes and cannot give out to guests."""
+    """Return the claim of a volume of a kind in ``_UNMANAGED``: its space, without what guests can still get of it."""
     path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
     return Claim(
         consumer=Consumer(key=path, kind="volume", name=path),

@@ -1,4 +1,4 @@
-"""Decide which uuids are guests of this host by the state source, and whether that source was read at all."""
+"""Decide which uuids are guests of this host according to the state source, and whether that source could be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the uuids whose guest may rightly be on this host now."""
+    """Return the uuids of the instances that live here or are migrating, whose guest may thus be on this host now."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

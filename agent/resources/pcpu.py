@@ -24,7 +24,7 @@ class Pcpu(cpus.CpuResource):
         return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), (), 1.0))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return the VCPUs of each defined guest that is pinned to dedicated CPUs."""
+        """Return the number of vCPUs of each defined guest that is pinned to dedicated CPUs."""
         host = snapshot.host.value
         guests = () if host is None else (d for d in host.domains if cpus.is_pinned(d, settings))
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))

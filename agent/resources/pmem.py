@@ -1,7 +1,7 @@
 """Decide CUSTOM_PMEM_NAMESPACE_*: persistent memory, one class for each label of ``[libvirt] pmem_namespaces``.
 
-One guest gets a whole namespace, so a class counts namespaces, not bytes. A namespace that is configured but missing
-freezes all of them: nova-compute refuses to start then, and a smaller total would be a guess.
+One guest gets a whole namespace, so a class counts namespaces, not bytes. If one configured namespace is missing, the
+agent freezes all these classes: nova-compute would refuse to start, and a smaller total would be a guess.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Pmem(Resource):
         return resource_class.startswith(PMEM_PREFIX)
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the list of ndctl if labels are configured; without a label there is nothing to count."""
+        """Return ndctl's list of namespaces if labels are configured; without a label there is nothing to count."""
         return frozenset({PMEM}) if settings.pmem_labels else frozenset()
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return which configured namespaces ndctl does not list, or lists twice: administrators choose the names."""
+        """Return which configured names ndctl does not list, or lists twice, as operators may name namespaces alike."""
         listed = Counter(namespace.name for namespace in snapshot.stored.pmem_namespaces)
         named = sorted({name for label in settings.pmem_labels for name in label.namespaces})
         if missing := [name for name in named if not listed[name]]:
@@ -43,7 +43,7 @@ class Pmem(Resource):
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Total: number of the label's namespaces, all of which exist here; labels of one class are summed."""
+        """Total: number of the label's namespaces, all of which exist here; labels with the same class are added up."""
         totals: Counter[str] = Counter()
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)
@@ -54,7 +54,7 @@ class Pmem(Resource):
         return ()
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return the namespaces of the flavors, by label."""
+        """Return the namespaces that the flavors request, by class."""
         taken = tuple(occupancies)
         asked = {
             name

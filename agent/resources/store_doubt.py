@@ -1,25 +1,26 @@
-"""Decide whether the store that DISK_GB counts is the one that it counted before. In doubt, DISK_GB stays as it is.
+"""Decide whether DISK_GB still counts the same store as before. In doubt, DISK_GB stays as Placement records it.
 
-An unmounted file system causes no error: the folder below answers, with the size of another file system. Its UUID
-identifies a file system if the present and the remembered one both have a UUID. Otherwise the type, the export and the
-path within the file system do. They may change for good reasons too: then guests' disks decide. Without a memory, the
-total in Placement and guests' disks decide. The rows of the decision:
+If the file system is not mounted, statvfs raises no error, but returns the size of the file system below the mount
+point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
+Otherwise the type, the export and the path within the file system are compared. These may also change for good
+reasons, so if they differ, guests' disks decide. If no store is remembered, the total in Placement and guests' disks
+decide:
 
 ====================  =================================  =====================================
-compared with memory  guests' disks                      DISK_GB
+remembered store      size and guests' disks             DISK_GB
 ====================  =================================  =====================================
-same store            no fall beyond 1 %, or all there   published
-same store            a fall; one missing, or unknown    in doubt
+same store            at most 1 % smaller, or all there  published
+same store            smaller; one missing, or unknown   in doubt
 another UUID          any                                in doubt
 moved (no UUID)       all there, and at least one        published, remembered
 moved (no UUID)       none; one missing, or unknown      in doubt
-no memory             all there, and at least one        published, remembered
-no memory             none at all                        in doubt if this agent published more
-no memory             one missing, or unknown            in doubt where Placement's total differs
+none                  all there, and at least one        published, remembered
+none                  none at all                        in doubt if this agent published more
+none                  one missing, or unknown            in doubt if Placement's total differs
 ====================  =================================  =====================================
 
-A Ceph cluster has no mount that could be lost: without the cluster ``ceph df`` fails. The reports that the agent reads
-anyway do not have the cluster's fsid, and reading it would be one more command in each audit.
+For Ceph there is no doubt: the cluster has no mount that could be lost, and without the cluster ``ceph df`` fails. The
+agent does not check the cluster's fsid, because that would take one more command in each audit.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# The tables of a file system and the metadata of a thin pool change its size by less.
+# File system tables and thin pool metadata change the size of a store by less than this.
 TOLERANCE_PERCENT = 1
 # Names of errno values that mean: the file, or the store below it, is not there.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
@@ -103,7 +104,7 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
-    """Return why DISK_GB must stay as Placement has it; None if the store is the known one, or a good first one."""
+    """Return why DISK_GB must stay as Placement has it; None if the store is the remembered one or a good first one."""
     now = store_now(snapshot, settings)
     if now is None:
         return None
@@ -114,10 +115,10 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 
 
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the mark to remember from now on; None if the remembered one stays.
+    """Return the mark to remember from now on; None if the agent keeps the remembered mark.
 
-    An empty folder in the store's place must not become the store. So nothing new is remembered while disks are missing
-    and the store has no guest's disk at all.
+    The agent must not take an empty folder in the store's place for the store. So it remembers nothing new while disks
+    are missing and the store has no guest's disk at all.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:
@@ -132,13 +133,13 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """Return the memory of this store; None if it is of another path or group: an operator changed an option."""
+    """Return the remembered mark; None if it has another path or group, because the operator changed an option."""
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether the mark says more; small changes of the size do not count, so that they add up to a fall."""
+    """Return whether ``now`` must replace ``before``; not for a small change of size, so that small ones add up."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 
@@ -147,7 +148,7 @@ def _is_news(before: StoreMark, now: StoreMark) -> bool:
 
 
 def likeness(before: StoreMark, now: StoreMark) -> Likeness:
-    """Return whether two marks are of one store. A fact that the host does not report is no difference."""
+    """Return whether two marks are of the same store. A fact that the host does not report is no difference."""
     if before.uuid is not None and now.uuid is not None:
         return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
     if before.filesystem is None or now.filesystem is None:
@@ -156,9 +157,9 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 
 
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
-    """Return what a reboot does not change of a file system without UUID.
+    """Return what identifies a file system without UUID and stays the same after a reboot.
 
-    That is its type, its ``inner`` path and, for exports, its device. The mount point may change.
+    This is the type, the ``inner`` path and, for exports, the device, but not the mount point.
     """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
@@ -243,7 +244,7 @@ def _sorted_out(found: Iterable[tuple[str, bool]]) -> GuestDisks:
 
 
 def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
-    """Return the sources of disks that belong on the store; files of block storage lie on stores of their own."""
+    """Return the sources of the disks that belong on the store. Files of block storage lie on other stores."""
     sources = [(disk.kind, disk.source) for domain in domains for disk in domain.disks if disk.source]
     if settings.disk_group is not None:
         return frozenset(source for kind, source in sources if kind == "block" and _is_in(source, settings.disk_group))
@@ -256,6 +257,6 @@ def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
 
 
 def _is_in(device: str, group: str) -> bool:
-    """Return whether a device path is a volume's in that group; device-mapper doubles the hyphens within names."""
+    """Return whether a device path names a volume of that group; device-mapper doubles the hyphens within names."""
     mapped = f"/dev/mapper/{group.replace('-', '--')}-"
     return device.startswith(f"/dev/{group}/") or (device.startswith(mapped) and device[len(mapped) :][:1] != "-")

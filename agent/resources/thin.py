@@ -1,4 +1,4 @@
-"""Split the room of a thin pool over the thin volumes in it.
+"""Divide the room of a thin pool among the thin volumes in the pool.
 
 Thin volumes may promise more than the pool has, and snapshots share blocks. So neither sizes nor written bytes add up
 to the pool's room; the parts of a split always do. Pure.
@@ -11,17 +11,17 @@ from itertools import accumulate, pairwise
 
 
 def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return what a pool with that room owes volumes of these virtual sizes: all of it or, if too little, shares of it.
+    """Return the bytes that the pool owes each volume: its virtual size, or its share if the sizes exceed the room.
 
-    The result does not change as guests write, so nothing that depends on it does either.
+    Writes of guests do not change the result, so they change nothing that depends on the result.
     """
     return tuple(sizes) if sum(sizes) <= room_bytes else in_proportion(room_bytes, sizes)
 
 
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """Return ``total`` in whole parts by weight that add up to it; only zeros if no weight is above 0.
+    """Return whole numbers in proportion to the weights that add up to ``total``; only zeros if no weight is above 0.
 
-    A part differs by less than 1 from its exact share, since each is the difference of two rounded running sums.
+    Each differs by less than 1 from its exact share, because it is the difference of two rounded running sums.
     """
     whole = sum(weights)
     if not whole:

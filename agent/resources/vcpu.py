@@ -34,12 +34,12 @@ class Vcpu(cpus.CpuResource):
         return (("reserved_host_cpus", settings.reserved_host_cpus),)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return the VCPUs of each defined guest that is not pinned to dedicated CPUs."""
+        """Return the number of vCPUs of each defined guest that is not pinned to dedicated CPUs."""
         host = snapshot.host.value
         guests = () if host is None else (d for d in host.domains if not cpus.is_pinned(d, settings))
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the flavors' VCPUs; without a dedicated set also dedicated CPUs: nova falls back to VCPU there."""
+        """Return the flavors' VCPU; without a dedicated set also their PCPU, because nova then falls back to VCPU."""
         also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
         return promised_of("VCPU", occupancies, also)
