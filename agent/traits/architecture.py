@@ -1,7 +1,7 @@
 """HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator here can run.
 
-The agent clears neither: a host does not change its architecture, and nova-compute leaves the trait of an emulator
-that was uninstalled.
+The agent never clears these traits: a host does not change its architecture, and nova-compute, too, keeps the trait of
+an emulator that was uninstalled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trait family returns: traits that must be there, traits that must not, and no decision on all others."""
+"""What a trait family returns: the traits to set and the traits to clear; it decides nothing about all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Wish:
     unwanted: frozenset[str] = frozenset()
 
 
-# A few traits that depend on the same facts. The wish is empty if the facts could not be read.
+# A family decides a few traits that depend on the same facts. Its wish is empty if the facts could not be read.
 TraitFamily = Callable[[Snapshot, Settings], Wish]
 
 
@@ -66,7 +66,7 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return a wish as ``wish_of`` does, but clear nothing while a machine type is unknown that may have the trait."""
+    """Return the wish of ``wish_of``, but clear nothing while a machine type is unknown: it may have the trait."""
     wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)

@@ -87,8 +87,8 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
     """Return the features with the extra flags added or removed.
 
-    nova-compute counts ``-avx2`` as avx2; here it is removed, because a guest that is started without a flag cannot
-    have it.
+    nova-compute counts ``-avx2`` as avx2. The agent removes avx2, because a guest that is started without a flag cannot
+    have the flag.
     """
     if features is None:
         return None

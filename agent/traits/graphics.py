@@ -1,6 +1,6 @@
-"""COMPUTE_GRAPHICS_MODEL_*: the video cards that an emulator of any architecture and machine type here offers.
+"""COMPUTE_GRAPHICS_MODEL_*: the video cards that an emulator on this host offers for any machine type.
 
-libvirt calls a guest without a card ``none``; that is a model like the others.
+libvirt calls the absence of a card ``none``. The agent handles ``none`` like any other model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MODELS = ("bochs", "cirrus", "gop", "none", "qxl", "vga", "virtio", "vmvga", "x
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Decide nothing while the domain capabilities are unknown."""
+    """Set or clear each trait; decide nothing while the domain capabilities are unknown."""
     asked = emulators(snapshot)
     if asked is None:
         return Wish()

@@ -1,7 +1,7 @@
 """HW_CPU_HYPERTHREADING: whether any core of the host has more than one CPU.
 
-The family does not read ``threads`` of libvirt's host CPU, because libvirt does not guarantee its value. While power
-management lets a dedicated CPU sleep, that CPU is no sibling of any other, so it proves nothing.
+The family does not read ``threads`` of libvirt's host CPU, because libvirt does not guarantee the value. libvirt lists
+no siblings of a dedicated CPU that power management has switched off, so a missing sibling proves nothing then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear the trait; leave it alone while the cells are unknown or a sleeping CPU may be a sibling."""
+    """Set or clear the trait; do not change it while the cells are unknown or a switched-off CPU may be a sibling."""
     host = snapshot.host.value
     if host is None or host.capabilities is None or not host.cells:
         return Wish()

@@ -1,10 +1,10 @@
-"""Which kinds of memory encryption the host can give its guests, and when their trait leaves the root provider.
+"""Decide which kinds of memory encryption guests can have, and when the agent clears AMD SEV's trait on the root.
 
-Each kind has a child provider, and its trait belongs there (nested/memory_encryption.py). An older nova-compute had
-the class and HW_CPU_X86_AMD_SEV on the root. There the trait would promise encryption from a provider without
-contexts. The agent clears the trait on the root once the child is published, not before.
+Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute
+put the class and HW_CPU_X86_AMD_SEV on the root. There the trait would promise encryption from a provider without
+contexts. The agent clears the trait on the root once a child publishes it, not before.
 
-A host has CPUs of one make only, so one kind that is unknown makes all kinds unknown.
+All CPUs of a host are from one vendor, so the agent treats all kinds as unknown while one kind is unknown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, or None; libvirt matters only with SEV in the kernel or TDX in the options."""
+    """Return why the kinds are unknown, or None. libvirt matters only if the kernel has SEV or options allow TDX."""
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 
@@ -107,7 +107,7 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _has_es(host: HostFacts) -> bool:
-    # A kernel with SNP uses the places of SEV-ES for SNP, whether or not libvirt and QEMU can use them.
+    # A kernel with SNP uses the contexts of SEV-ES for SNP, even if libvirt and QEMU cannot use SNP.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
     return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 
@@ -134,7 +134,7 @@ def _with_tdx(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
-    """Return the domain capabilities of x86_64 guests on an x86_64 host; other hosts have no kind."""
+    """Return the domain capabilities of x86_64 guests on an x86_64 host; no other host has memory encryption."""
     capabilities = host.capabilities
     return capabilities.of_arch(_X86_64) if capabilities and capabilities.host_cpu.arch == _X86_64 else ()
 
@@ -142,7 +142,7 @@ def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     """Clear HW_CPU_X86_AMD_SEV on the root if a child publishes SEV (scenario 107).
 
-    While allocations use contexts on the root the trait is left alone.
+    The trait stays while allocations use contexts on the root.
     """
     host = snapshot.host.value
     if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:

@@ -1,7 +1,7 @@
 """COMPUTE_NODE, and the trait that names the root provider's owner.
 
-OWNER_NOVA is cleared only if the rival check (provider_tree/rival.py) lets the plan pass: in a takeover that the
-operator asked for.
+The agent clears OWNER_NOVA only in a takeover that the operator requested: otherwise the rival check
+(provider_tree/rival.py) stops all writes to a provider with that trait.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """COMPUTE_REMOTE_MANAGED_PORTS: whether a device here is offered for ports that a card manages by itself.
 
-A ``device_spec`` tagged ``remote_managed`` is not enough: a device must match it. A device counts even while a guest
-uses it.
+A ``device_spec`` tagged ``remote_managed`` is not enough: a device must match the spec. A device counts even while a
+guest uses the device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Clear the trait without reading the devices if no spec is tagged."""
+    """Set or clear the trait; if no spec is tagged, clear the trait without reading the devices."""
     if not any(_is_remote(spec) for spec in settings.pci.specs):
         return wish_of({_TRAIT: False})
     host = snapshot.host.value
@@ -26,7 +26,7 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
     if not offered and host.devices.odd:
         return Wish()
-    # nova finds such a card by its serial number, which libvirt reads since 7.9.0.
+    # nova finds such a card by its serial number, which libvirt reports since version 7.9.0.
     return wish_of({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
 
 

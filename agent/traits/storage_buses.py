@@ -1,7 +1,7 @@
 """COMPUTE_STORAGE_BUS_*: how a disk can be attached.
 
-QEMU lists its buses in the domain capabilities of each machine type; one machine type with the bus is enough.
-Containers have a fixed list, so libvirt is not asked.
+For QEMU, libvirt lists the buses in the domain capabilities of each machine type; one machine type with the bus is
+enough. The other virtualisation types have a fixed list, so the agent does not ask libvirt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FIXED: dict[str, frozenset[str]] = {"lxc": frozenset({"lxc"}), "parallels": fro
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Decide nothing while QEMU's domain capabilities are unknown."""
+    """Set or clear each trait; decide nothing while QEMU's domain capabilities are unknown."""
     if settings.virt_type not in ("kvm", "qemu"):
         return wish_of(_answers(_FIXED.get(settings.virt_type, frozenset())))
     asked = emulators(snapshot)

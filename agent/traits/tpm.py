@@ -1,9 +1,9 @@
 """COMPUTE_SECURITY_TPM_*: emulated TPMs, if ``[libvirt] swtpm_enabled`` is on.
 
 The emulator decides the models and versions: one machine type of the host's architecture that has them is enough.
-nova-compute instead takes the first entry of a set whose order changes with each start. A backend other than
-``emulator`` is a TPM of the host, which no guest of the cloud gets. The operator decides how a TPM's secret may be
-kept, and the agent never clears those traits.
+nova-compute instead uses the first machine type of a set whose order changes with each start. A backend other than
+``emulator`` is a TPM of the host, which no guest of the cloud gets. An option lists the ways to keep a TPM's secret;
+the agent sets their traits and never clears one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Clear models and versions if TPMs are off; leave them alone while the domain capabilities are unknown."""
+    """Clear models and versions if TPMs are off; else set or clear each, unless domain capabilities are unknown."""
     if not settings.tpm.enabled:
         return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
     secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
