@@ -2,7 +2,7 @@
 
 A child's name is the node's name, an underscore, and the name of the child's key. nova-compute uses the same names,
 so the agent finds the children again after a takeover, whatever their uuid. The agent decides a child's whole
-inventory: each write replaces the inventory, and keeps only what provider.yaml adds.
+inventory: each write replaces everything in the inventory except what provider.yaml adds.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ class UnknownChildren:
 
 
 class NestedFamily(Protocol):
-    """A family: child providers that depend on the same facts. Each family inherits from it.
+    """A family: child providers that depend on the same facts. Each family inherits from this protocol.
 
-    ``root_classes`` are classes of the children that an older nova-compute published on the root. Without allocations
-    they are removed from the root. With allocations nothing of the family is published until heal has moved the
-    allocations (findings/reshape_needed.py).
+    ``root_classes`` are classes of the children that an older nova-compute published on the root. If such a class has
+    no allocations, the agent removes the class from the root. Otherwise the agent publishes nothing of the family until
+    heal has moved the allocations (findings/reshape_needed.py).
     """
 
     name: str
     root_classes: frozenset[str]
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """Whether an option enables the family. If so, unknown children are reported even before there are any."""
+        """Whether an option enables the family. If so, the agent reports unknown children even if none exists yet."""
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether the family decides anything; if not, the agent leaves existing children alone."""
+        """Whether the family decides anything; if not, the agent does not change existing children."""
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
@@ -65,7 +65,7 @@ class NestedFamily(Protocol):
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether that child belongs to this family, even if undecided now; ``name`` is its name after the node's."""
+        """Whether a child is of this family, even if undecided now; ``name`` is its name after the node's name."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -73,7 +73,7 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. Children in neither ``providers`` nor here are left alone."""
+        """Return the children to delete if they exist. A child in neither this set nor ``providers`` stays as it is."""
         ...
 
     def belongs(
@@ -92,7 +92,7 @@ def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
-    """Return the providers below this host's root whose name begins with the node's, by the rest of the name."""
+    """Return the providers below this host's root whose name begins with the node's name, by the rest of their name."""
     prefix = f"{node}_"
     return {
         provider.name.removeprefix(prefix): provider

@@ -1,4 +1,4 @@
-"""Mediated devices (vGPU): a child provider for each device that can make them, as ``[devices]`` binds types to it.
+"""Mediated devices (vGPU): a child provider for each device that can make the type that ``[devices]`` binds to it.
 
 A device makes mediated devices of one type, the type that is configured for it. The child offers the existing
 mediated devices of that type plus those that the device can still make. A device that libvirt no longer lists keeps
@@ -21,7 +21,7 @@ from agent.nested.base import Nested, NestedFamily, UnknownChildren
 
 KIND = "mdev"
 VGPU = "VGPU"
-# libvirt's name of a PCI device. A mediated device names its parent only in this form, so all look-ups use it.
+# libvirt's name of a PCI device. A mediated device names its parent only in this form, so all look-ups use this form.
 _PCI_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-9a-f])")
 # A device with this prefix that cannot be read may be a mediated device of an unknown parent.
 _MDEV_PREFIX = "mdev_"
@@ -58,7 +58,7 @@ class MediatedDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed, or that a mediated device cannot be read: its parent is unknown."""
+        """Return that devices could not be listed, or which mediated devices, with unknown parents, cannot be read."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -83,14 +83,14 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of devices that could make the type and have nothing of it, or exceed its cap."""
+        """Return the children of devices that report their type but have none of it, or would exceed the type's cap."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Count the mediated devices that the consumer's guest names, by their parents."""
+        """Return the number of mediated devices in the definition of the consumer's guest, by parent."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
@@ -113,7 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts the device, or why it is unknown; None if that child counts another class."""
+    """Return the child that counts the device, or why the child is unknown; None if the child counts another class."""
     if mdev is None:
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)
@@ -124,10 +124,10 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
 
 
 def bound_to(parent: str, settings: Settings) -> Bound | None:
-    """Return the type of the device with that libvirt name: by its address or, for a PCI device, the default type.
+    """Return the type that is bound to the device's address or, for a PCI device, the default type.
 
-    The default type is the first type without addresses; further ones are not used at all. Its devices are VGPU,
-    whatever class is configured for it.
+    ``parent`` is libvirt's name of the device. The default type is the first type without addresses; the agent ignores
+    further ones. The class of the default type is VGPU, whatever class is configured.
     """
     place = place_of(parent)
     for choice in settings.mdev_types:
@@ -140,22 +140,22 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
 
 
 def place_of(parent: str) -> str:
-    """Return the PCI address (``0000:84:00.0``) in libvirt's name; any other name stands for itself (``mtty_mtty``)."""
+    """Return the PCI address (``0000:84:00.0``) in libvirt's name; any other name in lower case (``mtty_mtty``)."""
     found = _PCI_NAME.fullmatch(parent)
     return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return what each device offers of its type, by libvirt name; a device that reports nothing of it is left out."""
+    """Return the amount of its type that each device offers, by libvirt name, for the devices that report the type."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
-    # The cloud does not use a mediated device whose type differs from its parent's.
+    # The cloud does not use a mediated device of another type than the type that is bound to its parent.
     totals = Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # The order by name makes sure that the same devices always fit below a cap; libvirt's own order is arbitrary.
+    # With the order by name, the same devices always fit below a cap; libvirt's own order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
@@ -177,7 +177,7 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices to leave alone: those that cannot be read, and those that share a capped type with them."""
+    """Return the devices to leave out: those that cannot be read, and those that share a capped type with them."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

@@ -1,9 +1,9 @@
 """PCI in Placement: a child provider for each device, or physical function, that ``[pci] device_spec`` hands out.
 
-The agent goes on offering what is allocated. A device whose spec or hardware is gone keeps its provider with as much
-as its consumers have allocated, because Placement refuses to remove what is in use. A used one-time-use device keeps
-its provider too: a new provider would count the device as unused. If specs and devices contradict each other, that
-one provider stays as it is, and findings/pci_spec_conflict.py reports the reason.
+The agent continues to offer what is allocated. If the spec or the hardware of a device is gone, the device's provider
+keeps the amount that consumers have allocated, because Placement refuses to remove what is in use. A used one-time-use
+device keeps its provider too: a new provider would count the device as unused. If specs contradict devices, the
+provider of these devices stays as it is, and findings/pci_spec_conflict.py reports the reason.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class PciDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed or read, or that the node's name leaves no room for an address."""
+        """Return that devices could not be listed or read, or that the node's name is too long to append an address."""
         host, root = snapshot.host.value, snapshot.observed_root
         if host is None:
             return None
         return unknown_because(host) or _name_too_long(root.name if root else host.hostname)
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
-        """Whether the child has the trait of PCI devices, or the name of one."""
+        """Whether the child has the trait of PCI devices, or is named after a PCI address."""
         return MANAGED in child.traits or _ADDRESS.fullmatch(name) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """Return one child for each device without contradiction, and one for each gone device that is allocated."""
+        """Return one child for each device without a conflict, and one for each device that is gone but allocated."""
         view = pci_view(snapshot, settings)
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
@@ -81,7 +81,7 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Count the functions that the consumer's guest takes, without those whose provider is frozen."""
+        """Return the number of functions that the consumer's guest has, without functions whose provider is frozen."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
@@ -109,11 +109,11 @@ def _offered(view: PciView) -> Iterable[Nested]:
 
 
 def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Inventory:
-    """Return as many as there are devices, and never less than is allocated; ``reserved`` is what the operator set."""
+    """Return the inventory: total = number of devices, at least the allocated amount; ``reserved`` = the operator's."""
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    # All of the provider is reserved, under any class: a new class name does not make a used device new.
+    # A fully reserved inventory of any class means that the device was used, so a new class does not make it new.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
         # The device was given out: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)
@@ -133,17 +133,17 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
     """Return the device's traits, which replace the observed ones.
 
-    provider_tree/desired.py decides the owner's trait, so that one is never unwanted here.
+    provider_tree/desired.py decides the owner trait, so the owner trait is never unwanted here.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})
 
 
 def _kept(view: PciView) -> Iterable[Nested]:
-    """Yield the devices that are gone but allocated: as much of each class as is allocated, with unchanged traits.
+    """Yield a child for each device that is gone but allocated: the allocated amounts, with unchanged traits.
 
-    A one-time-use device that is used up and not allocated keeps its provider unchanged. If consumers have only what
-    a provider.yaml file added, the child offers no devices, only that addition.
+    If a one-time-use device is used up and not allocated, its provider stays as it is. If only classes that a
+    provider.yaml file added are allocated, the child has only these classes and offers no devices.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)

@@ -1,8 +1,9 @@
 """Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
 
 A provider stands for a whole device or for one physical function. A virtual function has no provider: it is counted
-on the provider of its physical function. A device of a physical network is not in Placement at all. Only the devices
-show a contradiction, the configuration alone does not. So a contradiction freezes that one provider and not the host.
+on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. The
+configuration alone does not show a contradiction, only the devices do. So a contradiction freezes one provider, not the
+host.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agent.model.memo import for_equal_arguments
 from agent.nested.pci_names import class_of, traits_of
 
 PARENTS = frozenset({PciKind.PCI, PciKind.PF})
-# nova-compute's own limits for live_migratable.
+# The lowest versions with which nova-compute accepts live_migratable.
 _LIBVIRT_FOR_MIGRATION = 10_000_000
 _QEMU_FOR_MIGRATION = 8_002_002
 
@@ -70,7 +71,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A contradiction about the provider of ``address``, or of an unknown one, with spec texts and device addresses."""
+    """A contradiction about the provider of ``address`` (None: unknown), with spec texts and device addresses."""
 
     address: str | None
     reason: str
@@ -161,7 +162,7 @@ def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
 
 
 def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:
-    """Yield a conflict for each spec that calls a physical function remote_managed: only virtual functions can be."""
+    """Yield a conflict for each spec that tags a physical function remote_managed: the tag is for virtual functions."""
     functions = {device.address: device for device in devices if device.kind is PciKind.PF}
     for spec in specs:
         named = functions.get(spec.single_address or "")

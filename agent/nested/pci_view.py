@@ -30,10 +30,12 @@ _PCI_PREFIX = "pci_"
 class PciView:
     """``offers`` by address, ``observed`` and ``gone`` by the name of the child's key, all sorted.
 
-    ``observed`` are the providers below the root that have the node's name as prefix. ``gone`` are those of them that
-    have the trait and stand for no device that is handed out. ``frozen`` are the addresses whose provider stays as it
-    is. ``from_files`` are the classes that provider.yaml files add, by provider: they are no devices, so
-    ``allocations`` leaves them out. ``in_use`` are providers with allocations of any class.
+    ``observed``: the providers below the root that have the node's name as prefix.
+    ``gone``: the observed providers that have the trait and stand for no device that is handed out now.
+    ``frozen``: the addresses whose provider stays as it is.
+    ``from_files``: the classes that provider.yaml files add, by provider. ``allocations`` does not contain these
+    classes, because they are no devices.
+    ``in_use``: the providers with allocations of any class.
     """
 
     offers: Mapping[str, Offer]
@@ -99,7 +101,7 @@ def managed(view: PlacementView | None) -> tuple[Provider, ...]:
 
 @for_the_same_arguments
 def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
-    """Return the view that all decisions about PCI are based on. It is empty without host facts."""
+    """Return the view that all decisions about PCI are based on. Without host facts it has no offers."""
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
     offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
     observed = children(placement, root.name) if root else {}
