@@ -1,7 +1,7 @@
 """Write amounts of resource classes, in findings and for operators, with one table of units and one number format.
 
-MEMORY_MB and DISK_GB are named after MB and GB, but count MiB and GiB. Every other class counts things and its unit is
-its own name. A text that has just named the class leaves that unit out.
+MEMORY_MB and DISK_GB are named after MB and GB, but count MiB and GiB. Every other class counts things, and its name is
+its unit. A text that has just named such a class leaves out the unit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def unit_of(resource_class: str) -> str:
 def number_text(number: float) -> str:
     """Return a number as text: a whole number with all its digits (1 TiB is 1048576 MiB, not 1.04858e+06).
 
-    Any other number has up to twelve significant digits. That hides rounding errors (16.1 x 24 is 386.4), and a ratio
-    of 1.0625 does not look like 1.062.
+    Any other number has up to twelve significant digits. This hides rounding errors (16.1 x 24 is 386.4), and shows a
+    ratio of 1.0625 in full.
     """
     return str(int(number)) if float(number).is_integer() else f"{number:.12g}"
 

@@ -29,7 +29,7 @@ _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.A
 _NAMED = 5
 # At most this many characters of an invalid value are shown.
 _SHOWN = 60
-# The agent's documents have ten levels; copying and printing run out of stack at 500.
+# The agent's own documents have at most ten levels; copying or printing a document of 500 levels exhausts the stack.
 _MOST_LEVELS = 64
 TOO_DEEP = "nested too deep"
 

@@ -20,7 +20,7 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # A quotation mark as an HTML page escapes it.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# No pattern begins with a repetition: a page may be one word of a megabyte, and a match could begin at each character.
+# No pattern begins with a repetition: a page may be one word of a megabyte, and each character would start an attempt.
 # The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(

@@ -1,8 +1,8 @@
 """Check an option that must be a URL, and show a URL without its login.
 
-urllib accepts a URL without scheme or host. keystoneauth then takes the text for a path at an endpoint from the
-catalog, so its error blames the catalog for a typing error. ``without_login`` also removes the login from such an
-invalid URL, because the operator meant it as a URL. Pure.
+urllib accepts a URL without scheme or host. keystoneauth then uses the text as a path at an endpoint from the catalog,
+so after a typing error the error message is about the catalog. ``without_login`` also removes the login from such an
+invalid URL, because the operator meant the text as a URL. Pure.
 """
 
 from __future__ import annotations

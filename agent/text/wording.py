@@ -1,7 +1,7 @@
 """Word amounts, verdicts and long lists for people. Pure.
 
-Many similar entries are counted instead of listed, so that they do not hide the important ones. An unknown value is
-never written as 0: it is ``unknown`` if its book could not be read, and ``not counted`` if that book does not exist.
+Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
+never written as 0, but as ``unknown`` if its book could not be read, and as ``not counted`` if it has no such book.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def printable(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Return the escape that Python and JSON use; beyond U+FFFF Python's, because four digits are too few there."""
+    """Return the escape that Python and JSON use; beyond U+FFFF Python's only, because four digits are too few."""
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
@@ -78,7 +78,7 @@ def some_of(names: Sequence[str], most: int = NAMED) -> str:
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
-    """Group more than ``FEW`` items of equal likeness into one tuple; every other item gets a tuple of its own.
+    """Put items of equal likeness into one tuple if they are more than ``FEW``; every other item gets its own tuple.
 
     A tuple takes the position of its first member.
     """
