@@ -17,7 +17,7 @@ from agent.resources.store_doubt import to_remember
 
 
 def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the store from the state directory's file, unchanged if there is no readable file."""
+    """Return the memory with the store from the state directory's file; without a readable file, the same memory."""
     record = task.parts.store.load() if task.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 

@@ -1,4 +1,4 @@
-"""Claims: every unit of a resource has an owner (the consumer), a cause, and a source where the agent read both."""
+"""A claim: an amount of a resource, with its owner (the consumer), its cause, and where the agent read both."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _body(action: AnyAction) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealNote:
-    """The result of the daemon's own heal for one finding. ``result`` and ``entry_id`` are those in the journal.
+    """The result of the daemon's own heal for one finding. ``result`` and ``entry_id`` are as in the journal.
 
     ``consumer_uuid`` is None for a reshape, which changes several consumers.
     """

@@ -9,7 +9,7 @@ from typing import Self
 
 from agent.model.node_record import NodeRecord
 
-# nova/db/main/api.py:migration_get_in_progress_and_error_by_host_and_node
+# As in nova/db/main/api.py:migration_get_in_progress_and_error_by_host_and_node.
 FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "completed", "cancelled", "done"})
 
 
@@ -233,10 +233,10 @@ class NovaState:
     ``finished_evacuations``: the newest 100 evacuations away from this host with status ``done`` or ``completed``.
     ``pci_devices``: the rows of the live nodes.
     ``records``: the complete rows of the live nodes. Only a source that can write records fills this field.
-    ``now``: the source's clock (naive UTC), for ages. nova-conductor reports no clock; the agent's own clock stands in.
-    ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which).
-    The source reads it before the rows or together with them, so the rows are at least as new as the heartbeat. None
-    if no service has ever reported.
+    ``now``: the source's clock (naive UTC), for ages. nova-conductor reports no clock, so ``now`` is then the agent's.
+    ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which). The
+    source reads the heartbeat before the rows or together with them, so the rows are at least as new as the heartbeat.
+    None if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of all, for deciding which services are silent.
     ``pulse_at``: the clock when the heartbeats were read, for measuring their age.
     ``unreadable``: one message for each row that does not parse.

@@ -101,7 +101,7 @@ class LeftProvider(NamedTuple):
 class DetachedTree:
     """A provider outside this host's tree, with all providers below it (parents first) and their allocations.
 
-    ``uuid`` is the uuid that the agent searched for: an orphaned compute node's, or that of one of the agent's own
+    ``uuid`` is the uuid that the agent searched for: of an orphaned compute node, or of one of the agent's own
     providers, which may share through an aggregate. ``providers`` is empty if Placement has no such provider.
     """
 

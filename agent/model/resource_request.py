@@ -1,8 +1,8 @@
 """A request for ``GET /allocation_candidates`` of Placement, and the providers that can satisfy the request.
 
-A request has one unnumbered group (suffix "") and any number of granular groups. The classes of the unnumbered
-group may come from several providers of one tree, and from providers that share with the tree. A single provider
-must satisfy all of a granular group.
+A request has one unnumbered group (suffix "") and any number of granular groups. The classes of the unnumbered group
+may come from several providers of one tree, and from providers that share with the tree. A single provider must satisfy
+a whole granular group.
 """
 
 from __future__ import annotations

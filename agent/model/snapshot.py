@@ -24,7 +24,7 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# The part of IMAGES that the reserve of DISK_GB may need. The agent can fail to measure it and still measure the disks.
+# The part of IMAGES that the reserve of DISK_GB may need. The agent may measure the disks but not the cache.
 IMAGE_CACHE = "image-cache"
 
 

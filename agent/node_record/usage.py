@@ -24,7 +24,7 @@ FAILED_BUILDS = "failed_builds"
 Stats = tuple[tuple[str, str | None], ...]
 
 _TASK = "num_task_"
-# nova/compute/stats.py:Stats.io_workload
+# As in nova/compute/stats.py:Stats.io_workload.
 _IO_HEAVY_TASKS = "rebuilding resize_prep resize_migrating image_snapshot image_backup rescuing unshelving".split()  # noqa: SIM905
 _IO_HEAVY = ("num_vm_building", *(f"{_TASK}{task}" for task in _IO_HEAVY_TASKS))
 

@@ -147,7 +147,8 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
     """Return why the family's children must wait, or None.
 
-    While a class of theirs still has allocations on the root, the root and the children would both offer the class.
+    While a class of the children still has allocations on the root, the root and the children would both offer the
+    class.
     """
     left = still_on_root(family, snapshot)
     return f"{', '.join(left)} still has allocations on the root (reshape-needed)" if left else None

@@ -1,8 +1,8 @@
 """Decide which CPU models guests have, by ``[libvirt] cpu_mode`` and architecture.
 
-Both the queries to libvirt and the evaluation of the answers use this module. For an architecture without a default
-of its own, nova falls back to qemu64. libvirt does not know qemu64 there (NO_SUPPORT), or returns it without flags.
-nova treats both as a CPU without flags, so this module returns no model.
+Both the queries to libvirt and the evaluation of the answers use this module. For an architecture without a default of
+its own, nova falls back to qemu64. libvirt does not know qemu64 on such an architecture (NO_SUPPORT), or returns the
+model without flags. nova treats both as a CPU without flags, so this module returns no model.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class FileSystemIdentity:
 
     ``kind`` is its type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
     within the file system; a bind mount changes the mount point but not ``inner``. ``uuid`` is the uuid of a file
-    system on a disk, None for any other file system and if the host does not report a uuid.
+    system on a disk, None for any other file system, or if the host does not report a uuid.
     """
 
     mount_point: str
