@@ -1,11 +1,11 @@
 """Call methods of nova's objects on nova-conductor, as nova-compute does, without importing nova.
 
-The time-out of an RPC call does not cover the connection to the broker. oslo.messaging opens the reply connection
-without any time limit, so a call to an unreachable broker hangs until the broker is back (measured). Therefore every
-call runs on a thread of its own, and the caller waits for the thread until the deadline.
+The time-out of an RPC call does not limit the connect to the broker. oslo.messaging opens the reply connection without
+any time limit, so a call to an unreachable broker hangs until the broker is back (measured). Therefore every call runs
+on the client's own thread, and the caller waits for that thread only until the deadline.
 
-The first call, and each call after one that did not reach the broker, is preceded by a cast (a message without a
-reply). oslo.messaging does limit the connection time of a cast, and reports why the connection fails.
+Before its first call, and again after each call that did not reach the broker, the client sends a cast (a message
+without a reply). oslo.messaging does limit the connect time of a cast, and reports why the connect fails.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TOPIC = "conductor"
 VERSION = "3.0"
 PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
-# Packages whose connection errors oslo.messaging raises unchanged, without an exception class of its own.
+# Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# oslo.messaging's own time-out fires this long before the deadline, because its error names the cause more exactly.
+# oslo.messaging's time-out ends this long before the deadline, because its error names the cause more exactly.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -41,7 +41,7 @@ Deleted = Literal["no", "yes", "only"]
 
 
 class ConductorClient:
-    """Remote methods of nova's objects. One caller at a time; the client connects at the first call."""
+    """Calls remote methods of nova's objects, for one caller at a time. The client connects at the first call."""
 
     def __init__(self, bus: Bus, manifest: Mapping[str, str] = MANIFEST) -> None:
         self._bus = bus
@@ -61,11 +61,11 @@ class ConductorClient:
         *,
         deleted: Deleted = "no",
     ) -> object:
-        """Return the result of a class method of ``objname``: the primitive of an object, or a plain value.
+        """Call a class method of ``objname`` and return the result: the primitive of an object, or a plain value.
 
-        ``deleted``: whether the method sees soft-deleted rows.
-        Raises SourceUnavailable if the broker or conductor does not answer, and RemoteFailure if nova's method raised.
-        Raises SourceInconsistent if either side does not support the version of the request or of the answer.
+        ``deleted``: whether the method sees soft-deleted rows. Raises SourceUnavailable if the broker or conductor does
+        not answer, and RemoteFailure if nova's method raised. Raises SourceInconsistent if conductor does not support
+        the request's version, or the agent the answer's version.
         """
         call = {"objname": objname, "objmethod": method, "args": list(args), "kwargs": dict(kwargs)}
         body = {**call, "object_versions": dict(self._manifest)}
@@ -83,7 +83,7 @@ class ConductorClient:
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
-        """Return the same object in the versions of the manifest. Raises as class_action."""
+        """Return the object, converted by conductor to the manifest's versions. Raises as class_action."""
         body = {"objinst": primitive, "object_versions": dict(self._manifest)}
         return self._call("object_backport_versions", body, deadline, "no")
 
@@ -124,7 +124,7 @@ class ConductorClient:
             raise
 
     def _ask(self, method: str, body: Mapping[str, object], deadline: Deadline, deleted: Deleted) -> object:
-        """Run on the thread: make one call within the time left until the deadline."""
+        """Make one call within the time left until the deadline. Runs on the client's thread."""
         client = self._opened()
         if not self._reached:
             knock = client.prepare(namespace=PING_NAMESPACE, version=PING_VERSION, retry=TRIES)
@@ -149,7 +149,8 @@ class ConductorClient:
 def _remote(error: Exception) -> tuple[str, str] | None:
     """Return (class name, message) of an exception raised on the conductor; None if it was raised in this process.
 
-    oslo.messaging rebuilds Python's built-in exceptions as themselves, with the remote traceback in their text.
+    If the remote exception is one of Python's built-in exceptions, oslo.messaging raises the same class, with the
+    remote traceback in the text.
     """
     if isinstance(error, oslo_messaging.RemoteError):
         return error.exc_type or "", error.value or ""
@@ -167,7 +168,7 @@ def _is_undelivered(error: Exception) -> bool:
 
 
 def context(deleted: Deleted, now: Callable[[], datetime.datetime] | None = None) -> dict[str, object]:
-    """Return a serialized nova request context: an administrator without user or project."""
+    """Return the serialized nova request context of an administrator without user or project."""
     moment = now() if now else datetime.datetime.now(datetime.UTC)
     empty = (
         "user", "user_id", "user_name", "user_domain", "project_id", "project_name", "project_domain", "tenant",

@@ -1,8 +1,8 @@
-"""Word in one sentence why nova-conductor returned no usable answer, and what the operator can do about it.
+"""Say in one sentence why nova-conductor returned no usable answer, and what the operator can do about it.
 
-oslo.messaging's error texts quote the whole connection configuration repeatedly. The sentences of this module name the
-broker without its password. The same failure always gets the same sentence: a finding is confirmed only when two
-audits report it with equal words.
+oslo.messaging's error texts repeat the whole connection configuration. The sentences of this module name the broker
+without the password. The same failure always gets the same sentence: a finding is confirmed only when two audits report
+it with equal words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DATABASE_AWAY = frozenset(
 
 
 class RemoteFailure(SourceUnavailable):
-    """A remote method of nova raised: ``kind`` is the class of the exception, ``words`` its message."""
+    """A remote method of nova raised an exception: ``kind`` is its class name, ``words`` its message."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(STATE, f"nova-conductor: {kind}: {words}" if words else f"nova-conductor: {kind}")
@@ -40,14 +40,14 @@ class RemoteFailure(SourceUnavailable):
 
 
 class Complaints:
-    """Build the errors about one broker and the conductor behind it."""
+    """Build the errors about one broker and the conductor that listens there."""
 
     def __init__(self, options: BusOptions, topic: str) -> None:
         self._options = options
         self._topic = topic
 
     def unanswered(self, allowed_s: float) -> SourceUnavailable:
-        """Return the error for a call that the broker accepted and conductor did not answer."""
+        """Return the error for a call that the broker accepted but conductor did not answer."""
         return SourceUnavailable(
             STATE,
             f"no answer on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
@@ -74,7 +74,7 @@ class Complaints:
         return self._broker(f"{type(error).__name__}: {self._words(str(error))}")
 
     def remote(self, kind: str, value: str, manifest: Mapping[str, str], body: Mapping[str, object]) -> SourceError:
-        """Return the error for an exception raised by nova, chosen by its class name ``kind``."""
+        """Return the error for an exception that nova raised; the exception's class name ``kind`` selects the error."""
         words = self._words(value)
         if kind == "IncompatibleObjectVersion":
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
@@ -92,7 +92,7 @@ class Complaints:
         return unquote(first.rpartition("@")[0].partition(":")[0])
 
     def _words(self, text: str) -> str:
-        """Return a foreign error text on one line, shortened to ``_WORDS`` characters, without the password."""
+        """Return another program's error text on one line, shortened to ``_WORDS`` characters, without the password."""
         for part in self._options.url.partition("://")[2].split(","):
             secret = part.rpartition("@")[0].partition(":")[2]
             for form in (secret, unquote(secret)):

@@ -1,16 +1,16 @@
 """List the versions of nova's objects that the agent requests, and detect answers that the agent cannot read.
 
-Conductor backports an answer to these versions only if the *requested* object is older than conductor's own version.
-If the requested list is up to date, conductor returns its children in conductor's own, newer versions. A newer minor
-version only adds fields, so the agent reads it as it is; the agent does not read another major version. Pure.
+Conductor backports an answer only if the agent requests the *outer* object (such as InstanceList) in an older version
+than conductor's own. Otherwise conductor returns the objects inside in its own, perhaps newer versions. A newer minor
+version only adds fields, so the agent can read it; the agent cannot read another major version. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-# nova 34.0.0: obj_tree_get_versions of the requested lists and objects.
-# Every *list* version here already existed in Ussuri, so conductors from Ussuri on accept them.
+# From nova 34.0.0: obj_tree_get_versions of the requested lists and objects. Every *list* version here already existed
+# in Ussuri, so conductors from Ussuri on accept them.
 MANIFEST: Mapping[str, str] = {
     "BlockDeviceMapping": "1.21",
     "BlockDeviceMappingList": "1.18",
@@ -59,7 +59,7 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """Return ``Name version`` of an object whose major version differs from the manifest's; None if there is none.
+    """Return ``Name version`` of an object whose major version differs from the manifest's; None if all are equal.
 
     The agent does not read objects that the manifest does not name, so their versions are ignored.
     """
@@ -75,7 +75,7 @@ def _major(version: str) -> str:
 
 
 def _versions(primitive: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, version) of every object in a primitive, in no order; without recursion, as any depth may come."""
+    """Yield (name, version) of every object in a primitive, in any order, without recursion because of the depth."""
     waiting = [primitive]
     while waiting:
         value = waiting.pop()

@@ -2,7 +2,7 @@
 
 The field names of the object differ from the columns of the table: ``supported_hv_specs`` is the column
 ``supported_instances``, and ``pci_device_pools`` is ``pci_stats``. nova writes only the fields that
-``nova_object.changes`` lists. A ratio cannot be null in the object, so a ratio of None is left out and nova then
+``nova_object.changes`` lists. A ratio cannot be null in the object, so this module omits a ratio of None, and nova then
 uses its own default.
 """
 
@@ -18,7 +18,7 @@ from agent.model.node_record import NodeRecord
 from agent.sources.nova.documents import SOURCE, Cells, short
 from agent.text.numbers import finite
 
-# Field of the record -> field of the object, where the names differ and the value does not.
+# Field of the record -> field of the object, for fields with different names but equal values.
 _RENAMED = {
     "memory_mib": "memory_mb",
     "local_gib": "local_gb",
@@ -32,7 +32,7 @@ _RENAMED = {
     "disk_ratio": "disk_allocation_ratio",
 }
 _RATIOS = frozenset({"cpu_ratio", "memory_ratio", "disk_ratio"})
-# Set once, when the record is created; nova rejects a later change.
+# nova sets these fields when it creates the record, and rejects a later change.
 _READ_ONLY = frozenset({"id", "uuid"})
 _SPEC = ("arch", "hv_type", "vm_mode")
 
@@ -129,7 +129,7 @@ def _pools_text(cells: Cells) -> str | None:
 
 
 def _without_changes(value: object) -> object:
-    """Return the primitive without ``nova_object.changes``, which is no part of the record."""
+    """Return the primitive without ``nova_object.changes``, which does not belong to the record."""
     if isinstance(value, dict):
         return {key: _without_changes(each) for key, each in value.items() if key != "nova_object.changes"}
     return [_without_changes(each) for each in value] if isinstance(value, list) else value

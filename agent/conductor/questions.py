@@ -1,8 +1,8 @@
 """Make the nova-conductor calls of one read; each call returns rows of the cell's tables.
 
-A search leaves hidden instances out, unless the search is for hidden instances only. A search by uuid finds deleted
-rows only if the request context may see deleted rows. One document that conductor cannot parse fails the whole list.
-The agent then requests each instance by itself, so that a broken instance affects no other instance.
+A search for instances returns either hidden instances only, or no hidden instances. A search by uuid finds deleted rows
+only if the request context may see deleted rows. If conductor cannot parse one document, the whole list call fails. The
+agent then requests each instance separately, so that a broken instance affects no other instance.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Questions:
     deadline: Deadline
 
     def services(self, host: str) -> tuple[Row, ...]:
-        """Return the nova-compute service of a host that is not deleted."""
+        """Return a host's nova-compute service, unless the service is deleted."""
         answer = self._ask("Service", "get_by_host_and_binary", [host, "nova-compute"])
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's nova-conductors that are not deleted; their newest heartbeat is never minutes old."""
+        """Return the cell's nova-conductors that are not deleted; one has just answered, so its heartbeat is recent."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
-        """Return the compute nodes of a host that are not deleted, as the objects' fields: callers need all fields."""
+        """Return a host's compute nodes that are not deleted, as the objects' fields: callers need all fields."""
         try:
             answer = self._ask("ComputeNodeList", "get_all_by_host", [host])
         except RemoteFailure as failure:
@@ -53,7 +53,7 @@ class Questions:
         return wire.rows(answer, "ComputeNodeList", wire.node_row)
 
     def instances(self, host: str) -> tuple[Row, ...]:
-        """Return the instances of a host that are not deleted, on any of its nodes."""
+        """Return a host's instances that are not deleted, on any of the host's nodes."""
         return self._instances(lambda wanted: self._ask("InstanceList", "get_by_host", [host], expected_attrs=wanted))
 
     def instances_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
@@ -61,7 +61,7 @@ class Questions:
         return tuple(row for chunk in chunks(uuids) for row in self._instances_of(chunk))
 
     def migrations(self, host: str, node: str) -> tuple[Row, ...]:
-        """Return the migrations in progress or in error from or to a node of a host."""
+        """Return the migrations from or to a node of a host that are in progress or in error."""
         answer = self._ask("MigrationList", "get_in_progress_and_error", [host, node])
         return wire.rows(answer, "MigrationList", wire.migration_row)
 
@@ -84,7 +84,7 @@ class Questions:
         return tuple(row for disks in found for row in disks if row["boot_index"] == 0)
 
     def pci_devices(self, node_id: object) -> tuple[Row, ...]:
-        """Return the PCI devices of a compute node that are not deleted."""
+        """Return a compute node's PCI devices that are not deleted."""
         answer = self._ask("PciDeviceList", "get_by_compute_node", [node_id])
         return wire.rows(answer, "PciDeviceList", wire.pci_row)
 

@@ -1,11 +1,12 @@
 """Read the cloud's state of one host from nova-conductor, in seven calls on a quiet host.
 
-The rows are those that agent/sources/nova/sql.py reads. No transaction spans the calls. They run in nova-compute's own
-order, instances before migrations: a read during a move then sees the move twice rather than not at all.
+The rows are those that agent/sources/nova/sql.py reads. No transaction spans the calls. As in nova-compute, the call
+for instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
 
 The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that its instances
-name. The agent requests the boot disks of an instance only once while the instance is on this host. A guest never
-changes between image and volume, and the rows contain the whole connection of each volume.
+name. The source requests an instance's boot disks only once and caches them while it reads the instance. An instance
+never changes between booting from an image and from a volume, and the rows are large: they contain the connection data
+of each volume.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, sta
 
 
 class ConductorState:
-    """A StateSource over RPC. One thread at a time. A writer may share ``client``; its creator closes it."""
+    """A StateSource over RPC, for one thread at a time. A writer may share ``client``; the caller closes ``client``."""
 
     name = STATE
 
@@ -38,7 +39,7 @@ class ConductorState:
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, and SourceInconsistent if an answer violates nova's schema."""
         questions = Questions(self._client, deadline)
-        # The heartbeats are read before all rows, so that the rows are at least as new as the heartbeats.
+        # Read the heartbeats before all rows, so that the rows are at least as new as the heartbeats.
         conductors = questions.conductors()
         pulse_at = _own_clock()
         services = questions.services(host)
@@ -84,7 +85,7 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the boot disks of ``uuids``, read only for new instances; other instances leave the cache."""
+        """Return the boot disks of ``uuids``. Read only uncached ones, and drop other instances from the cache."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])

@@ -1,7 +1,7 @@
 """Write nova's compute node records through nova-conductor.
 
-If nova rejects a write, conductor was reached; the operator therefore gets nova's error text unchanged. A ``create``
-with the uuid of a deleted record restores that record: this is how nova keeps a host's identity.
+If nova rejects a write, the operator gets nova's own error text. A ``create`` with the uuid of a deleted record
+restores that record: this is how nova keeps a host's identity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.ports import Deadline
 
 
 class ConductorRecords:
-    """A RecordWriter. It shares ``client`` with the reader; the owner of ``client`` closes it."""
+    """A RecordWriter. The reader may share ``client``; the caller closes ``client``."""
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client

@@ -17,16 +17,16 @@ from agent.sources.nova.documents import SOURCE, Row, short
 
 Fields = Mapping[str, object]
 
-# Columns of instance_extra with a document, besides ``flavor``, which instance_row fills by itself.
+# Columns of instance_extra with a document, except ``flavor``, which instance_row builds from three fields.
 _DOCUMENTS = ("numa_topology", "migration_context")
 INSTANCE_ATTRIBUTES = ("flavor", *_DOCUMENTS)
-# Fields that say where an instance is and whether it is at rest. NULL has a meaning of its own in each of them, so
-# NULL cannot stand for "unknown".
+# Fields that say where an instance is and whether it is at rest. In each of these fields NULL has a meaning, so NULL
+# cannot stand for "unknown".
 _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
-    """Return the fields of one object of any version. Raises SourceInconsistent if ``primitive`` is no such object."""
+    """Return the fields of an object ``name`` of any version. Raises SourceInconsistent for any other ``primitive``."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor: a {name} is not an object but {short(primitive)}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
@@ -44,7 +44,7 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
 
 
 def _row(table: str, fields: Fields) -> Row:
-    # A field that a newer or older minor version lacks becomes NULL.
+    # A field that the object's minor version lacks becomes NULL.
     return {column: fields.get(column) for column in COLUMNS[table]}
 
 
@@ -58,9 +58,9 @@ pci_row = functools.partial(_row, "pci_devices")
 def instance_row(fields: Fields) -> Row:
     """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
-    nova leaves ``flavor`` out if ``instance_extra`` has no row or no flavor; the row then has no extra columns.
-    Raises SourceInconsistent if a value cannot be written as JSON. An object that lacks one of the fields in
-    ``_DECISIVE`` becomes an unread instance: a missing field must not count as a NULL.
+    If ``instance_extra`` has no row or no flavor, nova omits ``flavor``; the extra columns are then None. Raises
+    SourceInconsistent if a value cannot be written as JSON. An object that lacks one of the fields in ``_DECISIVE``
+    becomes an unread instance: a missing field must not count as a NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")
@@ -73,7 +73,7 @@ def instance_row(fields: Fields) -> Row:
 
 
 def unread_instance_row(fields: Fields, words: str) -> Row:
-    """Return the row of an instance of which only the columns are usable; ``words`` says why the rest is not."""
+    """Return the row of an instance whose documents are unusable; ``words`` says why."""
     documents = dict.fromkeys(_DOCUMENTS)
     known = {"extra_id": fields.get("id"), "extra_deleted": 0, "flavor": {"nova-conductor": words}}
     return {**_row("instances", fields), **documents, **known}

@@ -1,12 +1,12 @@
-"""Enforce a deadline on calls that cannot be cancelled and on sockets whose own time-out is not enough.
+"""Enforce a deadline on calls that cannot be cancelled, and on sockets whose own time-out is not enough.
 
 A hung libvirt daemon, a dead network mount or a stalled name look-up must not block an audit. This package
 has the two tools for that; the deadline itself is ``Deadline`` in agent/ports.py.
 
-Begin with reader_thread.py: it runs a blocking call on its own thread and stops waiting at the deadline.
-bounded_reads.py limits the total time of all reads from one socket; PyMySQL's connection and the HTTP client
-of Placement use it.
+Begin with reader_thread.py, which runs a blocking call on its own thread and stops waiting at the deadline.
+bounded_reads.py limits the total time of all reads from one socket; PyMySQL's connection and the HTTP client of
+Placement use it.
 
-This package knows no library of any source. agent/sources, agent/conductor and agent/placement import this package
-and must not be imported here. Intervals, back-off and schedules are in agent/timing.
+This package imports none of the libraries that sources use. agent/sources, agent/conductor and agent/placement import
+this package, and this package must not import them. Intervals, back-off and schedules are in agent/timing.
 """

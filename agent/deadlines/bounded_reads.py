@@ -1,7 +1,7 @@
 """Limit the total time of all reads from one socket.
 
-A socket's own time-out starts anew with every byte that arrives. A peer that sends one byte now and then
-could therefore block a reader for ever.
+A socket's own time-out starts anew with every byte that arrives. A server that sends single bytes with pauses could
+therefore block a reader for ever.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BoundedReads(io.RawIOBase):
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
-        """Close this stream and the wrapped one."""
+        """Close this stream and the wrapped stream."""
         if not self.closed:
             self._raw.close()
         super().close()

@@ -1,10 +1,10 @@
-"""Run a call that cannot be cancelled on its own thread, and stop waiting for it when the deadline passes.
+"""Run a call that cannot be cancelled on its own thread, and stop waiting for the call at the deadline.
 
-A call that misses its deadline continues in the background, and its late answer is discarded. No second
-call starts until the first one returns, so a hung libvirt or a dead mount costs one thread and never more.
+A call that misses its deadline continues in the background, and its late answer is discarded. No second call starts
+until the first one returns, so a hung libvirtd or a dead mount blocks one thread and never more.
 
-While a call hangs, every caller gets the same error text. Findings rely on that: a finding is confirmed when
-two audits report equal text, and the finding itself records since when it has existed.
+While a call hangs, every caller gets the same error text, without the elapsed time. Findings need constant text: a
+finding is confirmed when two audits report equal text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: Callers add this to the deadline of a call that has time-outs of its own: the call's own error says why it failed,
-#: and Unanswered cannot.
+#: If a call has time-outs of its own, callers add this to its deadline: the call's own error then arrives in time and
+#: gives the reason, which Unanswered cannot.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 
@@ -57,7 +57,7 @@ class _Job(Generic[T]):
 
 
 class ReaderThread:
-    """The single thread of the source ``name``. It starts with the first call."""
+    """The single thread of the source ``name``; the thread starts with the first call."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,9 +70,9 @@ class ReaderThread:
 
     @property
     def misses(self) -> int:
-        """The number of consecutive calls without an answer in time, including calls rejected while another one hangs.
+        """The number of consecutive calls without an answer in time, or rejected because an earlier call still hangs.
 
-        Any answer resets the number to 0, and so does an error raised by the call.
+        An answer in time resets the number to 0, and so does an error that the call raises in time.
         """
         return self._misses
 
@@ -91,7 +91,7 @@ class ReaderThread:
     def stop(self) -> bool:
         """Stop the thread and return whether it has ended. If True, nothing uses the thread's resources any more.
 
-        A thread that hangs in a call is left running: it is a daemon thread and cannot keep the process alive.
+        A thread that hangs in a call continues to run, but as a daemon thread it cannot keep the process alive.
         """
         with self._lock:
             self._stopped = True
@@ -123,7 +123,7 @@ class ReaderThread:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             job.run()
-            # Drop the references: the answer may be large, and the next call may come an hour later.
+            # Drop the references to the job: its answer may be large, and the next call may come an hour later.
             with self._lock:
                 if self._current is job:
                     self._current = None

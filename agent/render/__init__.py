@@ -1,8 +1,8 @@
-"""Text and JSON from an audit's report: for the commands, the report file and the log.
+"""Turn an audit's report into text and JSON for the commands, the report file and the log.
 
-Begin with documents.py, which turns a report into JSON documents with stable keys. audit_text.py writes the same
-document for people. explain.py decides what ``stocktake explain`` shows; explain_text.py and explain_json.py
-write it. status.py checks the report file and shows it, even if another version of the program wrote the file.
+Begin with documents.py, which turns a report into JSON documents with stable keys. audit_text.py turns the audit's
+document into text for people. explain.py decides what ``stocktake explain`` shows; explain_text.py and explain_json.py
+render that. status.py checks and renders the report file, even if another version of the program wrote the file.
 
 Every module here is pure: it reads no file, clock or socket, and prints nothing.
 

@@ -1,4 +1,4 @@
-"""Write an audit for people: its outcome, its sources, the findings, the plan. Pure.
+"""Render an audit as text for people: outcome, sources, findings and plan. Pure.
 
 The functions take the JSON document (documents.py) and not the report, because ``stocktake status`` has only
 the report file.
@@ -16,7 +16,7 @@ from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
 from agent.text.wording import alike, cell, some_of, wrapped
 
-# The width of a uuid: an operator copies uuids, so they must not be broken over two lines.
+# The width of a uuid: operators copy uuids, so a line break must not split a uuid.
 LEFT_WIDTH = 36
 _FRAME = 7
 _LEAST_RIGHT = 30
@@ -47,7 +47,7 @@ def head_lines(audit: Document) -> Iterator[str]:
 
 
 def _kinds(cost: Document) -> str:
-    """Return the conflicts by kind; "" if there were none, or if the report's agent did not count kinds yet."""
+    """Return the conflicts by kind; "" without conflicts, or if the report's agent did not count kinds yet."""
     kinds = cost.get("conflict_kinds") or {}
     return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
@@ -60,7 +60,7 @@ def _written(audit: Document) -> str:
 
 
 def source_line(source: Document) -> str:
-    """Return ``libvirt ok, 12.5 ms``, or the source's error and the age of its last good read."""
+    """Return ``libvirt ok, 12.5 ms``, or the source's error and the age of its last successful read."""
     took = f"{number_text(source['duration_ms'])} ms"
     if source["ok"]:
         return f"{source['name']} ok, {took}"
@@ -70,7 +70,7 @@ def source_line(source: Document) -> str:
 
 
 def _late(source: Document) -> str:
-    """Return the age of the newest service heartbeat; "" if it is unknown, as in the report of an older agent."""
+    """Return the age of the newest service heartbeat; "" if the age is unknown, as in the report of an older agent."""
     behind = source.get("behind_s")
     if behind is None:
         return ""
@@ -107,7 +107,7 @@ def _right(finding: Document, width: int) -> Iterator[str]:
 def plan_lines(plan: Document, width: int) -> Iterator[str]:
     """Yield the plan's digest and its writes in order, then the withheld writes with reasons, at ``width`` columns.
 
-    Equal writes to many providers are printed as one, at the place of the first.
+    Equal writes to several providers become one entry, at the place of the first.
     """
     if plan["writes"]:
         yield f"plan {plan['digest'][:12]}:"
@@ -121,7 +121,7 @@ def plan_lines(plan: Document, width: int) -> Iterator[str]:
 
 
 def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
-    """Return one write, or several equal ones, in words; every amount has its unit."""
+    """Return one write, or several equal writes, in words; every amount has its unit."""
     first = writes[0]
     if len(writes) == 1:
         what = f"named {first['name']}" if first["kind"] == "create-provider" else _what(first)
@@ -154,7 +154,7 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """Return only the changed traits: the whole set has nearly a hundred names, and only a few of them change."""
+    """Return the number of traits and the changed traits; the whole set has nearly a hundred names."""
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
     return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"

@@ -1,11 +1,11 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
-A book whose source could not be read is unknown and has no amount. The rows cannot show this, because an empty
-book and an unread book look alike in them; the status of the sources decides.
+A book whose source could not be read is unknown and has no amount. The rows do not show this, because an empty book and
+an unread book have the same rows; the status of the sources decides.
 
 A book that the agent does not keep has no amount either. The agent counts what is promised and held only for the
-classes that one of its resources decides on the root provider (``owned``). For any other class these two books are
-not counted, which is not 0.
+classes that one of its resources decides on the root provider (``owned``). For any other class these two books have no
+amount, which does not mean 0.
 
 The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure.
 """
@@ -26,25 +26,25 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# In the order that an operator needs: the recorded amount comes first, because the scheduler subtracts it.
+# In the order that operators need: first the recorded amount, because the scheduler subtracts that amount.
 BOOKS = ("recorded", "promised", "held")
-# _SOURCE: without this source the book is unknown. _STORAGE: without these sources the held book is incomplete.
+# _SOURCE: if this source was unread, the book is unknown. _STORAGE: if one was unread, the held book is incomplete.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# Verdicts that say less than the row's cause. The explanation shows only the cause.
+# Verdicts that say less than the row's cause: for these, the explanation shows only the cause.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# Books that exist only for classes with a module in agent/resources.
+# Books that the agent keeps only for classes with a module in agent/resources.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# Book -> the unread sources that may have more of it. A book that was read completely has no key.
+# Book -> the unread sources that may have more of the book. A completely read book has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Consumers of one book that count for the same reason; ``consumers`` are sorted keys, one for each ledger row."""
+    """Consumers that count in one book for the same reason; ``consumers`` has their sorted keys, one per ledger row."""
 
     reason: str
     amount: int
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The exact size behind an amount: ``amount`` was rounded up consumer by consumer, ``size_bytes`` is the total."""
+    """The exact total ``size_bytes`` behind an ``amount``, in which each consumer's size is rounded up."""
 
     amount: int
     size_bytes: int
@@ -61,7 +61,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book of one class. ``amount`` is None if it is unknown; ``problems`` are the errors of its sources.
+    """One book of one class. ``amount`` is None if unknown; ``problems`` are the errors of the book's sources.
 
     ``not_counted`` is the reason why the agent does not keep this book for this class. ``exact`` is None if no row has
     a size.
@@ -77,9 +77,9 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation, which contributes 0 on this host; ``amount`` is what its instance uses on its new host.
+    """A finished evacuation, which adds 0 to this host's books; ``amount`` is what the instance uses on its new host.
 
-    ``recorded`` is what Placement still records for the instance here, None if that is nothing or unknown.
+    ``recorded`` is the amount that Placement still records for the instance here, None if it is 0 or unknown.
     """
 
     note: EvacuationNote
@@ -89,7 +89,7 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassExplanation:
-    """``scope`` is the report reduced to this class: its ledger and inventory rows, findings and withheld writes.
+    """The explanation of one class. ``scope`` is the report reduced to the class's rows, findings and withheld writes.
 
     ``not_counted`` is the result of ``uncounted`` for the class.
     """
@@ -103,10 +103,10 @@ class ClassExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerExplanation:
-    """``scope`` is the report reduced to this consumer; ``evacuations`` are those of this instance.
+    """The explanation of one consumer. ``scope`` is the report reduced to the consumer, as are ``evacuations``.
 
-    ``not_counted`` and ``unread`` have the results of ``uncounted`` and ``unread_books`` for each class of the
-    consumer's rows. ``unread_anywhere`` is ``unread_books`` for all classes that a consumer may have.
+    ``not_counted`` and ``unread`` map each class of the consumer's rows to the result of ``uncounted`` and
+    ``unread_books``. ``unread_anywhere`` is ``unread_books`` for all classes that a consumer may have.
     """
 
     consumer: str
@@ -119,12 +119,12 @@ class ConsumerExplanation:
 
 Explanation = ClassExplanation | ConsumerExplanation
 
-# Whether one of the agent's resources decides that class on the root provider. The caller passes agent.resources.owned.
+# Returns whether a resource of the agent decides that class on the root provider. Callers pass agent.resources.owned.
 Owned = Callable[[str], bool]
 
 
 def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> ClassExplanation:
-    """Return the arithmetic of one class. Raises LookupError on a class that ``known_classes`` does not list."""
+    """Return the explanation of one class. Raises LookupError on a class that ``known_classes`` does not list."""
     if resource_class not in known_classes(report):
         raise LookupError(resource_class)
     scope = scope_of_class(report, resource_class)
@@ -138,7 +138,7 @@ def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> Cla
 
 
 def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> ConsumerExplanation:
-    """Return all facts of the audit about a consumer: a uuid, or the key of a consumer without a uuid (``vg/lv``).
+    """Return all facts about ``consumer``: a uuid, or the key of a consumer without a uuid (``vg/lv``).
 
     Raises LookupError if the audit has no row, finding or evacuation for the consumer.
     """
@@ -147,7 +147,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # Pass the whole report to unread_books: rows of other consumers show whether the promised book is known.
+    # Pass the whole report to unread_books: other consumers' rows show whether the promised book is known.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),
@@ -203,7 +203,7 @@ def meaning(row: LedgerRow, not_counted: str | None) -> str:
 
 
 def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
-    """Return the verdict's name for people: "not compared" if only the recorded book is counted for the class."""
+    """Return the verdict for people: "not compared" if the agent keeps only the recorded book for the class."""
     return NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
 
 
@@ -214,7 +214,7 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
-    """Return whether the argument of ``explain`` is a class: it has no dash and no slash and is no consumer's key."""
+    """Return whether ``text`` can be a class name: only letters, digits and "_", and no uuid or key of a consumer."""
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
     return bool(_CLASS_NAME.match(text)) and canonical(text) == text
@@ -230,7 +230,8 @@ def canonical(consumer: str) -> str:
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
     """Return the three books of one class, summed over the report's rows: the totals of ``stocktake ledger``."""
-    # Leftover allocations on a sharing provider outside this host's tree have rows, but are not in this host's books.
+    # Leftover allocations on a sharing provider outside this host's tree have rows, but do not count in this host's
+    # books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
     not_counted = uncounted(report, resource_class, owned)
     return tuple(
@@ -249,7 +250,7 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the unread sources of each book that is unknown or incomplete for these classes.
 
-    A consumer that such a book does not mention may still be in it.
+    A consumer without a row in such a book may still be in that book.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
@@ -293,7 +294,7 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the exact size of the held book, None if no row has one. Promises and allocations are whole units."""
+    """Return the held book's exact size, None if no row has a size. The other books have only whole units."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 
@@ -326,8 +327,8 @@ def _errors(report: AuditReport) -> dict[str, str]:
 def _is_known(book: str, report: AuditReport) -> bool:
     failed = _errors(report)
     if book == "promised" and LIBVIRT in failed:
-        # Promises need libvirt. Without a database, libvirt is the source of the promises. With a database, libvirt
-        # names the node, and without the node's name no database row can be matched to this host.
+        # The promised book needs libvirt. Without nova, libvirt's domains define what is promised. With nova, libvirt
+        # names the node, and without the node's name no row of nova can be matched to this host.
         return STATE not in failed and any(row.promised is not None for row in report.ledger)
     return _SOURCE[book] not in failed
 

@@ -1,4 +1,4 @@
-"""Write an explanation as one JSON document: the numbers, and the same text that people get. Pure."""
+"""Render an explanation as one JSON document: the numbers, and the same text that people get. Pure."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _of_class(explanation: ClassExplanation) -> Document:
 def _book(book: Book) -> Document:
     """Return one book.
 
-    ``not_counted`` is the reason why the agent does not keep this book. ``rounded_up`` is the part of the amount that
-    was rounded up from exactly ``size_bytes``.
+    ``not_counted`` is the reason why the agent does not keep this book. ``rounded_up`` is the part of the amount whose
+    exact size is ``size_bytes``.
     """
     return {
         "amount": book.amount,
@@ -61,7 +61,7 @@ def _book(book: Book) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Return the unread sources of each book. In these books, null in a row means unknown."""
+    """Return the unread sources of each book. For these books, null in a row means "unknown"."""
     return {book: list(sources) for book, sources in books.items()}
 
 

@@ -1,4 +1,4 @@
-"""Write an explanation for people: one line per fact, every number with its unit and its terms. Pure."""
+"""Render an explanation for people: one line per fact, every number with its unit, every sum with its terms. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _book_line(resource_class: str, book: Book) -> str:
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
     """Return the exact size. Each consumer's amount is rounded up to whole units.
 
-    Ten small volumes therefore count as 10 GiB, although they may take only 3 GiB.
+    Therefore ten small volumes count as 10 GiB, even if they take only 3 GiB.
     """
     of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
@@ -61,7 +61,7 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
 
 
 def _part(part: Part) -> str:
-    # Name no instances here: their uuids would hide the sum, and each has its own line further down.
+    # Do not list instances here: their uuids would hide the sum, and each instance has a line further down.
     count = len(part.consumers)
     noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
     names = "" if part.reason in _PLURALS else f": {some_of(part.consumers)}"
@@ -118,7 +118,7 @@ def _evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
 
 
 def evacuation_text(note: EvacuationNote, size: str = "") -> str:
-    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is the text in brackets."""
+    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is the part in parentheses."""
     return (
         f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
     )
@@ -224,7 +224,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line for a consumer without rows. If a book was unread, the line names its sources."""
+    """Return the line about a consumer without rows. If a book was unread, the line names the unread sources."""
     if not unread_books:
         return "none of the three books has it here"
     missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())

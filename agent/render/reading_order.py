@@ -1,4 +1,4 @@
-"""The order of findings in text for people: by severity, then code, then the consumer's name. Pure.
+"""Sort findings for people: by severity, then code, then the consumer's name. Pure.
 
 The JSON documents keep the audit's own order. The functions take documents (documents.py), because
 ``stocktake status`` has only the report file.
@@ -17,14 +17,14 @@ _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
 def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
-    """Return the findings by severity, code, consumer's name, resource class and subject; ids only break ties.
+    """Sort the findings by severity, code, consumer's name, resource class and subject, and last by id.
 
-    ``names`` maps consumers' uuids to names. A consumer without a name comes before those with a name.
+    ``names`` maps consumers' uuids to names. Within a code, consumers without a name come first.
     """
 
     def place(finding: Document) -> tuple[int, str, str, str, str, str]:
         return (
-            # An unknown severity comes from another version's report; it sorts last.
+            # A report of another version may have an unknown severity, which sorts last.
             _LOUDNESS.get(finding["severity"], len(_LOUDNESS)),
             finding["code"],
             names.get(finding["consumer_uuid"] or "", ""),
@@ -37,7 +37,7 @@ def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> 
 
 
 def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
-    """Return consumers' names by uuid, from a ledger. The evidence of findings may lack the names."""
+    """Return consumers' names by uuid, from a ledger; the evidence of findings may lack some names."""
     return {row.consumer_uuid: row.consumer_name for row in ledger if row.consumer_uuid and row.consumer_name}
 
 

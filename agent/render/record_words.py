@@ -1,4 +1,4 @@
-"""Writes of compute node records, as a document and in words. Pure."""
+"""Render writes of compute node records as a document and in words. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, free amounts per class. Pure.
 
-Another version of the program may have written the report file. A row of an unknown shape is left out and
-named. A document of an unknown shape raises SourceInconsistent, and never an unexpected exception.
+Another version of the program may have written the report file. A row of an unknown shape is left out, and ``problems``
+names that row. For a document of an unknown shape, ``last_report`` raises SourceInconsistent and no other exception.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.text.wording import alike, cell, some_of
 
 # After so many intervals without a new report, the report is stale.
 PATIENCE = 3
-# The exceptions that printing a value of an unknown shape may raise.
+# The exceptions that rendering a value of an unknown shape may raise.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
 _LEDGER_NAMES = ("consumer_uuid", "consumer_name")
@@ -33,8 +33,8 @@ _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
 class LastReport:
     """The last report, checked. ``age_s`` counts from the start of the audit.
 
-    ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` name the
-    rows that were left out.
+    ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` has a
+    sentence for each row that was left out.
     """
 
     path: str
@@ -90,7 +90,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
 
 
 def _without_rows(report: Document) -> Document:
-    """Return the report without its rows. The rows are checked one by one, so a bad number drops only its row."""
+    """Return the report without its rows: each row is checked separately, so that a bad number drops only that row."""
     rest = {name: value for name, value in report.items() if not isinstance(value, list)}
     return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
 
@@ -116,7 +116,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # The text and its order need both calls to succeed.
+    # The finding's text needs the first call to succeed, and its place in the order the second.
     _finding(finding)
     names_in_evidence([finding])
 
