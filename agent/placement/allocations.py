@@ -1,8 +1,8 @@
-"""Read and replace one consumer's allocations, with its generation, so that a change based on old data is a conflict.
+"""Read and replace one consumer's allocations; the consumer's generation makes a change based on old data a conflict.
 
-A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. Placement deletes a consumer together with
-its last allocation, and its type and generation with it. So the caller must save them before, if the consumer is to be
-restored later. A consumer without allocations is written with generation null.
+A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. With the last allocation of a
+consumer, Placement deletes the consumer, its type and its generation. So a caller that may have to restore the consumer
+must save the type before. A PUT for a consumer without allocations contains the generation null.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Read the records of the tree's consumers, one request each: only a few records in one read, but all of them in time.
+"""Read the records of the tree's consumers, one request per record: a few records in each tree read, all over time.
 
-A record contains the consumer's project, its type and its allocations on other hosts' providers. Its allocations on
-this host's tree are known without the record.
+A record contains the consumer's project, type and allocations, also those on other hosts' providers. The consumer's
+allocations on this host's tree are known without the record.
 
 A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
 requests after each restart, and a fleet would do so on every host. Three kinds of records are read at once: suspects,
-consumers named by findings, and consumers that came or changed since the last read. The last kind is no more than the
-number of the cloud's writes. No other consumer can have changed, so the other records are read in turn.
+consumers named by findings, and consumers that came or changed since the last read. The last kind costs at
+most one request for each write of the cloud. No other consumer can have changed, so each tree read reads only a few of
+the other records, in turn.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _Holders = tuple[tuple[str, int | None], ...]
 class _Known:
     """A consumer's record; ``read_in`` is the number of the tree read in which the record was read.
 
-    ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are its
-    providers with their generations.
+    ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are the
+    tree's providers on which the consumer had allocations, with the providers' generations.
     """
 
     listed_generation: int | None
@@ -56,17 +57,17 @@ class Consumers:
         return tuple(known.record for known in self.known)
 
 
-#: Before the first read.
+#: The value before the first tree read.
 NO_CONSUMERS = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
-    """Return the records that are still current, and those read now. Raises PlacementError.
+    """Return the records that are still current, and the records that this call reads. Raises PlacementError.
 
     An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
-    and got a new one may have a generation that was seen before. Its new allocation raised the generation of a provider
-    of the tree, however. So the record of a consumer named by a finding is read again when one of its providers has
-    another generation. It is not read in every audit, so that old findings cost nothing.
+    and got a new one may have a generation that was seen before. But the new allocation raised the generation of a
+    provider of the tree. So the record of a consumer named by a finding is read again when one of the consumer's
+    providers has another generation, and not in every audit: an old finding costs no requests.
     """
     reads = last.reads + 1
     generations = _generations(held)
@@ -107,7 +108,7 @@ def _holders(held: Held) -> dict[str, _Holders]:
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
     """Return the consumers that came or changed since the last read, and earlier ones that are still unread.
 
-    Empty in the first read: the consumers present then may have been there for years.
+    The result is empty in the first read, because the consumers present then may have existed for years.
     """
     if not last.reads:
         return frozenset()
@@ -118,7 +119,7 @@ def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
 def _at_once(
     request: ViewRequest, generations: Mapping[str, int], current: frozenset[str], awaited: frozenset[str]
 ) -> list[str]:
-    """Return the consumers whose records are wanted now, suspects first."""
+    """Return the consumers whose records must be read in this tree read, suspects first."""
     others = generations if request.unsuspicious_reads is None else awaited
     wanted = dict.fromkeys((*(uuid for uuid in request.suspects if uuid in generations), *sorted(others)))
     return [uuid for uuid in wanted if uuid not in current]
@@ -127,10 +128,10 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the other consumers to read in turn.
+    """Return the other consumers whose turn it is to be read, as many as the request allows.
 
-    First come the consumers never read, the most often written first (a move writes). Then come the consumers whose
-    last read is longest ago.
+    First come the consumers whose record was never read, the highest generation first (each write, for example of a
+    move, raises the generation). Then come the consumers whose last read is longest ago.
     """
     if not request.unsuspicious_reads:
         return ()

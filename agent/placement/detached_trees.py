@@ -1,7 +1,7 @@
 """Read the agent's own providers outside this host's tree: separate roots, and providers moved out of the tree.
 
-The list of this host's tree does not show such a provider. Without this read the plan would create it again in every
-audit. A provider that shares through an aggregate is an example: it serves several trees and is part of none.
+The list of this host's tree does not show such a provider. Without this read the plan would create the provider
+again in every audit. For example, a provider that shares through an aggregate is in none of the trees that it serves.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from agent.ports import ViewRequest
 
 
 class BesideReader:
-    """Reads trees beside this host's tree, with a cache for each of them. For one thread."""
+    """Reads trees outside this host's tree, with a cache for each tree. For one thread."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the trees of the ``uuids`` that it does not show; their allocations are read now.
+        """Return ``view`` with the trees of the ``uuids`` that it lacks; no allocation comes from the cache.
 
         Raises PlacementError; GenerationConflict if providers vanished during two attempts to read them.
         """

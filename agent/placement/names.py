@@ -1,6 +1,6 @@
 """Find providers by name, and rename a provider (``adopt``).
 
-A rename needs no generation and changes none.
+A rename needs no provider generation, and leaves the generation unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ProviderNames:
         self._client = client
 
     def holder(self, name: str) -> Provider | None:
-        """Return the provider with that name, as the list has it (no inventory, no trait). Raises PlacementError."""
+        """Return the provider with that name, as ``listed`` returns it (without inventories). Raises PlacementError."""
         return next(iter(listed(self._client, name=name)), None)
 
     def name_of(self, uuid: str) -> str | None:

@@ -1,7 +1,7 @@
 """Parse Placement's answers about use and offers into values: usages, provider summaries, names of classes.
 
-As in agent/placement/wire.py, an answer of an unexpected shape raises PlacementUnavailable and nothing is skipped. A
-summary's ``capacity`` is (total − reserved) × ratio, cut to a whole number: the inventory cannot be computed from it.
+As in agent/placement/wire.py, the parsers skip nothing, and raise PlacementUnavailable for any unexpected shape. A
+summary's ``capacity`` is (total − reserved) × ratio, rounded down, so no inventory can be computed from a summary.
 """
 
 from __future__ import annotations

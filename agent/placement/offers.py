@@ -1,17 +1,17 @@
 """Read the providers that may serve a resource request: this host's tree with sharing providers, or the whole cloud.
 
-For this host's tree the audit has read everything; this module reads only the providers that share with it.
+The audit has already read this host's tree; for that tree this module reads only the providers that share with it.
 
 For the whole cloud this module reads as little as the request needs, with requests that cover all providers at once:
 the providers with a requested trait, the providers in a requested aggregate, and the used amounts (the summaries of
 allocation candidates for one unit of a class). Only the inventory takes one request per provider, and only for
 providers that have a requested class.
 
-A provider of the whole cloud therefore has only the traits and aggregates that the request names, those that sharing
-rests on, and MISC_SHARES_VIA_AGGREGATE. A tree without room for one unit is in no summary. Its providers are read one
-by one, because the missing summary does not prove that the tree lacks the class.
+So in the result for the whole cloud, a provider has only the traits and aggregates that the request names, the
+aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. A tree without room for one unit is in no
+summary. Its providers are read one by one, because the missing summary does not prove that the tree lacks the class.
 
-If there are too many providers, some trees are not read: the result names them, and they do not count as an answer.
+If there are too many providers, some trees are not read. The result names these trees but contains none of them.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
 from agent.placement.sharing import SHARES, sharing_providers
 
-#: A class that all hosts have, and of which most hosts have room for a unit.
+#: A class that all hosts have; most hosts have room for one more unit of this class.
 EVERY_HOST_HAS = "VCPU"
-#: Limit of requests for single providers in one read of the cloud; a Placement answers some hundred a second.
+#: Limit of requests for single providers in one read of the cloud; a server answers about a hundred per second.
 MOST_READS = 5000
-#: A progress line follows each time this many providers were read.
+#: ``report`` receives a progress line after each batch of this many providers.
 PROGRESS_EVERY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """The providers that were read, and the names of the roots of the trees that were not."""
+    """The providers that were read, and the names of the root providers of the trees that were not read."""
 
     offered: OfferedProviders
     unread: tuple[str, ...] = ()
 
 
 def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders:
-    """Return the tree of ``view`` with the use recorded there, and the providers that share with it.
+    """Return the tree of ``view`` with its used amounts, and the trees of the providers that share with it.
 
-    Each sharing provider takes five requests. Raises PlacementError.
+    Each shared tree takes one request, and four for each of its providers. Raises PlacementError.
     """
     used: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider_uuid, resource_class), amount in view.used.items():
@@ -81,7 +81,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Trees with room for a unit come first: a limit then cuts off the least likely trees.
+    # Trees with room for a unit come first, so the limit leaves out the least likely trees.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,
@@ -100,7 +100,7 @@ def cloud_offers(
 
 
 class _Unread:
-    """Reads single providers up to a limit; ``roots`` are the roots of the trees beyond the limit."""
+    """Reads single providers, up to a limit of requests; ``roots`` are the roots of the trees that stay unread."""
 
     def __init__(
         self, client: PlacementClient, report: Callable[[str], None], most: int, classes: frozenset[str]
@@ -113,9 +113,9 @@ class _Unread:
         self.roots: set[str] = set()
 
     def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
-        """Return the provider with its inventories, which are read only if it may have a requested class.
+        """Return the provider with its inventories, which are read only if the provider may have a requested class.
 
-        None if the provider was deleted since it was listed, or if its tree is not read.
+        None if the provider was deleted since it was listed, or if the limit leaves the provider's tree unread.
         """
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)
@@ -149,12 +149,12 @@ def known_traits(client: PlacementClient) -> frozenset[str]:
 
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
-    """Return the providers in that aggregate, as the list has them. Raises PlacementError."""
+    """Return the providers in that aggregate, as ``listed`` returns them. Raises PlacementError."""
     return listed(client, WHOLE_CLOUD, member_of=aggregate)
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
-    """Return all providers, as the list has them. Raises PlacementError."""
+    """Return all providers, as ``listed`` returns them. Raises PlacementError."""
     return listed(client, WHOLE_CLOUD)
 
 
@@ -182,7 +182,7 @@ def _used(client: PlacementClient, uuid: str) -> Amounts:
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return for each provider those of ``names`` that it has, with one request per name."""
+    """Return which of ``names`` each provider has. This takes one request per name."""
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         for provider in listed(client, WHOLE_CLOUD, **{key: name}):
@@ -191,7 +191,7 @@ def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[st
 
 
 def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return each provider's aggregates, among those that the request names and those of sharing providers."""
+    """Return each provider's aggregates, but only those that the request names or that a sharing provider is in."""
     shared: set[str] = set()
     for uuid in sorted(sharing):
         read = none_if_gone(partial(aggregates, client, uuid))
@@ -204,8 +204,8 @@ def _used_everywhere(
 ) -> dict[str, Amounts]:
     """Return the used amounts of providers in trees that have room for one unit of a class, with one request per class.
 
-    The summaries of the first class usually cover the others, so a request follows only for a class that is in no
-    summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
+    The summaries for the first class usually contain the other classes too, so another request is sent only for a
+    class that is in no summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]

@@ -1,6 +1,6 @@
 """Send the requests that several modules of this package share: lists of providers, and the parts of one provider.
 
-A 404 is an answer too: the provider was deleted since it was listed. All functions raise PlacementError.
+A 404 counts as an answer: the provider was deleted since it was listed. All functions raise PlacementError.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def provider_path(uuid: str) -> str:
 
 
 def part_path(uuid: str, part: str) -> str:
-    """Return the path of its ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
+    """Return the path of the provider's ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
     return f"{provider_path(uuid)}/{part}"
 
 
 def listed(client: PlacementClient, bound: Bound = OWN, **filters: str) -> tuple[Provider, ...]:
-    """Return the providers that match all filters, as the list has them: without inventories, traits and aggregates."""
+    """Return the providers that match all filters, without inventories, traits and aggregates, which the list lacks."""
     query = f"?{urlencode(filters, safe=':,', quote_via=quote)}" if filters else ""
     return client.get(f"/resource_providers{query}", MINIMUM, wire.parse_providers, bound)
 
@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return the error that makes the audit read and decide again, with the answer of ``error``."""
+    """Return the error that makes the audit read and decide again, with text, status and id of ``error``."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

@@ -7,11 +7,11 @@ added or changed. It does not prove three other things:
   read again when the audit requests it, and only for providers that had some. A provider without allocations has none
   as long as its generation is unchanged.
 - The provider was not renamed. So names and parents come from the list.
-- The database is the one of the last read. agent/timing/full_read_schedule.py decides when everything is read again.
+- The database is still the same. agent/timing/full_read_schedule.py decides when everything is read again.
 
-Other services' nested providers are part of the tree and of the view. A provider above this host's root is not, nor is
-anything else below that provider. If an operator put whole hosts below one provider, the list names all of them, and
-the agent ignores the other hosts.
+Other services' nested providers are part of the tree and of the view. A provider above this host's root is not part of
+them, nor is any other provider below that one. If an operator put whole hosts below one provider, the list names all of
+them, and the agent ignores the other hosts.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from agent.ports import ViewRequest
 
 T = TypeVar("T")
 
-#: Limit of entries in one tree. An audit needs some 5 KiB for an allocation, from the claim to the row of the report:
-#: the daemon's peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000.
-#: 3,900 consumers of three classes make 11,700 entries. 1,000 children with a class, a trait and an aggregate make
-#: 4,000.
+#: Limit of entries in one tree. An audit needs about 5 KiB of memory for each allocation, its row in the report
+#: included: the daemon's peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with
+#: 30,000. 3,900 consumers of three classes make 11,700 entries. 1,000 children with a class, a trait and an aggregate
+#: make 4,000.
 MOST_ENTRIES = 12_000
 
 
@@ -87,7 +87,7 @@ class TreeReader:
         self._counted: frozenset[str] | None = None
 
     def forget(self) -> None:
-        """Drop the cache: the next view reads everything, and the server's microversion."""
+        """Drop the cache: the next view reads everything again, the server's microversion too."""
         self._last = _NOTHING
         self._orphans = ()
         self._sharing.forget()
@@ -95,9 +95,9 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` with the trees of these orphaned nodes; their allocations are read now.
+        """Return ``view`` with the trees of these orphaned nodes; allocations never come from the cache.
 
-        A tree without a change and without allocations takes one request. Raises PlacementError.
+        An unchanged tree without allocations takes one request. Raises PlacementError.
         """
         if not uuids:
             return view
@@ -125,7 +125,7 @@ class TreeReader:
                 self._orphans = ()
                 self._client.forget()
             read = partial(_read_tree, self._client, self._last, request)
-            # A provider that was deleted between the list and its parts: read once more, from the list on.
+            # If a provider was deleted after the list and before its parts were read, begin again with the list.
             reading = self._last = none_if_gone(read) or _unless_vanishing(read, "the tree")
             shared = self._shared(reading, request)
             unlisted = self._unlisted(reading, request)
@@ -159,7 +159,8 @@ class TreeReader:
     def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
         """Return the usage that Placement counts but does not list.
 
-        Between two comparisons of all providers, only those are compared for which the last one found such usage.
+        The first audit and each audit that spares nothing compare all providers. The other audits compare only the
+        providers for which the last comparison of all found such usage.
         """
         if not request.usages:
             return ()
@@ -215,7 +216,7 @@ def _tree(
         elif before.allocations and fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
         else:
-            # A new allocation would raise the generation: a provider that had none still has none.
+            # A new allocation would raise the generation, so a provider that had no allocation still has none.
             providers.append(_renamed(before, provider))
             fresh = fresh and not before.allocations
         entries += providers[-1].entries
@@ -268,10 +269,10 @@ class _Parts:
 
 
 def _read(client: PlacementClient, provider: Provider) -> _Known:
-    """Return everything of one provider. Parts that are older than the newest part are read once more.
+    """Return one provider with all its parts. Parts that are older than the newest part are read once more.
 
-    If another writer is faster than that, the lowest generation counts for all parts. That generation is out of date,
-    so a write with it fails with a conflict, and the next view reads the provider again.
+    If the parts still differ, because another client keeps writing, the lowest generation counts for all parts. That
+    generation is out of date, so a write with it fails with a conflict, and the next view reads the provider again.
     """
     uuid = provider.uuid
     parts = _Parts(

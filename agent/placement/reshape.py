@@ -1,12 +1,12 @@
-"""Move inventories and allocations between providers in one request (POST /reshaper), with the creates and deletes.
+"""Move inventories and allocations between providers in one request (POST /reshaper); create and delete providers.
 
 The request uses a microversion below 1.38 even if the server supports 1.38. At 1.38 the request must name each
 consumer's type. Placement rejects "unknown", which nova's consumers have, and any other type would change the consumer
 for ever. Below 1.38 every consumer keeps its type.
 
 The request contains the whole set of inventories of each provider that it names; other providers stay as they are. A
-child must exist before the request can name it, so new children are created empty first. An empty child does no harm
-if the reshape does not follow.
+child must exist before the request can name it, so new children are created empty first. If the reshape then
+fails, an empty child does no harm.
 """
 
 from __future__ import annotations

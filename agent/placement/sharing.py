@@ -1,15 +1,15 @@
 """Read the allocations on providers that share with this host's tree through an aggregate.
 
 If any provider of the tree is in the aggregate, even a child, Placement lets the whole tree use the sharing provider.
-Every host of the aggregate has its guests' disks there, so one sharing provider may have the consumers of the whole
-cloud. Only the state source knows to which host a consumer belongs, and it reads one row for each consumer. So a read
-returns only a window of a long list, and the next read begins where this window ended.
+Every host of the aggregate may keep its guests' disks on a sharing provider, so that one provider may have all
+consumers of the cloud. Only the state source knows to which host a consumer belongs, and must read a row for each
+consumer. So a read returns only a window of a long list, and the next read begins where this window ended.
 
 The set of sharing providers rarely changes, and most hosts are in aggregates without one. So the set is read again only
 when the tree's aggregates change, or when an audit reads everything again.
 
-If the list of a provider's allocations is too large, the provider stays unread for the same time. Such a list is the
-most expensive one for Placement, and all hosts of the aggregate would request it.
+If the list of a provider's allocations is too large, the provider stays unread until the set is read again. Such a list
+is the most expensive one for Placement, and all hosts of the aggregate would request it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from agent.ports import ViewRequest
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # A proxy in front of Placement may reject a URL that names more aggregates (nova names as many at once).
 AGGREGATES_AT_ONCE = 200
-# Limit of allocations on one sharing provider. The window is chosen at once, so most of them cost only their JSON.
+# Limit of allocations on one sharing provider. The window is chosen at once, so most allocations cost little more than
+# the parsing of their JSON.
 MOST_SHARED = 100_000
 
 
@@ -45,17 +46,17 @@ class SharingReader:
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop the set of sharing providers; the next read reads it again, with those whose list was too large."""
+        """Drop the set of sharing providers: the next read reads the set again, and retries too large lists."""
         self._listed = None
 
     def read(
         self, tree: Iterable[Provider], known: frozenset[str], request: ViewRequest
     ) -> tuple[SharingProvider, ...]:
-        """Return the sharing providers by uuid, each with the allocations of the window's and the ``known`` consumers.
+        """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and the window's consumers.
 
         A provider whose list is too large is in ``unread`` instead. ``known`` are consumers that the state source
-        looks up anyway: they take no place in the window. If the tree is in no aggregate, no request is sent.
-        Raises PlacementError.
+        looks up anyway: these consumers take no place in the window. If the tree is in no aggregate, no request is
+        sent. Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())
@@ -88,9 +89,9 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """Return at most ``most`` of the holders: suspects first, then the others in order, from behind ``after`` on.
+    """Return at most ``most`` of the holders: suspects first, then the others, sorted, beginning behind ``after``.
 
-    The order starts again at its beginning after its end. The second value is the ``after`` of the next window: the
+    After the last holder, the first holder follows. The second returned value is the ``after`` of the next window: the
     last holder of this window that is no suspect.
     """
     first = sorted(holders & suspects)[:most]
@@ -101,7 +102,7 @@ def window(
 
 
 def sharing_providers(client: PlacementClient, aggregates: Collection[str]) -> tuple[Provider, ...]:
-    """Return the providers that share with members of these aggregates, by uuid. Raises PlacementError."""
+    """Return the providers that share with members of these aggregates, sorted by uuid. Raises PlacementError."""
     found: dict[str, Provider] = {}
     ordered = sorted(aggregates)
     for start in range(0, len(ordered), AGGREGATES_AT_ONCE):

@@ -1,7 +1,7 @@
-"""Find the usage of a provider that Placement counts but does not list; the scheduler subtracts all of it.
+"""Find usage that Placement counts for a provider but lists as no allocation; the scheduler cannot use that room.
 
-For the usage, Placement sums the rows of allocations. For the list, Placement joins them with their consumers. A row
-whose consumer record is missing is in the sum and in no list (16.0.0, objects/usage.py and allocation.py).
+For the usage, Placement sums the rows of allocations. For the list, Placement joins the rows with their consumers. A
+row whose consumer record is missing is in the sum but not in the list (16.0.0, objects/usage.py and allocation.py).
 
 The list must be read before the sum. A consumer that leaves between the two requests changes no generation and makes
 the sum smaller. A consumer that arrives in between raises the generation. So with equal generations a sum larger than
@@ -19,7 +19,7 @@ from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import none_if_gone, part_path
 
-#: A provider, and its allocations, which were read after it.
+#: A provider with its allocations; the allocations were read after the provider.
 Listed = tuple[Provider, tuple[Allocation, ...]]
 
 

@@ -1,8 +1,8 @@
 """Parse Placement's JSON into values, and render values as Placement's JSON; offer_wire.py parses usages and summaries.
 
 A field that Placement leaves out gets Placement's default, so that two inventories can be compared by ``==``. No parser
-skips what it cannot read: every parser raises PlacementUnavailable, and no other error, on any unexpected shape.
-Pure: no I/O.
+skips what it cannot read: on any unexpected shape, a parser raises PlacementUnavailable and no other error. Only
+``parse_refusal`` raises nothing. Pure: no I/O.
 
 The generation in an answer is the provider's generation at the time of that answer. It may be newer than the
 generation in the list of providers.
@@ -183,7 +183,7 @@ def render_aggregates(aggregates: Iterable[str], generation: int) -> dict[str, o
 
 
 def render_provider(write: CreateProvider) -> dict[str, object]:
-    """Return the body of ``POST /resource_providers``; a root has no parent key, because null is answered with 400."""
+    """Return the body of ``POST /resource_providers``; a root has no parent key: Placement answers 400 to a null."""
     body: dict[str, object] = {"uuid": write.provider_uuid, "name": write.name}
     if write.parent_uuid is not None:
         body["parent_provider_uuid"] = write.parent_uuid
@@ -247,9 +247,9 @@ def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
 
 
 def render_allocations(write: PutAllocations) -> dict[str, object]:
-    """Return the body of ``PUT /allocations/{consumer}`` (1.28; with a type 1.38).
+    """Return the body of ``PUT /allocations/{consumer}`` (1.28; 1.38 if the body contains a type).
 
-    Without allocations the PUT deletes the consumer.
+    A PUT without allocations deletes the consumer.
     """
     held: dict[str, dict[str, int]] = {}
     for allocation in write.allocations:
@@ -268,7 +268,7 @@ def render_allocations(write: PutAllocations) -> dict[str, object]:
 def render_reshape(write: Reshape) -> dict[str, object]:
     """Return the body of ``POST /reshaper`` (1.30).
 
-    Inventories have the form of PUT, allocations the form of POST /allocations.
+    Inventories have the form of ``PUT …/inventories``, allocations the form of ``POST /allocations``.
     """
     return {
         "inventories": {uuid: render_inventories(own, generation) for uuid, generation, own in write.inventories},
@@ -277,7 +277,7 @@ def render_reshape(write: Reshape) -> dict[str, object]:
 
 
 def parse_refusal(body: object) -> Refusal:
-    """Return the first entry of an error body. A missing part is empty and raises nothing."""
+    """Return the first entry of an error body. A missing part becomes an empty string."""
     errors = body.get("errors") if isinstance(body, Mapping) else None
     first = errors[0] if isinstance(errors, list) and errors else None
     if not isinstance(first, Mapping):

@@ -74,7 +74,7 @@ class _Course:
     unmade: set[str] = field(default_factory=set)
 
     def leaves_out(self, write: Write) -> bool:
-        """Whether to skip the write because it depends on a rejected one."""
+        """Whether to skip the write because it depends on a rejected write."""
         if isinstance(write, MoveProvider):
             return write.parent_uuid in self.unmade
         if isinstance(write, CreateProvider) and write.parent_uuid in self.childless:
@@ -141,7 +141,7 @@ class TreeWriter:
             course.refuse(write, error)
 
     def _carry_out(self, write: Write, course: _Course) -> Write:
-        """Send one write and return it as it was sent; ``course.generations`` then has its provider's generation."""
+        """Send one write and return what was sent; ``course.generations`` then has the provider's new generation."""
         uuid = write.provider_uuid
         match write:
             case CreateProvider():
@@ -157,7 +157,7 @@ class TreeWriter:
         return write
 
     def _put_traits(self, write: PutTraits, course: _Course) -> PutTraits:
-        """Write the traits that Placement knows: with an unknown trait it rejects the whole set."""
+        """Write the traits that Placement knows: Placement rejects a whole set if one of its traits is unknown."""
         sent = _of_known(write, course)
         try:
             self._put(sent, course)
@@ -170,7 +170,7 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Note which standard traits of the write Placement does not know; they stay unknown.
+        """Note which standard traits of the write Placement does not know; the plan's later writes omit these traits.
 
         Raises GenerationConflict if a custom trait is unknown, or if no trait is unknown any more. The names come from
         Placement's list of traits, because the text of the error may be cut off.
@@ -227,9 +227,9 @@ class TreeWriter:
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
         """Return the error for a provider that exists already.
 
-        DuplicateName if only the name exists. If the uuid exists: GenerationConflict if the plan makes a root, or if
-        the provider is below its planned parent; ProviderElsewhere otherwise. Placement has one code for name and uuid,
-        and if both exist, the server's database decides which one the text names.
+        DuplicateName if only the name exists. If the uuid exists: GenerationConflict if the plan creates a root, or
+        if the provider is below its planned parent; ProviderElsewhere otherwise. Placement has one code for a duplicate
+        name and a duplicate uuid. If both exist, the server's database decides which of them the text names.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:

@@ -37,7 +37,7 @@ from agent.placement.http.tls_files import tls_problems
 from agent.placement.http.transport import BoundedAdapter
 from agent.text.urls import url_problem, without_login
 
-# Only the audit's thread sends requests. The second connection replaces one that the server has just closed.
+# Only the audit's thread sends requests. The second connection replaces a connection that the server has just closed.
 POOL_SIZE = 2
 
 
@@ -51,11 +51,11 @@ def client_from_conf(
 ) -> PlacementClient:
     """Return a client configured by the group. ``transport`` replaces the usual adapter, for fault injection.
 
-    ``pause_at_most_s`` limits the group's ``longest_pause`` if a person waits for the answer. ``wait`` sleeps for the
+    ``pause_at_most_s`` limits the group's ``longest_pause``, for a command whose user waits. ``wait`` sleeps for the
     given seconds or less.
 
-    The caller has registered the group's options (agent/config/options/placement.py), but not the auth plugin's own.
-    Sends nothing. Raises ConfigError naming the option that is missing or wrong.
+    The caller must have registered the group's options (agent/config/options/placement.py); this function registers
+    the auth plugin's own options. It sends no request. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
         manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))
@@ -91,8 +91,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     http.mount("https://", carrier)
     session = TokenSessionLoader().load_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")
     adapter = CatalogAdapterLoader().load_from_conf_options(conf, group, session=session, raise_exc=False)
-    # Placement has one major version. These three options are accepted because nova.conf may set them; obeying them
-    # would only add discovery requests.
+    # Placement has only one major version. These three options are accepted, because nova.conf may set them, but have
+    # no effect: obeying them would only add discovery requests.
     adapter.version = adapter.min_version = adapter.max_version = None
     return PlacementClient(adapter, http)
 

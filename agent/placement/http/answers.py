@@ -3,7 +3,7 @@
 A 409 has several meanings. Its code (microversion 1.23 and later) says whether the agent must read again or report the
 error to the operator. Only an allocation that finds no room has no code of its own.
 
-A status below 400 alone is not success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
+A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
 for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
 providers are gone. No credential gets into a message (agent/text/redact.py).
 """
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# At most this many characters of a foreign text are searched for the quotation, because a page may be large.
+# Only this many characters of a foreign text are read to make a quotation, because a page may be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
-# JSON escapes a character beyond 16 bits as two surrogates, and may contain a lone one. Such a text can be neither
-# logged nor sent.
+# JSON escapes a character beyond 16 bits as two surrogates, and may contain a lone surrogate. A text with a lone
+# surrogate can be neither logged nor sent.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement uses these statuses for a provider, a proxy for a page. The form of the body shows which of them answered.
+# Placement uses these statuses about a provider, a proxy about a page. The form of the body shows who answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# urllib3 repeats host and URL before the reason. Without removing them, the limit above would cut the reason off.
+# urllib3 writes host and URL before the reason. If they were kept, the limit above could cut the reason off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -67,20 +67,21 @@ CONFLICTS: dict[str, type[PlacementError]] = {
     "placement.resource_provider.cannot_delete_parent": ProviderInUse,
 }
 
-# Placement's code for an error without a code of its own. For PUT /allocations and POST /reshaper only a lack of room
-# has it (16.0.0, handlers/allocation.py, reshaper.py); every lost race there is a concurrent_update.
+# Placement's code for errors without a code of their own. In answers to PUT /allocations and POST /reshaper, only a
+# lack of room has this code (16.0.0, handlers/allocation.py, reshaper.py); each lost race has the code
+# concurrent_update.
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
-# Both generations share one code: only the text says that it is the consumer's generation (16.0.0, handlers/util.py).
+# A conflict of a consumer's generation has the code of a provider's: only the text differs (16.0.0, handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
-# Credentials are missing, malformed or rejected. The operator must act; a quick repetition does not help.
+# Credentials are missing, malformed or rejected. The operator must act; a quick retry does not help.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to ``location``, which gets no password, or still redirects after ``asked`` requests."""
+    """Keystone redirects to ``location``, where no password is sent, or still redirects after ``asked`` requests."""
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" still, after {asked} requests" if asked > 1 else ""
@@ -111,7 +112,7 @@ class Reply:
             found: object = json.loads(self.text)
             if not _HALF_A_CHARACTER.search(self.text) or _is_text(found):
                 return found
-        # Not "from" json's error, which would keep the whole text in memory as long as the new error exists.
+        # Raised without "from": json's error would keep the whole text in memory as long as the new error exists.
         raise PlacementUnavailable(
             f"{self.request}: the answer is not JSON but begins with {quoted(self.text, self.secrets)[:60]!r}",
             status=self.status,
@@ -206,7 +207,7 @@ def _option_hint(error: kx.ClientException) -> str:
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
-    """Return the error for Keystone's answer to a token request; Placement's own statuses come as answers."""
+    """Return the error for Keystone's answer to a token request; ``refusal`` does so for Placement's answers."""
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
     where = f" at {quoted(error.url)}" if error.url else ""
@@ -219,7 +220,7 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
 
 
 def reply_of(method: str, response: requests.Response) -> Reply:
-    """Return the answer as a Reply. It names the whole URL, because the path alone does not show a wrong endpoint."""
+    """Return the answer as a Reply with the whole URL, because the path alone does not show a wrong endpoint."""
     sent = response.request
     return Reply(
         request=f"{method} {quoted(response.url)}",
@@ -234,10 +235,10 @@ def reply_of(method: str, response: requests.Response) -> Reply:
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Return the target of a redirect in the answer to ``url``; None if there is none or the client must not follow it.
+    """Return the redirect target in the answer to ``url``; None if there is none or the client must not follow it.
 
     The client follows redirects to the same host, for example from http to https at a proxy, but never from https to
-    http. So the token goes to no other host, and does not change from https to clear text.
+    http. So the token is sent to no other host, and never in clear text after https.
     """
     if status not in _REDIRECTS or not location:
         return None
@@ -247,7 +248,7 @@ def onward(status: int, url: str, location: str | None) -> str | None:
 
 
 def onward_with_password(status: int, url: str, location: str | None) -> str | None:
-    """Return as ``onward`` does, but None for another port, unless the redirect goes from http to https."""
+    """Return what ``onward`` returns, but None for another port, unless the redirect goes from http to https."""
     there = onward(status, url, location)
     if there is None:
         return None
@@ -264,12 +265,12 @@ def _port(url: str) -> int | None:
 
 
 def _bare(url: str) -> str:
-    """Return ``url`` without query and fragment, which may be secret (so may a login: ``quoted`` removes that)."""
+    """Return ``url`` without query and fragment, which may be secret; ``quoted`` removes a login from the URL."""
     return _split(url)._replace(query="", fragment="").geturl()
 
 
 def _split(location: str, base: str = "") -> SplitResult:
-    """Return the parts of the URL, all empty if it is no URL."""
+    """Return the parts of the URL, all empty if ``location`` is no URL."""
     try:
         return urlsplit(urljoin(base, location))
     except ValueError:
@@ -281,7 +282,7 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
         # The cut may fall inside a secret, and half a secret is not recognized. A secret contains no blank, and an
-        # HTML page may escape each of its characters with six.
+        # HTML page may write each character of a secret as an escape of six characters.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -89,7 +89,7 @@ class Tally:
         return self._size_bytes * (text_width + content_width) + self._objects_bytes
 
     def problem(self, packed_bytes: int | None) -> str | None:
-        """Return why the answer is too large, or None; ``packed_bytes`` are its compressed bytes, None: not counted."""
+        """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if not counted."""
         bound = self._bound
         of = f"the limit for {bound.subject}: {bound.remedy}"
         if self._size_bytes > bound.most_bytes:

@@ -4,8 +4,8 @@ The catalog comes with the token and is cached as long as the token, usually hou
 earlier: if the endpoint moves, connections fail until the token expires.
 
 This adapter drops the catalog together with its token if the connection fails, and the next request gets both from
-Keystone again. It does so once at the start of an outage and then every CATALOG_RETRY_S. Otherwise an outage of
-Placement would make the whole fleet flood Keystone.
+Keystone again. The adapter does so once at the start of an outage and then every CATALOG_RETRY_S. Otherwise an outage
+of Placement would make the whole fleet flood Keystone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REGIONS_NAMED = 5
 
 
 class CatalogAdapter(Adapter):
-    """keystoneauth's adapter, which drops a catalog that leads nowhere. For one thread."""
+    """keystoneauth's adapter, which also drops a catalog whose endpoint does not answer. For one thread."""
 
     def __init__(self, session: Any, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(session, **options)

@@ -1,12 +1,12 @@
 """Send one request at a time to Placement, each with its microversion, and return a value or raise one error.
 
 Only a GET is ever sent twice. keystoneauth repeats a PUT after a time-out just as after a refused connection, although
-Placement may have carried out the first one. So the client sends writes with keystoneauth's retries off, and a lost
+Placement may have carried out the first request. So the client sends writes with keystoneauth's retries off, and a lost
 answer becomes PlacementUnavailable. A 401 is the exception: Placement has not carried out the request, so keystoneauth
 sends it once more with a new token.
 
-After an answer with Retry-After the client sends nothing to that server until then. Every request in the meantime fails
-without being sent, and its error says until when. docs/placement.md lists all failures.
+After an answer with Retry-After the client sends nothing to that server until the requested time. Until then every
+request fails without being sent, and the error names that time. docs/placement.md lists all failures.
 
 Before its first request the client reads the root document. If the server is older than MINIMUM, the client raises a
 clear error there instead of a 406 later.
@@ -42,7 +42,7 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
-# From this version on a provider can get another parent, or none. Before it, only a provider without one gets a parent.
+# From this version on a provider can change or lose its parent. Before, only a provider without a parent can get one.
 REPARENTING = Microversion(1, 37)
 # From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
@@ -74,12 +74,12 @@ class PlacementClient:
 
     @property
     def requests(self) -> int:
-        """Requests sent to Placement since this client was made."""
+        """The number of requests sent to Placement since this client was created."""
         return self._session.sent
 
     @property
     def sent_at(self) -> float:
-        """When the last request was sent or ended, in monotonic seconds; any thread may call this."""
+        """When the last request was sent or ended, in monotonic seconds; any thread may read this."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class PlacementClient:
         return found
 
     def _send(self, method: str, path: str, microversion: Microversion, json: Json | None = None) -> Reply:
-        """Send one request, a GET as often as configuration and time allow, and return its answer."""
+        """Send one request and return its answer; repeat a GET as often as configuration and time allow."""
         self._stop_if_held(f"{method} {path}")
         with self._session.time.question():
             response = self._asked(method, path, microversion, json)
@@ -178,7 +178,7 @@ class PlacementClient:
             return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
             if isinstance(error, kx.EndpointNotFound):
-                # The catalog is cached as long as the token. The operator may correct it before the token expires.
+                # keystoneauth caches the catalog as long as the token; the operator may correct the catalog earlier.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
@@ -203,7 +203,7 @@ class PlacementClient:
         return response
 
     def _waits(self, response: Response, repeat: int) -> bool:
-        """Wait before the ``repeat``-th repetition of a GET. Return False if the GET is not worth a repetition."""
+        """Wait before the ``repeat``-th repetition of a GET. Return False if the GET must not be repeated."""
         asked = _asked_s(response.headers)
         repeated = self._adapter.retriable_status_codes or REPEATED
         if response.status_code not in repeated and (response.status_code != 429 or asked is None):
@@ -227,7 +227,7 @@ class PlacementClient:
         raise held
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return ``error``; if the answer has a usable Retry-After, an error that says until when nothing is sent."""
+        """Return ``error``, or, after a usable Retry-After, an error that says until when the client sends nothing."""
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
             return error
@@ -253,7 +253,7 @@ def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
     except PlacementUnavailable as error:
         message = error.message if error.status is not None else f"{request}: {error.message}"
         kind = type(error)
-    # An error's traceback keeps the variables of every function that it passed. So a new error is raised, which keeps
-    # neither the text nor its parsed JSON in memory.
+    # A traceback keeps the variables of every function that the error passed. So a new error is raised here: it keeps
+    # neither the text nor the parsed JSON in memory.
     del reply
     raise kind(message, status=status, request_id=request_id)

@@ -1,7 +1,7 @@
-"""Limit the total time of one question to Placement, and keep a request that hangs away from the audit's thread.
+"""Limit the total time of one question to Placement, and do not let a request that hangs block the audit's thread.
 
-A question is more than one request. It may first ask Keystone for its versions and for a token, follow redirects, and
-be repeated; one time limit covers all of that. Only the client's own pauses extend the limit.
+A question is one request to Placement with all requests that it causes: to Keystone for versions and a token, after
+redirects, and retries. One time limit covers all of them. Only the client's own pauses extend the limit.
 
 A socket's time-out applies only to the socket: nothing limits how long the host's resolver takes to look up a name. So
 each client sends its requests on one separate thread. While that thread hangs, the client sends nothing else: there is
@@ -35,7 +35,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together. Outside of a block each request has its own."""
+        """Apply one time limit to all requests of the block together; outside of a block, each request has its own."""
         before, self._asking, self._ends_at = self._asking, True, None
         try:
             yield
@@ -43,14 +43,14 @@ class QuestionTime:
             self._asking, self._ends_at = before, None
 
     def paused(self, seconds: float) -> None:
-        """Extend the limit by a deliberate pause of so many seconds."""
+        """Extend the limit by a deliberate pause of ``seconds``."""
         if self._ends_at is not None:
             self._ends_at += seconds
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """Return the result of ``send`` within the rest of the question's ``bound_s``; None means no limit.
+        """Return the result of ``send``, which gets the rest of the question's ``bound_s``; None means no limit.
 
-        Raises requests.RequestException if the time is over, which keystoneauth does not repeat.
+        If the time is over, raises requests.RequestException, after which keystoneauth does not retry.
         """
         if bound_s is None:
             return send()
@@ -63,7 +63,7 @@ class QuestionTime:
             raise requests.RequestException(_late(bound_s)) from error
 
     def close(self) -> None:
-        """Stop the thread, without waiting for one that hangs. A later request starts a new thread."""
+        """Stop the thread, but do not wait for it if it hangs. A later request starts a new thread."""
         self._thread.stop()
         self._thread = ReaderThread(PLACEMENT)
 
@@ -75,7 +75,7 @@ class QuestionTime:
 
 
 def _within(deadline: Deadline, send: Callable[[], T]) -> T:
-    """Run on the sending thread. Part of the deadline may have passed before the thread starts this call."""
+    """Call ``send`` on the sending thread, with the time of ``deadline`` that is left when the call starts."""
     with transport.within(deadline.left_s()):
         try:
             return send()

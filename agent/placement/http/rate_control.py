@@ -3,13 +3,13 @@
 An agent does not know how many other agents there are, but it can measure how late an answer is. With N agents that
 send one request at a time, a server with a capacity of C requests per second answers after N/C seconds. If each agent
 then pauses PATIENCE times as long as the answer was late, answers take about N/(C·(1+PATIENCE)) seconds, and the
-server never runs idle. That is a fixed point, so no search is needed. A search that raises the rate until something
-fails, and then halves it, would make something fail.
+server never runs idle. That is a fixed point, so no search is needed. A search that raises the rate until a
+request fails, and then halves the rate, would cause failures.
 
-Only reads wait. A write rests on a read from a moment ago, so a chain of writes is sent without pauses, and their
-pauses add up for the next read. This module does not handle Retry-After: after it the client sends nothing at all until
-the given time (retry_after.py). Pure: time and randomness are arguments. agent/placement/http/throttled_session.py
-does the waiting.
+Only reads wait. A write rests on a read from a moment ago, so a chain of writes is sent without pauses, and the
+pauses add up until the next read. This module does not handle Retry-After: after that header the client sends nothing
+until the requested time (retry_after.py). Pure: time and randomness are arguments.
+agent/placement/http/throttled_session.py does the waiting.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATIENCE = 10.0
 #: The spread after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
 #: This many refusals in a row (all tries of one read) mean that the server is away, not crowded. Pauses stay short
-#: then: the audit has other sources to read, and the worker's retries make it less frequent (agent/daemon/worker.py).
+#: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest spread if no answer came. A request to a server that is down costs the server nothing.
@@ -37,7 +37,7 @@ SHRINK = 0.9
 #: must still be published. Half of this value is too little for a fleet whose start takes the server six minutes
 #: (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# A shorter pause is not worth a thread's sleep.
+# A spread below this value becomes 0: such a pause would be too short to matter.
 _NO_SPREAD_S = 0.01
 # Statuses by which a proxy or Placement says that it has no capacity. 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})
@@ -82,7 +82,8 @@ class Pace:
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
     """Return the pace after ``answer``. ``random01`` in [0, 1) is the jitter: a pause is uniform over [0, spread).
 
-    No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung one.
+    No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
+    thread.
     """
     best_s = pace.best_s if answer.status is None else min(pace.best_s, answer.latency_s)
     refused = answer.status is None or answer.status in _PUSHED_BACK
@@ -117,10 +118,10 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread for an answer's lateness, which is twice the mean pause. It depends on no earlier spread.
+    """Return the spread that a late answer causes: twice the mean pause, independent of earlier spreads.
 
-    A server that is always slow does not count as crowded. That holds only up to ``slow_s``, because an agent that
-    starts while the server is crowded has never seen a quick answer.
+    The usual time is the quickest answer's, so a server that is always slow does not count as crowded. The usual time
+    is at most ``slow_s``: an agent that started while the server was crowded has never seen a quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

@@ -1,4 +1,4 @@
-"""Decide how long the client obeys a ``Retry-After`` header, and limit the wait.
+"""Decide how long the client waits after an answer with a ``Retry-After`` header.
 
 The header is foreign text. keystoneauth sleeps for as long as the header says, even for an hour, and crashes on a
 negative number (measured, 5.18.1). So the client switches keystoneauth's own status retries off and uses these rules.
@@ -14,11 +14,11 @@ import re
 
 from agent.timing.backoff import grown_s
 
-#: The client never obeys a Retry-After for longer: a mistake in a proxy's configuration must not blind the agent.
+#: The longest time for which the client obeys a Retry-After, because a misconfigured proxy may request hours.
 HOLD_CAP_S = 600.0
-#: A whole fleet may get the same Retry-After; each host returns up to a quarter later than requested.
+#: A whole fleet may get the same Retry-After, so each host waits up to a quarter longer than requested.
 HOLD_SPREAD = 0.25
-#: The limit for all waits before repetitions in one audit. Longer waits belong to the time between audits.
+#: The limit for all waits before repetitions in one audit. If Retry-After is longer, the request fails instead.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 LAST_WAIT_S = 512.0
@@ -42,12 +42,12 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
 
 
 def hold_s(asked: float, random01: float) -> float:
-    """Return how long the client sends nothing after a Retry-After of ``asked`` seconds: at least that, or the cap."""
+    """Return for how long the client sends nothing after a Retry-After of ``asked`` seconds; never above the cap."""
     return min(HOLD_CAP_S, asked * (1.0 + HOLD_SPREAD * random01))
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """Return the wait before repetition ``repeat`` of a GET: the server's, else ``fixed_s``, else 0.5, 1, 2 … s."""
+    """Return the wait before repetition ``repeat`` of a GET: ``asked``, else ``fixed_s``, else 0.5, 1, 2 … s."""
     return asked if asked is not None else fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
 
 
@@ -56,5 +56,5 @@ def _http_date(text: str) -> datetime.datetime | None:
         then = email.utils.parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    # Python reads "-0000" and a date without a zone as naive; an HTTP date is always UTC.
+    # Python returns a naive time for "-0000" and for a date without a zone; an HTTP date is always UTC.
     return then if then.tzinfo else then.replace(tzinfo=datetime.UTC)

@@ -5,13 +5,13 @@ Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Ke
 token it needs a token, on the same thread and under the same lock. Here that second token request is an error.
 
 Redirects: the token request is a POST that contains the password, and keystoneauth sends it again to any redirect
-target. Here it follows a redirect only to Keystone's own host and port, or from http to https on that host. Any other
-redirect is an error. The version request carries no secret and may be redirected anywhere: the password still goes to
-``auth_url``, with the version appended (5.18.1, discover.py).
+target. Here the token request follows a redirect only to Keystone's own host and port, or from http to https on that
+host. Any other redirect is an error. The version request carries no secret and may be redirected anywhere: the password
+still goes to ``auth_url``, with the version appended (5.18.1, discover.py).
 
-Invalid answers: keystoneauth trusts Keystone's answers and caches them. If a document has another shape, keystoneauth
-raises a KeyError or the like, and raises it again until the process ends, even after Keystone has recovered. Here such
-a document is an ordinary error, and the caches are dropped.
+Invalid answers: keystoneauth trusts Keystone's answers and caches them. If a document has an unexpected shape,
+keystoneauth raises a KeyError or a similar error at each request until the process ends, even after Keystone has
+recovered. Here such a document is an ordinary error, and the caches are dropped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from agent.placement.http import answers
 if TYPE_CHECKING:
     import requests
 
-# The most redirects that are followed, Placement's too (client.py). All stay on the same host, so that secrets go to no
-# other host.
+# The most redirects that one request follows, also a request to Placement (client.py).
 REDIRECTS = 3
 # All statuses that keystoneauth would follow. 300 is none of them: Keystone's root document has that status.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
@@ -69,7 +68,7 @@ class TokenSession(Session):
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # NotFound also means that a wrong version document named a wrong URL for tokens.
+            # NotFound may also mean that a wrong version document named a wrong URL for tokens.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:

@@ -19,8 +19,8 @@ from agent.placement.http.bounds import TOKEN
 from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.rate_control import Answer, Manners, Pace
 
-# One question (token, request, answer and repetitions together) may take this many time-outs: the time-out of requests
-# restarts with each byte.
+# The time limit of one question (token, request, answer and repetitions together), as a number of time-outs. A time-out
+# alone is no limit, because requests restarts it with each byte.
 TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header, and no request to Keystone.
 MICROVERSION_HEADER = "OpenStack-API-Version"
@@ -91,7 +91,7 @@ class PacedSession(requests.Session):
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
         """Send the request within the time limit of the current question to Placement.
 
-        Then the error is a plain RequestException: keystoneauth would repeat a Timeout, and the repeat could hang too.
+        If the time is over, the error is a plain RequestException: after a Timeout, keystoneauth would retry.
         """
         self.sent_at = time.monotonic()
         timeout_s = options.get("timeout")
@@ -116,7 +116,7 @@ class PacedSession(requests.Session):
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return as requests does; close the connection of an answer whose Location is no UTF-8: requests does not."""
+        """Return as requests does; also close the connection if Location is not UTF-8: requests does not."""
         try:
             return super().get_redirect_target(resp)
         except ValueError:

@@ -121,7 +121,7 @@ class _BoundedSends:
 class _BoundedConnect:
     """Mixin for a urllib3 connection that tries its host's addresses only within the time of the ``within`` block.
 
-    It fits only a connection class whose ``_new_conn`` is urllib3's own.
+    This mixin fits only a connection class whose ``_new_conn`` is urllib3's own.
     """
 
     port: int
@@ -143,12 +143,12 @@ class _BoundedConnect:
                 self._dns_host, self.timeout = address, min(patience_s or left_s, left_s)
                 try:
                     return _bounded_socket(connect(), ends_at)
-                except Exception as error:  # noqa: BLE001 - urllib3's own, and raised where no other address is well
+                except Exception as error:  # noqa: BLE001 - raised again if no other address works
                     failed = error
             raise failed
         finally:
             self._dns_host, self.timeout = host, patience_s
-            del failed  # its traceback holds this frame
+            del failed  # its traceback refers to this frame
 
     def _addresses(self, host: str) -> list[str]:
         """Return the addresses in the resolver's order, of the families that this host supports.
@@ -159,7 +159,7 @@ class _BoundedConnect:
             family = allowed_gai_family()
             found = socket.getaddrinfo(host.strip("[]"), self.port, family, socket.SOCK_STREAM)
         except socket.gaierror as error:
-            raise NameResolutionError(host, self, error) from error  # type: ignore[arg-type] # a connection it is
+            raise NameResolutionError(host, self, error) from error  # type: ignore[arg-type] # self is a connection
         except UnicodeError as error:
             raise OSError(f"Failed to resolve '{host}' ({error})") from error
         return [_text(address) for *_, address in found]
@@ -184,7 +184,7 @@ def _text(address: tuple[Any, ...]) -> str:
 
 
 class _BoundedBody:
-    """urllib3's answer as requests reads it; its body raises an error if it becomes larger than ``bound``."""
+    """urllib3's answer as requests reads it; reading a body larger than ``bound`` raises TooLarge."""
 
     def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
