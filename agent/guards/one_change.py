@@ -1,6 +1,6 @@
-"""one-change: change each consumer once a run, because the first change invalidates the basis of a second one.
+"""one-change: change each consumer at most once in a run, because a second change would rest on outdated facts.
 
-The same is true of the tree: one reshape raises the generations that another reshape would be based on.
+The same is true of the tree: a reshape raises the generations on which another reshape would be based.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""own-part: a change keeps a consumer's allocations on other trees exactly as read, and uses its own generation.
+"""own-part: a change keeps a consumer's allocations on other trees as read, and uses the consumer's generation.
 
 A reshape stays in this host's tree and only moves amounts: each consumer has as much of each class after the reshape
 as before.
@@ -41,7 +41,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
 
 
 def _strange(guarded: GuardedFinding, action: ReshapeAction) -> str | None:
-    """Return what the reshape must not change: a provider outside this host's tree, or a consumer's total."""
+    """Return an objection if the reshape changes a provider outside this host's tree, or a consumer's total."""
     tree = guarded.scene.tree
     for provider in action.reshaping.providers:
         there = provider.uuid in tree

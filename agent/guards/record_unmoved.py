@@ -1,7 +1,7 @@
 """record-unmoved: heal must have read the whole record, and the record must match the part that the audit saw.
 
-The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets another
-one (every move of an instance makes such a consumer) starts again at the first generation. A new allocation raises
+The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets a new
+allocation, as in every move of an instance, starts again at the first generation. A new allocation raises
 its provider's generation, so the guard also requires that no provider's generation has changed.
 """
 

@@ -1,4 +1,4 @@
-"""recorded-fresh: refuse unless this audit read the allocations.
+"""recorded-fresh: refuse unless this audit itself read the allocations from Placement.
 
 Allocations that an earlier audit read may be gone: Placement raises no generation when an allocation is removed.
 """

@@ -1,6 +1,6 @@
 """role: only role owner heals.
 
-The audits of a companion maintain its own consumers; all other consumers belong to the cloud.
+In role companion, the audits maintain the agent's own consumers; all other consumers belong to the cloud.
 """
 
 from __future__ import annotations

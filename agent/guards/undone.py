@@ -1,6 +1,6 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-An operator may repeat the repair by hand: an operator who names the finding knows better than this rule.
+An operator may repeat the repair by hand: an operator who names the finding overrides this rule.
 """
 
 from __future__ import annotations

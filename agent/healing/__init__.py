@@ -1,13 +1,13 @@
-"""Changes of the cloud's allocations and of this host's identity, each journalled before it is done, and their undo.
+"""Change the cloud's allocations and this host's identity, each change with a journal entry first; undo the changes.
 
-Begin with heal.py: ``prepared`` makes a plan from an audit's result, ``run_heal`` carries it out. plan.py is the pure
-decision. recheck.py and preconditions.py check again before each change. write.py changes one consumer, reshape.py
-many. after_audit.py runs heal in the daemon.
+Begin with heal.py: ``prepared`` makes a plan from an audit's result, ``run_heal`` carries it out. plan.py decides,
+without I/O. recheck.py and preconditions.py check again before each change. write.py changes one consumer, reshape.py
+changes many. after_audit.py runs heal in the daemon.
 
 adopt.py and adopt_plan.py restore a host's provider to it after a rename or a reinstallation. undo.py finds the handler
 that undoes a journal entry; ``*_journal.py`` and consumer_json.py define what an entry contains.
 
-What a repair changes does not belong here (agent/repairs, one for each finding code), nor the reasons to refuse a
-repair (agent/guards). The journal's file is agent/host_files/journal.py. Publishing inventory is part of an audit:
+Not here: what a repair changes (agent/repairs, one module for each finding code), and the reasons to refuse a repair
+(agent/guards). The journal's file is agent/host_files/journal.py. Publishing inventory is part of an audit:
 agent/audit/act.py and agent/placement/writer.py.
 """

@@ -50,7 +50,7 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
     """Read everything that the decision depends on.
 
     Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
-    PlacementError if Placement cannot be read. If the state source cannot be read, the facts have the error.
+    PlacementError if Placement cannot be read. If the state source cannot be read, the facts contain the error.
     """
     parts, deadline = task.parts, deadline_of(task.settings)
     found = parts.identity_files.find()
@@ -98,7 +98,7 @@ def _of_row(state: NovaState | None, node: str) -> Identity | None:
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return the state of the other hosts that the rows name; without one that cannot be read the plan refuses."""
+    """Return the state of the other hosts that the rows name; the plan refuses if a host's state is missing here."""
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
@@ -110,7 +110,7 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
 
 
 def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopted, ...]:
-    """Carry out the steps in order, up to the first that fails; the caller must have the write lock."""
+    """Carry out the steps in order, up to the first step that fails; the caller must have the write lock."""
     done: list[Adopted] = []
     for step in plan.steps:
         line = change_of(step, plan_digest=plan.digest)

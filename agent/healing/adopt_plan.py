@@ -1,11 +1,11 @@
 """Decide how this host gets its provider back after a rename, a move of the service or a reinstallation.
 
 There are two cases. If the provider with this host's uuid has an old name, or its record an old name or host, both get
-the new ones. If a provider with another uuid has this node's name, because the file with the uuid was lost, this host
-takes that uuid again.
+the new ones. If a provider with another uuid has this node's name, because the file with that uuid was lost, this
+host takes the provider's uuid again.
 
-A rename is refused while rows of live instances name the old node. nova finds instances by host and node name, so their
-allocations would seem to belong to another host.
+A rename is refused while rows of live instances name the old node. nova finds instances by host and node name, so
+after the rename the instances' allocations would seem to belong to another host.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid that this host should have: that of the provider with its name, else the uuid that it has."""
+    """Return the uuid that this host should have: the uuid of the provider with its name, else its known uuid."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
@@ -154,7 +154,7 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    # The agent may write its own file: also if the identity comes from a row.
+    # The agent may write its own file, also if the present identity comes from a compute node row.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
         why = f"this host's identity comes from {facts.origin}, which the agent never writes: put {uuid} there by hand"
         yield "file", why
@@ -167,7 +167,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each live row with this host and node, but another uuid: the record would clash with it."""
+    """Yield a refusal for each live row with this host and node, but another uuid: this host's record would clash."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"another row, {row.id}, has this host and node, and uuid {row.uuid}"

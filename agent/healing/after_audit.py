@@ -1,7 +1,7 @@
-"""Heal in the daemon: after each audit, if [heal] enabled is set, repair findings with the codes that it lists.
+"""Heal in the daemon: after each audit, if [heal] enabled is set, repair findings with the codes in [heal] codes.
 
 Healing starts after the audit has ended: the report is complete, and only the healed findings are added to it. Heal
-changes nothing because of allocations that an earlier audit read. If a finding rests on such allocations, heal makes
+does not act on allocations that an earlier audit read. If a finding rests on such allocations, heal makes
 the next audit read them and repairs the finding after that.
 """
 

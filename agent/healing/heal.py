@@ -65,9 +65,9 @@ def prepared(
     ids: frozenset[str] = frozenset(),
     undone: frozenset[str] = frozenset(),
 ) -> Prepared | None:
-    """Return the plan for the findings with these ``ids``, else ``codes``; None if the audit has no comparison.
+    """Return the plan for the findings with these ``ids`` (if empty: ``codes``); None if the audit compared nothing.
 
-    ``undone`` are findings that the daemon must leave alone.
+    ``undone`` are findings that the daemon must not repair.
     """
     compared, snapshot = result.memory.compared, result.snapshot
     if compared is None or snapshot is None:
@@ -112,13 +112,13 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     """Carry out the plan, one action after the other, under the write lock.
 
     Raises AuditCancelled between two actions if a stop was requested. If another process has the lock or a service is
-    out of reach, the outcomes have the error.
+    out of reach, the outcomes contain the error.
     """
     journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
-    # Before taking the lock: this may wait for a heartbeat, and other writers should not wait too. Without a state no
-    # action rests on the state: only a reshape can be planned then.
+    # This comes before the lock, because it may wait for a heartbeat, and other writers should not wait too. If the
+    # state was not read, the plan has only reshapes, which do not depend on the state.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, WriteAttempt):
         return tuple(Healed(action=action, outcome=proof) for action in actions)
@@ -130,7 +130,7 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions. Each one expects the tree of the decision plus the changes of the actions before it."""
+    """Carry out the actions. Each action expects the tree of the decision with the changes of earlier actions."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -144,7 +144,7 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> WriteAttempt | None:
-    """Return why the action no longer fits the cloud's rows, None if it does.
+    """Return why the action no longer fits the cloud's rows, None if the action still fits.
 
     Placement is read after the rows, directly before the write (recheck.py). An audit reads in the opposite order, so
     that its read of the rows covers every consumer that Placement listed.
@@ -191,7 +191,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the audit's identity and the files' identity now; (None, None) if files differ or cannot be read."""
+    """Return the audit's identity and the files' identity now; (None, None) if the files differ or are unreadable."""
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

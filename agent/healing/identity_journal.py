@@ -77,7 +77,7 @@ def _in_words(mark: StoreMark | None) -> str:
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
-    """Return these fields of a record as JSON; adopt changes only texts and numbers."""
+    """Return these fields of a record as JSON; adopt changes only strings and numbers."""
     return {name: getattr(record, name) for name in names}
 
 

@@ -22,7 +22,7 @@ _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
 
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
-    """Return the findings with these ``ids``, else ``codes``, in the plan's order: by repair, then the oldest first."""
+    """Return the findings with these ``ids`` (if empty: ``codes``), sorted by repair, then the oldest first."""
     wanted = [s for s in findings if (s.finding.id in ids if ids else s.finding.code in codes)]
     return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
 
@@ -30,7 +30,7 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
     """Return the consumers whose whole records must be read before the plan can be made.
 
-    At most ``most``, in the plan's order, plus all consumers of a reshape: a reshape needs every one of them.
+    At most ``most``, in the plan's order, plus all consumers of a reshape: a reshape needs the records of all.
     """
     passed = [guarded for seen in asked if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
@@ -41,7 +41,7 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    A finding whose change is equal to another finding's change becomes neither.
+    A finding that needs the same change as an earlier finding becomes neither an action nor a refusal.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []

@@ -24,7 +24,7 @@ READ_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """The result of a write whose response was lost: DONE or UNKNOWN, since Placement may still carry it out later.
+    """The result of a write whose response was lost: DONE or UNKNOWN; not REFUSED, because Placement may be late.
 
     ``settled``: the result is final. ``untouched``: at the last read, no consumer had changed.
     """

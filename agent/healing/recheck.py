@@ -6,7 +6,7 @@ looks like a leak. So heal waits until the source shows a heartbeat that is newe
 everything that was written before the plan was made.
 
 Every rightful use of an allocation begins with a write of that allocation. The check of consumer and tree
-(preconditions.py) detects a later write; the rows show the earlier ones.
+(preconditions.py) detects a write after the plan was made; the rows show uses whose write was earlier.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Proven(NamedTuple):
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait until the source provably shows everything that was written until now; return why if it does not.
+    """Wait until the source provably shows everything that was written until now; else return why it does not.
 
     Raises AuditCancelled if a stop is requested meanwhile.
     """

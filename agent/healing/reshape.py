@@ -1,11 +1,11 @@
-"""Carry out a reshape: create missing children, move everything with one POST, then delete the children that go.
+"""Carry out a reshape: create missing children, move everything with one POST, then delete the obsolete children.
 
 The POST sends the generations of the decision, so Placement refuses the whole reshape if anything was added to one of
 the providers since then.
 
-Nothing is sent twice here; the caller decides whether to decide again. Children that were created before a refusal
-stay, since an empty provider offers nothing. After a lost response the consumers are read to find out whether the
-reshape was done, as for a change of a single consumer.
+This module sends nothing twice; after a conflict the caller may make a new decision. Children that were created before
+a refusal stay, since an empty provider offers nothing. After a lost response the consumers are read to find out whether
+the reshape was done, as for a change of a single consumer.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _carried_out(
 
 
 def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> Reshape:
-    """Return the POST: each provider with its whole inventory, empty for a provider that goes (scenario 156)."""
+    """Return the POST: each provider with its whole inventory, which is empty for an obsolete child (scenario 156)."""
     known = {uuid: generation for uuid, generation in tree.generations if generation is not None} | made
     return Reshape(
         inventories=tuple((p.uuid, known[p.uuid], p.after or ()) for p in reshaping.providers if p.uuid in known),
@@ -77,7 +77,7 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete the providers that go; return a message about those that stay, which do no harm without inventory."""
+    """Delete the obsolete children; return a message about children that stay: they do no harm without inventory."""
     message = ""
     for provider in reversed(reshaping.providers):
         if provider.after is None and provider.before is not None:

@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """One consumer of an entry: its record before, the JSON of its record after, and where its instance was."""
+    """One consumer of an entry: the record before the change, the JSON of the record after it, the instance's place."""
 
     before: ConsumerRecord
     after: Document

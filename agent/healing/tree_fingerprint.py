@@ -1,4 +1,4 @@
-"""Compare the generations of this host's provider tree with those of a decision: the last check before a change.
+"""Compare the generations of this host's provider tree with those at a decision: the last check before a change.
 
 Every move of an instance deletes its consumer and creates it again. The new consumer may have the same generation and
 amounts as at the decision, so its record does not show the change. But its new allocations raised the generation of
@@ -35,10 +35,10 @@ def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
 
 
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:
-    """Return the tree as the agent's own change leaves it.
+    """Return the tree to be expected after the agent's own change.
 
-    A PUT raises the generation of every provider that it names by one. A PUT that names none raises the generations of
-    the providers on which the consumer had allocations (measured on Placement 16.0.0).
+    A PUT raises the generation of every provider that it names by one. A PUT that names no provider raises the
+    generations of the providers on which the consumer had allocations (measured on Placement 16.0.0).
     """
     named = {a.provider_uuid for a in (write.allocations or before.allocations)}
     raised = frozenset((u, g + 1 if u in named and g is not None else g) for u, g in tree.generations)

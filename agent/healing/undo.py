@@ -1,8 +1,8 @@
 """Undo a journal entry: find the entry, check that it may be undone, and call the handler for its kind.
 
 A new kind needs a handler and a line in HANDLERS. A handler writes a journal line before each change (``Change.undoes``
-names the undone entry). If it must not undo the entry, it returns a refusal with the reason. A PlacementError or
-SourceError of a handler comes from a read before its change: nothing was changed then.
+names the undone entry). A handler that must not undo the entry returns a refusal with the reason. A
+PlacementError or SourceError of a handler comes from a read before the change: nothing was changed then.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NotFound:
 
 
 def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
-    """Return the entry with this id, or the only entry whose id begins with ``typed``."""
+    """Return the entry with the id ``typed``, or else the only entry whose id begins with ``typed``."""
     if not typed:
         # A script may pass an empty variable, and every id begins with an empty string.
         return NotFound(words="no entry id was passed: `stocktake journal` lists the ids")

@@ -50,7 +50,7 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
 
 
 def _write_back(before: ConsumerRecord, now: ConsumerRecord) -> PutAllocations:
-    # Placement deletes a consumer without allocations, so the write must set its type; an existing one keeps its type.
+    # Placement deletes a consumer without allocations, so the write must set the type; an existing consumer keeps it.
     return PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,

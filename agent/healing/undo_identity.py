@@ -1,6 +1,7 @@
 """Undo the changes of ``adopt``: identity file, provider's name, fields of the compute node record, remembered store.
 
-A handler restores a value only if it still is as ``adopt`` left it. Otherwise a later change would be lost.
+A handler restores a value only if the present value is the one that ``adopt`` wrote. Otherwise a later change would
+be lost.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
 
 
 def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Restore the store that was remembered before, or none (kind ``store``)."""
+    """Remember the earlier store again, or no store if there was none (kind ``store``)."""
     step, store = store_back(entry), task.parts.store
     if step is None or store is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)

@@ -1,8 +1,9 @@
 """Undo a reshape by another reshape: the class returns to its old providers, with the allocations of all its consumers.
 
-The undo is refused unless the class is as the entry left it: the same inventories on the same providers, and no other
+The undo is refused unless the class is as the reshape made it: the same inventories on the same providers, and no other
 consumers on the providers that lose the class. A consumer scheduled onto a child meanwhile would lose its allocation. A
-child that offered the class beside the root would offer it twice. Other classes of these providers do not change.
+child that still offered the class beside the root would make Placement offer the class twice. Other classes of these
+providers do not change.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Before each try the consumer is read. If the consumer, or a provider of this host's tree, changed since the decision
 (tree_fingerprint.py), nothing is written.
 
-A generation conflict of a provider elsewhere comes from another consumer: check and try again, a few times. A conflict
-of the consumer itself ends the change, even if the consumer looks unchanged a moment later: it may have been deleted
-and created again. After a lost response the consumer is read to find out whether the write was done.
+After a generation conflict of a provider elsewhere, which another consumer causes, the module checks and tries again, a
+few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged a moment later: it
+may have been deleted and created again. After a lost response the consumer is read to find out whether the write was
+done.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def rewrite(
     """Carry out the change of one consumer; ``line`` is its journal line. The caller must have the write lock.
 
     ``tree`` is the provider tree that must still be the same, None if the change depends only on the consumer. Errors
-    are in the outcome: never raises AgentError.
+    are in the outcome: this function never raises AgentError.
     """
     allocations = task.parts.allocations
     if allocations is None:

@@ -1,8 +1,8 @@
 """Repairs: the change that fixes a finding, one module per finding code that heal can repair.
 
 Each module defines a REPAIR: the code, the sources that it needs, and a pure function that proposes a change or
-declines with the reason. The order of ``BUILTIN`` is the order of a plan. If two findings ask for the same change of
-a consumer, the plan names the first of them.
+declines with the reason. The order of ``BUILTIN`` is the order of a plan. If two findings need the same change of a
+consumer, the plan contains the change once, for the first finding.
 
 Begin with base.py (``Scene``, ``Repair``), then read allocation_leaked.py, the shortest repair. To add a repair, add
 a module here and a line in ``BUILTIN``.

@@ -1,8 +1,8 @@
 """allocation-missing: record the promised amounts of an instance that rests here without allocation (scenario 161).
 
-The repair records only what the flavor alone determines. It cannot know the amounts that the scheduler chose (child
-providers, device profiles, ports); nova's heal_allocations stops at some of them too. Placement rejects an allocation
-for which there is no room.
+The repair records only what the flavor alone determines. The repair cannot know what the scheduler chose (child
+providers, device profiles, ports); nova's heal_allocations cannot restore all of that either. Placement rejects an
+allocation for which there is no room.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return an objection unless all promised amounts are missing, belong on the root, and are in its inventory."""
+    """Return an objection unless all promised amounts are missing and belong on the root, which has their classes."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         return f"its {', '.join(row.resource_class for row in others)} is not missing"

@@ -1,6 +1,6 @@
 """allocation-stale-move: remove the allocations on this host of a consumer whose instance has moved away.
 
-The repair leaves the migration's row alone: the row belongs to nova, and heal changes only Placement (scenarios 57
+The repair does not change the migration's row: the row belongs to nova, and heal changes only Placement (scenarios 57
 and 58).
 """
 

@@ -1,8 +1,8 @@
 """The types of repairs: the Scene that a repair reads, and the REPAIR that its module defines. Pure.
 
-A repair proposes what one consumer should have allocated instead. The guard rails (agent/guards) decide whether heal
-may make the change. Repairs and guards read the same Scene, so a repair checks neither whether the sources were read
-nor whether another program writes the provider.
+A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
+whether heal may make the change. Repairs and guards read the same Scene, so a repair checks neither whether the sources
+were read nor whether another program writes the provider.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Scene:
     ``identity`` is the identity that the audit used, ``persisted`` the identity that the files contain now (None: no
     file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved``: whether a provider of this host's tree has another generation than the audit saw; heal checks
-    this after it has read the records. ``undone`` are the ids of findings whose repair an operator undid; it is empty
-    if an operator asks for the repair.
+    this after it has read the records. ``undone`` are the ids of findings whose repair an operator undid; the set is
+    empty if an operator requests the repair.
     """
 
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def view(self) -> PlacementView | None:
-        """Placement as the audit read it, or None."""
+        """What the audit read from Placement; None if the audit did not read Placement."""
         return self.snapshot.placement.value
 
     @property

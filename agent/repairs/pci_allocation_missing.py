@@ -2,7 +2,7 @@
 
 The repair is an ordinary change of one consumer, not a reshape. Nothing keeps the audits from publishing the devices'
 providers and inventories, so no inventory has to move at the same time. While one of the providers is not published,
-the repair declines. Like nova-compute, the repair corrects only the providers that the guest takes functions of.
+the repair declines. Like nova-compute, the repair corrects only the providers from which the guest takes functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """The amount that the consumer should have of what one existing provider offers."""
+    """The amount of one class that the consumer should have allocated on one existing provider."""
 
     provider: Provider
     offered: Inventory

@@ -1,9 +1,9 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-The reshape is one change or none. If one consumer cannot be placed, all the others stay on the root too, because
-inventory left on the root would be offered twice. Each consumer's total stays the same: the reshape frees nothing and
-takes nothing. The reshape includes all children of the family that offer the class, used or not, so that an undo
-reverts the reshape as a whole. The next audit writes the children's traits.
+The reshape is one change or none. If one consumer cannot be placed, all the others stay on the root too: if the
+root kept a part of the inventory, Placement would offer that part twice. Each consumer's total stays the same: the
+reshape frees nothing and takes nothing. The reshape includes all children of the family that offer the class, used or
+not, so that an undo reverts the reshape as a whole. The next audit writes the children's traits.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Return why Placement would reject the reshape: a child with more allocated than it offers."""
+    """Return why Placement would reject the reshape (a child would have too much allocated), or None."""
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():
