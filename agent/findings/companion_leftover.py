@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None if it should, if role companion maintains it, or if unknown."""
+    """Return why the consumer should not exist; None if it should, role companion maintains it, or this is unknown."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

@@ -8,7 +8,7 @@ The rule skips providers of PCI devices. Their total is never below the allocate
 findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer need not
 leave.
 
-The rule finds a CPU that is pinned twice in the promised book alone. The agent continues to count both claims.
+To find a CPU that is pinned twice, the rule needs only the promised book. The agent continues to count both claims.
 """
 
 from __future__ import annotations

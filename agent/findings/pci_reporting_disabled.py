@@ -1,8 +1,7 @@
 """pci-reporting-disabled: ``[pci] report_in_placement`` is off, and Placement still has providers of PCI devices.
 
-The agent does not remove these providers when the option is turned off: instances have allocations on them, and the
-scheduler still uses them. nova-compute does not start in this case. The agent leaves these providers as they are and
-publishes everything else.
+nova-compute does not start in this case. The agent leaves these providers as they are and publishes everything else:
+instances may have allocations on the providers, and the scheduler still schedules instances there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Child providers below this host's root provider, one family of children per module.
 
-A family decides from one snapshot which children exist, what each child offers and with which traits, and which
-children must go. ``BUILTIN`` lists the families: mediated devices (mdev.py), memory encryption (memory_encryption.py)
+A family decides from one snapshot which children exist, the inventories and traits of each child, and which children
+the agent deletes. ``BUILTIN`` lists the families: mediated devices (mdev.py), memory encryption (memory_encryption.py)
 and PCI devices (pci.py, with pci_names.py, pci_offers.py and pci_view.py).
 
 Begin with base.py (``NestedFamily``), then read memory_encryption.py, the shortest family. To add a family, add a

@@ -57,7 +57,7 @@ class NestedFamily(Protocol):
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the family depends on; while one is not fresh, the children stay as they are."""
+        """Return the sources that the family depends on. While one of them is unread, the children stay as they are."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

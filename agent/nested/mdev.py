@@ -32,7 +32,7 @@ _MDEV_NAME = re.compile(r"mdev_([0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12})(?:_
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The configuration of one device: the type that it makes, that type's resource class, and the type's cap."""
+    """The configuration of one device: its type, the type's resource class, and the cap on mediated devices of it."""
 
     type_id: str
     resource_class: str
@@ -177,7 +177,7 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices to leave out: those that cannot be read, and those that share a capped type with them."""
+    """Return the devices to leave out: those that cannot be read, and those of the same type if it has a cap."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

@@ -148,7 +148,7 @@ def _kept(view: PciView) -> Iterable[Nested]:
     for name, provider in view.gone.items():
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
-            # A one-time-use device that is gone is used up.
+            # A one-time-use device that is gone but in use counts as used up.
             is_used_up = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
             inventories = tuple(
                 _whole(resource_class, amount, amount if is_used_up else _reserved(provider, resource_class))

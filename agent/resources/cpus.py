@@ -76,7 +76,7 @@ def present_cpus(host: HostFacts) -> tuple[int, ...]:
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the totals of VCPU and PCPU are unknown, or None: a CPU set names CPUs that guests cannot have."""
+    """Return why VCPU's and PCPU's totals are unknown: a CPU set names CPUs that guests cannot have. None if known."""
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 

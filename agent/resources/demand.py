@@ -5,8 +5,8 @@ rounded up to GiB. Dedicated CPUs are PCPU. Each label of persistent memory has 
 takes one MEM_ENCRYPTION_CONTEXT.
 
 ``resources:X=N``, or a numbered or named group (``resources1:X=N``, ``resources_NAME:X=N``), replaces the flavor's own
-number for class X, and 0 removes the class; all groups are summed. Zero amounts are left out. Requests of an image, a
-port or a device profile are not part of a flavor.
+number for class X, and 0 removes the class; the amounts of all groups are added up. Zero amounts are left out. Requests
+of an image, a port or a device profile are not part of a flavor.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Disk(Resource):
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the total is unknown: the source does not list the store, or the store may be another one."""
+        """Return why the total is unknown: the source does not list the store, or the store may have been replaced."""
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (store-changed)"
         counted = counted_source(settings)

@@ -22,7 +22,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the uuids of the instances that live here or are migrating, whose guest may thus be on this host now."""
+    """Return the uuids of instances whose guest may be on this host now: they live here or are in a migration."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

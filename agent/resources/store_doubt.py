@@ -139,7 +139,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether ``now`` must replace ``before``; not for a small change of size, so that small ones add up."""
+    """Return whether to remember ``now``. A small change of size is not remembered, so that several of them add up."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 

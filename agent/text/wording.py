@@ -1,7 +1,7 @@
 """Word amounts, verdicts and long lists for people. Pure.
 
 Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
-never written as 0, but as ``unknown`` if its book could not be read, and as ``not counted`` if it has no such book.
+never written as 0, but as ``unknown`` if its book could not be read, or as ``not counted`` if that book does not exist.
 """
 
 from __future__ import annotations

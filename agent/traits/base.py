@@ -16,7 +16,7 @@ _STANDARD: frozenset[str] = frozenset(os_traits.get_traits())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Traits of the root provider to set and to clear. A trait in neither set is left alone."""
+    """Traits of the root provider to set and to clear. The agent does not change a trait that is in neither set."""
 
     wanted: frozenset[str] = frozenset()
     unwanted: frozenset[str] = frozenset()

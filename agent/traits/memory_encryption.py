@@ -32,7 +32,7 @@ _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionModel:
-    """One kind: nova's name for it, its trait, and how many guests it takes; 0 if the host does not support it."""
+    """One kind: nova's name, the trait, and how many guests can have the kind; 0 if the host does not support it."""
 
     name: str
     trait: str

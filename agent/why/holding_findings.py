@@ -1,4 +1,4 @@
-"""Name the findings of this run's audit about amounts without which the host's first obstacle would be smaller.
+"""Name the findings of this run's audit whose amounts add to this host's first obstacle.
 
 Such an amount was not promised by the cloud, but Placement subtracts it from the capacity. Either it is the part of a
 recorded amount above the promised amount, or it is use that the cloud does not know and that the agent reports to

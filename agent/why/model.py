@@ -84,7 +84,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """The answer of one tree. ``obstacles`` is empty if the request fits; otherwise the first one is reported first.
+    """The answer of one tree. ``obstacles`` is empty if the request fits, otherwise in the order of the checks.
 
     ``caveats`` are sentences that say why a server may refuse the tree although the request fits (its database, a
     defect of Placement).

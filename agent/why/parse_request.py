@@ -4,7 +4,7 @@ The options are another notation of the query: both become (key, text) pairs, wh
 that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.py checks whether the named classes and
 traits exist.
 
-A group without a suffix may take from several providers of a tree, a group with a suffix only from a single one.
+A group without a suffix may take from several providers of a tree, a group with a suffix from one provider only.
 ``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the names for traits, and is an
 error for aggregates.
 """
