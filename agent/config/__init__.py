@@ -2,8 +2,8 @@
 
 Begin reading in ``load`` (Stocktake's own files, nova.conf below them, then the defaults), then ``build``
 (typed values for each part of the agent, problems and notices) and ``reload`` (SIGHUP).
-``options`` defines the options, one module for each option group; ``reading`` and the modules of small groups check
-the values and turn them into settings, with ``problems``.
+``options`` defines the options, one module for each option group. ``reading`` and the modules of small groups check
+the values and turn them into settings; ``problems`` collects the errors.
 ``unknown`` reports misspelt options; ``blank`` decides what an empty value means.
 
 What does not belong here: the types of an audit's settings are in ``agent/model/settings.py``. The command line

@@ -1,7 +1,7 @@
-"""Decide what an empty line such as ``option =`` means: the option is not set, except where empty means "none".
+"""Decide what an empty line such as ``option =`` means: it sets nothing, except where an empty value means "none".
 
 Configuration templates leave options empty. Depending on the option's type, oslo.config turns an empty line
-into a None that no caller expects, an error or an empty string. Stocktake ignores an empty line: the value of
+into an unexpected None, an error or an empty string. Stocktake ignores an empty line: the value of
 an earlier file applies, then the value in nova.conf, then the default.
 """
 

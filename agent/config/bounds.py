@@ -27,7 +27,7 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # nova-compute raises a value that is not above its report_interval.
+    # nova-compute increases a value that is not above its report_interval.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # Used only for a resource class that Placement does not have yet, and only if no allocation ratio is set.

@@ -1,6 +1,6 @@
 """Turn a loaded configuration into the typed values of each part of the agent, and reject invalid ones.
 
-Each function raises ConfigError with all of its own problems at once. ``check``
+Each function raises one ConfigError with all of its own problems. ``check``
 collects the problems of all functions, so that the operator sees the whole list
 and not only the first problem. The rules for each option group are in ``reading``,
 one file per subject.
@@ -174,7 +174,7 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 
 
 def check(loaded: Loaded) -> tuple[str, ...]:
-    """Return every problem that keeps this configuration from working on this host, one sentence each.
+    """Return each problem because of which this configuration cannot work on this host, as one sentence.
 
     A function that needs a malformed value reports that value and skips its other checks. The Placement client is
     built last and only if there is no other problem, because it needs correct options.
@@ -191,7 +191,8 @@ def require(loaded: Loaded) -> None:
 def notices(loaded: Loaded) -> tuple[str, ...]:
     """Return notices: settings that work but are probably mistakes, or are deprecated.
 
-    The daemon logs the notices once at start. A malformed option yields no notice: it is a problem.
+    The daemon logs the notices once at start. A malformed option yields no notice, because ``check`` reports it as a
+    problem.
     """
     found: list[str] = []
     for read in NOTICES:
@@ -206,7 +207,7 @@ def _interval_s(loaded: Loaded) -> float | None:
 
 
 def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
-    """Return the ratios of ``cpu``, ``ram`` or ``disk``. 0.0 means unset, as in nova: one file works for both."""
+    """Return the ratios of ``cpu``, ``ram`` or ``disk``. 0.0 means unset, as in nova."""
     return RatioPolicy(
         configured=loaded.value("DEFAULT", f"{name}_allocation_ratio") or None,
         initial=bounded(loaded, "DEFAULT", f"initial_{name}_allocation_ratio"),

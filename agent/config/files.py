@@ -20,7 +20,7 @@ from agent.errors import ConfigError
 DEFAULT_FILE = "/etc/stocktake/stocktake.conf"
 DEFAULT_DIR = "/etc/stocktake/stocktake.conf.d"
 
-# The content of one file: normalised group -> option name as written -> raw values in file order.
+# The content of one file: for each normalised group, each option name as written, with its raw values in file order.
 Sections = dict[str, dict[str, list[str]]]
 
 
@@ -46,7 +46,7 @@ def group_name(section: str) -> str:
 
 
 def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
-    """Return the files to read, named files before those of folders.
+    """Return the files to read: named files first, then the files in named folders.
 
     Raises ConfigError if a named file or folder is missing.
     """
@@ -100,7 +100,7 @@ def _parse(path: str) -> ConfigFile:
     try:
         parser.parse()
     except cfg.ParseError as error:
-        # The message omits the line itself, which may contain a password.
+        # The message omits the text of the line, which may contain a password.
         raise ConfigError(f"{path}: line {error.lineno} cannot be parsed: {error.msg}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None

@@ -1,7 +1,7 @@
 """Load Stocktake's own configuration files, with nova.conf as the layer below them.
 
-Three layers, highest precedence first: Stocktake's own files; nova.conf, for the
-options that mean the same there; the defaults. Values from nova.conf are set as
+There are three layers, highest precedence first: Stocktake's own files; nova.conf, for
+the options that mean the same there; the defaults. Values from nova.conf are set as
 defaults of Stocktake's options, because oslo.config ranks defaults below files.
 This module reads every option once, so that a malformed value fails the start and
 not the first audit that uses it.
@@ -43,7 +43,7 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
 
 
 def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
-    """Read all files as ``load`` does, but return the problems, so that the caller can report further ones with them.
+    """Read all files as ``load`` does, but return the problems, so that the caller can report them with other problems.
 
     Raises ConfigError if a named file is missing or is not a configuration file. Also raises ConfigError
     if an option that is read from nova.conf only is malformed, unless nova-compute ignores that option.
@@ -166,7 +166,7 @@ def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
 
 
 def _own_address() -> str | None:
-    """Return this machine's source address on the default route, None without such a route. No packet is sent."""
+    """Return this machine's source address on the default route, None without a default route. Sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -189,7 +189,8 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Return the options that are read from nova.conf only.
 
-    Raises ConfigError, with ``others`` first, if nova-compute reads a malformed one: too many checks depend on it.
+    Raises ConfigError, with ``others`` first, if an option that nova-compute reads is malformed: too many checks depend
+    on such an option.
     """
     if not nova_conf.files:
         return NovaFacts()

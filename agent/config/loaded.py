@@ -42,12 +42,12 @@ class Loaded:
     ``searched``: the paths searched for configuration files.
     ``files`` and ``nova_files``: the files that were read; a later file overrides an earlier one.
     ``options``: (group, option), including those of the auth plugin.
-    ``configured``: the values as the files set them, even where a reload keeps the running value.
+    ``configured``: the values in the files, even if a reload keeps the running value of an option.
     ``entry_origins``: for an option that may be set several times, the file of each of its values.
     ``problems``: the problems of the files themselves; empty in the result of ``load``.
     ``unread``: for each value that cannot be parsed, the reason.
     ``blanks``: the lines that leave an option empty, and so do not set it.
-    ``ignored``: why a value in nova.conf is ignored: it cannot be parsed, and nova-compute does not read it.
+    ``ignored``: the problems of malformed values in nova.conf that neither nova-compute nor the agent uses.
     """
 
     conf: cfg.ConfigOpts = field(repr=False)
@@ -67,7 +67,7 @@ class Loaded:
     ignored: tuple[str, ...] = ()
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the effective value. Raises ConfigError if it cannot be parsed: no caller may use another value."""
+        """Return the effective value. Raises ConfigError if it is malformed: no caller may use another value."""
         if problem := self.unread.get((group, option)):
             raise ConfigError(problem)
         return value_of(self.conf, group, option)
@@ -90,7 +90,7 @@ class Loaded:
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition; ``survey`` replaces those of host, my_ip and [placement]."""
+        """Return the default in the option's definition, which ``survey`` replaces for host, my_ip and [placement]."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:

@@ -2,8 +2,8 @@
 
 The file that sets the value decides. A wrong value in Stocktake's own files is an error. If nova-compute accepts and
 ignores a wrong value in nova.conf, the agent ignores the value too and logs a notice: a nova.conf with which
-nova-compute starts must not stop the agent. A value in nova.conf that nova-compute rejects, or that breaks its audits,
-is an error for the agent too: its reader uses ``refuse`` and not ``Tolerated``.
+nova-compute starts must not stop the agent. A value in nova.conf that nova-compute rejects, or with which its audits
+fail, is an error for the agent too: the option's reader uses ``refuse`` and not ``Tolerated``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 class Tolerated(NamedTuple):
-    """A check that nova-compute does not make. ``outcome``: what the agent does with a wrong value of nova.conf."""
+    """A check that nova-compute does not make. ``outcome``: what the agent does with a wrong value in nova.conf."""
 
     key: Key
     problems: Callable[[Loaded], Iterable[str]]

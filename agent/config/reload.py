@@ -2,9 +2,9 @@
 
 This module does not use oslo.config's ``mutate_config_files``, which accepts a
 malformed value and raises at every later read of it (measured with oslo.config 10.7).
-Instead it loads and checks all files anew, and applies either the whole result or
+Instead this module loads and checks all files again, and applies either the whole result or
 nothing. Options that need a restart keep their running value, and ``reload`` checks
-the resulting combination too: a partly edited file never yields an unchecked mixture.
+the resulting combination too, so no unchecked mixture of old and new values is used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
 
 
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
-    """Return the running options, each mutable one with its new value.
+    """Return the running configuration, with the new value of each mutable option.
 
     The result has a ConfigOpts without files. One ConfigOpts cannot contain the options of two auth
     plugins: ``endpoint`` of the plugin ``admin_token`` and ``endpoint`` of ``none`` are different options.

@@ -40,8 +40,8 @@ class TracedConf(cfg.ConfigOpts):
     """A ConfigOpts that also knows the file of each value.
 
     oslo.config's ``get_location`` names the last file that contains the group, even if another file sets the option.
-    For a value from nova.conf, which is set as a default, it names a line of code. Callers that get only
-    the ConfigOpts (agent/placement/http/access.py) need the right file for their messages.
+    For a value from nova.conf, which is set as a default, ``get_location`` names a line of code. Callers that get
+    only the ConfigOpts (agent/placement/http/access.py) need the right file for their messages.
     """
 
     def __init__(self) -> None:
@@ -52,8 +52,8 @@ class TracedConf(cfg.ConfigOpts):
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
 
-        A value that the caller removes from ``sections`` later is no longer set. oslo.config's own way to add a
-        file would parse it a second time and would not expose the parsed sections.
+        If the caller later removes a value from ``sections``, the value is no longer set. oslo.config's own method
+        would parse the file a second time and would not expose the parsed sections.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
@@ -100,7 +100,7 @@ class Book:
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the typed value. Raises ConfigError naming file, option and value; secrets (also in URLs) masked."""
+        """Return the typed value. Raises ConfigError with file, option and value, without secrets, also in URLs."""
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
@@ -168,7 +168,7 @@ def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> Non
 
 
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
-    r"""Return the value escaped, so that oslo.config's substitution does not change a ``$``, as in a password.
+    r"""Return the value with each ``$`` (as in a password) escaped, so that oslo.config does not substitute it.
 
     The escape is ``\$`` and not ``$$``: oslo.config turns ``\$`` into ``$$`` before it substitutes,
     so with ``$$`` a backslash before a ``$`` would change the value.

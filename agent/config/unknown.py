@@ -1,7 +1,7 @@
 """Report unknown options and groups in Stocktake's own files, each with the nearest known name.
 
-oslo.config silently ignores a misspelt option, and the operator believes that it
-applies. This module does not check nova.conf, because Stocktake defines only a few
+oslo.config silently ignores a misspelt option, and the operator believes that
+the option applies. This module does not check nova.conf, because Stocktake defines only a few
 of the options there.
 """
 
@@ -24,7 +24,7 @@ INSTEAD = {
 
 
 def known_names(options: Iterable[tuple[str, cfg.Opt]]) -> dict[str, frozenset[str]]:
-    """Return group -> every option name that is valid in it, deprecated names included."""
+    """Return for each group every option name that is valid in the group, deprecated names included."""
     names: dict[str, set[str]] = {}
     for group, opt in options:
         names.setdefault(group_name(group), set()).add(opt.dest)
@@ -36,7 +36,7 @@ def known_names(options: Iterable[tuple[str, cfg.Opt]]) -> dict[str, frozenset[s
 def unknown_options(
     files: Sequence[ConfigFile], known: Mapping[str, frozenset[str]], unchecked: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Return a sentence for each unknown group and each unknown option of a known group: file, name, nearest name.
+    """Return a sentence for each unknown group, and for each unknown option of a known group, with the nearest name.
 
     ``unchecked``: groups to skip, because their options are not known.
     """

@@ -1,8 +1,8 @@
 """Describe for the operator which values an option accepts.
 
-oslo.config's own messages are the exceptions of its types ("invalid literal for int()
-with base 10", a regular expression). For a list, such a message may quote an item that
-is correct. So this module derives its text from the type and never from the message.
+oslo.config's own messages are exception texts of its types ("invalid literal for int()
+with base 10", a regular expression). For a list, such a message may quote a correct
+item. So this module derives its text from the type and never from the message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from oslo_config import types
 
 
-def wanted(kind: Any) -> str | None:  # noqa: ANN401 - oslo.config's types have no common one that is typed
+def wanted(kind: Any) -> str | None:  # noqa: ANN401 - oslo.config's types have no typed base class
     """Return ``must be …`` for a type of oslo.config, None for a type that this module does not know."""
     if isinstance(kind, types.List):
         each = _one(kind.item_type)

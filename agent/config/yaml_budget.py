@@ -2,7 +2,7 @@
 
 An alias costs nothing when YAML is parsed, because it is a reference. Afterwards it is
 expensive: code that walks over the document visits the referenced node each time. A list
-of ten aliases of a list of ten aliases, and so on, grows tenfold with each 50 bytes.
+of ten aliases of a list of ten aliases, and so on, grows tenfold with every 50 bytes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any, TextIO
 
 from agent.errors import ConfigError
 
-#: About 1700 providers with an inventory and two traits each, read in 1.5 s. The operator may use several files.
+#: Enough for about 1700 providers with an inventory and two traits each, which take 1.5 s to read. The operator may use
+#: several files.
 MOST_CHARACTERS = 1 << 18
 #: More nodes than a file of that length needs.
 MOST_PARTS = 50_000
 
 
 def read_bounded(path: str, file: TextIO) -> str:
-    """Return the whole text. Raises ConfigError naming the file if the text is too long; UnicodeDecodeError."""
+    """Return the whole text. Raises ConfigError if the text is too long, UnicodeDecodeError if it is not UTF-8."""
     text = file.read(MOST_CHARACTERS + 1)
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(f"{path}: longer than {MOST_CHARACTERS} characters: use several files")
@@ -26,7 +27,7 @@ def read_bounded(path: str, file: TextIO) -> str:
 
 
 def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no types
-    """Raise ConfigError if the document of this node has too many nodes, RecursionError if it contains itself."""
+    """Raise ConfigError if the document has too many nodes, RecursionError if the document contains itself."""
     parts = _parts(root, {})
     if parts > MOST_PARTS:
         amount = f"{parts} parts" if parts < 10**12 else "more than 10^12 parts"

@@ -19,7 +19,7 @@ from agent.config.options import placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthOptions:
-    """``options``: (group, option) of auth_type and of the plugin. ``unchecked``: a group without valid auth_type."""
+    """``options``: (group, option) of auth_type and plugin. ``unchecked``: a group with unset or unknown auth_type."""
 
     options: tuple[tuple[str, cfg.Opt], ...]
     unchecked: frozenset[str] = frozenset()

@@ -1,9 +1,9 @@
 """Parse the values of ``[pci] device_spec``, report those that are invalid and those that are probably mistakes.
 
-In an address object, each part (domain, bus, slot, function) is a regular expression
-that need match only the start of the part: ``"bus": "8"`` means the buses 80 to 8f.
-In an address string, each part must match as a whole. The parser converts both into
-expressions that match the whole part.
+In an address object, each part (domain, bus, slot, function) is a regular expression,
+which may match only the start of the part: ``"bus": "8"`` means the buses 80 to 8f.
+In an address string, each part must match as a whole. The parser converts both forms
+into expressions that match the whole part.
 A null tag exists but has no value: a device whose ``physical_network`` is null has no
 network and may be a provider in Placement.
 nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is no error but
@@ -189,8 +189,8 @@ def _whole(name: str, value: object) -> str:
     flags = _FLAGS.match(text)
     if flags is None:
         return f"(?:{text}).*"
-    # Global flags elsewhere than at the start of an expression are an error since Python 3.11, so they become flags of
-    # the group. With (?x), the newline ends a comment, which would otherwise contain the closing bracket.
+    # Since Python 3.11, global flags are an error except at the start of an expression, so they become flags of the
+    # group. With (?x), the newline ends a comment, which would otherwise contain the closing bracket.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 
@@ -225,7 +225,7 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
 
 
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
-    """Return the first earlier entry with the same filters, because of which this entry has no effect; or None."""
+    """Return the first earlier entry with the same filters, or None. With such an entry, ``spec`` has no effect."""
     return next((other for other in earlier if _filter(other) == _filter(spec)), None)
 
 

@@ -1,7 +1,7 @@
-"""Find the groups that exist only with another option's value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
+"""Find the groups that exist only if another option has a value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
 
-That other option may be set in Stocktake's own files or in nova.conf. Both may then
-set the options of these groups, like any other option.
+The other option may be set in Stocktake's own files or in nova.conf. Then the options
+of these groups may also be set in both, like any other option.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _in_force(own: Book, nova_conf: Book, family: Family) -> Sequence[str]:
             try:
                 named: list[str] = book.read(family.group, opt)
             except ConfigError:
-                # load.py reads the option again with all others, and reports the error then.
+                # load.py reads this option again together with all others, and then reports the error.
                 return ()
             return named
     return ()

@@ -56,7 +56,7 @@ OPTS = [
 
 
 def heal_settings(loaded: Loaded) -> HealSettings:
-    """Return the [heal] options. Raises ConfigError for a code that no repair exists for, naming the valid codes."""
+    """Return the [heal] options. Raises ConfigError for a code without a repair, naming the valid codes."""
     from agent.repairs import BY_CODE
 
     unknown = sorted(set(loaded.listed("heal", "codes")) - BY_CODE.keys())

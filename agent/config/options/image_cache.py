@@ -1,8 +1,8 @@
 """[image_cache]: the folder of cached images, as nova-compute finds it: ``instances_path``/``subdirectory_name``.
 
 A name in Stocktake's own files must stay inside ``instances_path``. A name in nova.conf may lead elsewhere, because
-nova-compute allows that. If it leads to ``instances_path`` itself or to a folder above, the default applies: otherwise
-every disk would count as a cached image.
+nova-compute allows that. If the name leads to ``instances_path`` itself or to a folder above, the default applies:
+otherwise every disk would count as a cached image.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """[pci]: the PCI devices that guests may get; names and meaning are those of nova.conf.
 
 Conflicts that only the real devices show are not found here, for example entries that match both a physical function
-and its virtual functions. agent/nested/pci.py finds those at the audit, and the rest of the host is still audited.
+and its virtual functions. agent/nested/pci.py finds them at the audit, and the rest of the host is still audited.
 """
 
 from __future__ import annotations

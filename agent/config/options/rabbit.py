@@ -1,6 +1,6 @@
-"""[oslo_messaging_rabbit]: how to connect to the broker; its options exist only if one is configured (dynamic.py).
+"""[oslo_messaging_rabbit]: how to connect to the broker; the options exist only if a broker is configured (dynamic.py).
 
-Importing oslo.messaging costs 9 MiB of memory, which a host without a broker saves. So
+Importing oslo.messaging costs 9 MiB of memory, which a host without a broker need not spend. So
 Stocktake loads its options only if ``transport_url`` is set or if one of Stocktake's own
 files contains the group.
 
@@ -38,7 +38,7 @@ def rabbit_opts() -> list[cfg.Opt]:
 
 
 def bus_options_from(loaded: Loaded) -> BusOptions | None:
-    """Return the broker options, None if no transport_url is set. Raises ConfigError if it cannot be parsed."""
+    """Return the broker options, None if no transport_url is set. Raises ConfigError if the URL is invalid."""
     url = loaded.value("DEFAULT", "transport_url")
     if not url:
         return None

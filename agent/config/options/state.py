@@ -1,7 +1,7 @@
 """[state]: where the agent reads the cloud's instances and migrations: nova-conductor, the cell database or nowhere.
 
-The choice is a rule and not the default of an option, because it depends on the file
-that sets a URL. The nova.conf of a compute host normally has ``transport_url`` and no
+If [state] source is unset, a rule chooses and not the option's default, because the choice
+depends on the file that sets a URL. The nova.conf of a compute host normally has ``transport_url`` and no
 database connection, and the agent on that host must not read a database by accident.
 """
 
@@ -51,8 +51,8 @@ def state_options_from(loaded: Loaded) -> StateOptions:
     """Return the state source.
 
     ``[state] source`` decides if it is set. If it is unset, the first match applies: sql with [state] connection;
-    conductor with transport_url; sql with nova.conf's [database] connection. Otherwise, raise ConfigError, which
-    names the possible sources.
+    conductor with transport_url; sql with nova.conf's [database] connection. If none matches, raises ConfigError,
+    which names the possible sources.
     """
     source = loaded.value("state", "source")
     if source == "none":

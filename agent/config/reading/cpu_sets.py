@@ -1,8 +1,8 @@
-"""Read which CPUs are for VCPU and which for PCPU, from three lists that partly exclude one another.
+"""Read which CPUs are for VCPU and which for PCPU, from three lists, some of which must not be set together.
 
-nova-compute accepts a list that names a CPU twice. In Stocktake's own files that is an error, because one of
-the two was probably meant to be another CPU; in nova.conf it is a notice. Whether the CPUs exist and are
-online is known at the audit only, and does not fail the start.
+nova-compute accepts a list that names a CPU twice. In Stocktake's own files such a list is an error, because
+the operator probably meant another CPU; in nova.conf it causes a notice. Only the audit checks whether the
+CPUs exist and are online, so a missing CPU does not fail the start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CpuSets(NamedTuple):
 
 
 def cpu_sets(loaded: Loaded) -> CpuSets:
-    """Return the three lists. Raises ConfigError if a list cannot be parsed or two lists exclude each other."""
+    """Return the three lists. Raises ConfigError if a list cannot be parsed, or if two lists conflict."""
     problems: list[str] = []
     sets = CpuSets(*(_cpu_set(loaded, group, option, problems) for group, option in _LISTS))
     shared = loaded.quote("compute", "cpu_shared_set")

@@ -19,7 +19,7 @@ IMAGE_FORMATS = frozenset(
 
 
 def images_type(loaded: Loaded) -> str:
-    """Return ``[libvirt] images_type`` with ``default`` resolved. Raises ConfigError if it lacks another option."""
+    """Return ``[libvirt] images_type`` with ``default`` resolved. Raises ConfigError if a required option is unset."""
     refuse(_problems(loaded))
     configured: str = loaded.value("libvirt", "images_type")
     if configured != "default":

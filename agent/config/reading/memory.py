@@ -1,7 +1,7 @@
 """Read the memory options that need checks: file-backed memory and reserved huge pages.
 
 File-backed memory cannot be overcommitted, so ``ram_allocation_ratio`` must be set to 1.0.
-With the option unset, a ratio that an API user sets in Placement would apply.
+If the option were unset, a ratio that an API user sets in Placement would apply.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read the persistent memory namespaces of each label.
 
-Whether the namespaces exist is not checked here, because it is known on the host only.
+This module does not check whether the namespaces exist, because only the host shows that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 
 def pmem_labels(loaded: Loaded) -> tuple[PmemLabel, ...]:
-    """Return the ``LABEL:ns1|ns2`` entries. Raises ConfigError if one is malformed or repeats a label or namespace."""
+    """Return the ``LABEL:ns1|ns2`` entries. Raises ConfigError if an entry is malformed or repeats a name."""
     entries = [_label(text) for text in loaded.listed("libvirt", "pmem_namespaces")]
     quoted = loaded.quote("libvirt", "pmem_namespaces")
     refuse(f"{quoted}: {problem}" for problem in _problems(loaded, entries))

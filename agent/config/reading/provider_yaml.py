@@ -2,8 +2,8 @@
 
 The files are every ``*.yaml`` in the folder ``[compute] provider_config_location``, in
 nova's format, schema version 1. Each error names file and line. The checks go beyond
-nova's schema: they reject values that Placement would reject at every audit (a total
-of 0, a reserve above the total). They also reject a repeated key, for which YAML
+nova's schema: the checks also reject values that Placement would reject at every audit (a total
+of 0, a reserve above the total), and a repeated key, for which YAML
 silently uses the last value.
 """
 
@@ -178,7 +178,7 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
                 raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
-            # Yield the key's line after the value's, so that it replaces the latter: an operator searches for the key.
+            # The key's line is yielded last, so that it replaces the value's line: an operator searches for the key.
             yield (*where, key.value), line
 
 
@@ -301,7 +301,7 @@ def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """Return notices about ignored parts of the files; nothing if a file is invalid: that is a problem."""
+    """Return notices about ignored parts of the files; nothing if a file is invalid, which is a problem instead."""
     try:
         return read_provider_files(loaded.value("compute", "provider_config_location")).notices
     except ConfigError:
