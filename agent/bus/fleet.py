@@ -116,7 +116,7 @@ def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 
@@ -135,7 +135,7 @@ def _number(row: Mapping[str, Any], name: str) -> float | None:
 def _finite(row: Mapping[str, Any], name: str) -> float:
     number = finite(row[name])
     if number is None:
-        raise TypeError(f"{name} is no number: {row[name]!r:.60}")
+        raise TypeError(f"{name} is not a number: {row[name]!r:.60}")
     return number
 
 

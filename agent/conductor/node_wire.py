@@ -125,7 +125,7 @@ def _pools_text(cells: Cells) -> str | None:
     try:
         return json.dumps(_without_changes(pools))
     except (TypeError, ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f"{cells.where}: pci_device_pools is no JSON: {error}") from error
+        raise SourceInconsistent(SOURCE, f"{cells.where}: pci_device_pools is not JSON: {error}") from error
 
 
 def _without_changes(value: object) -> object:

@@ -39,7 +39,7 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
     """Return the fields of each object of a list object (``InstanceList``). Raises SourceInconsistent."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
-        raise SourceInconsistent(SOURCE, f"nova-conductor: objects of a {name} is no list but {short(objects)}")
+        raise SourceInconsistent(SOURCE, f"nova-conductor: objects of a {name} is not a list but {short(objects)}")
     return tuple(object_fields(each, name.removesuffix("List")) for each in objects)
 
 
@@ -90,4 +90,4 @@ def _text(value: object) -> str | None:
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f"nova-conductor: {short(value)} is no JSON: {error}") from error
+        raise SourceInconsistent(SOURCE, f"nova-conductor: {short(value)} is not JSON: {error}") from error

@@ -38,7 +38,7 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
         audit,
         provider_uuid=tree.uuid,
         subject=name,
-        expected=f"no provider of {name}, which is no compute node of host {audit.settings.host} any more",
+        expected=f"no provider of {name}, which is not a compute node of host {audit.settings.host} any more",
         actual=f"provider {tree.uuid} {are_still} in Placement; {why or _DELETED_SOON}",
         facts=(("providers", len(tree.providers)), ("allocations", "; ".join(sorted(map(_held, tree.allocations))))),
     )

@@ -115,7 +115,7 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     if own:
         value = _canonical(own[0].uuid)
         if value is None:
-            raise ConfigError(f"compute_nodes id {own[0].id}: uuid {own[0].uuid!r} is no uuid")
+            raise ConfigError(f"compute_nodes id {own[0].id}: uuid {own[0].uuid!r} is not a uuid")
         return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
         others = ", ".join(node.hypervisor_hostname for node in live)
@@ -132,7 +132,7 @@ def _read(path: Path) -> str | None:
     try:
         text = _text(path, LONGEST)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: contains no uuid but bytes that are no text") from error
+        raise ConfigError(f"{path}: contains no uuid but bytes that are not text") from error
     if text is None:
         return None
     value = _canonical(text)

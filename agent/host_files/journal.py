@@ -180,9 +180,9 @@ def _take(found: dict[str, Entry], line: bytes) -> str | None:
     except (ValueError, RecursionError):
         return "is not JSON"
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        return f"is no document of schema_version {SCHEMA_VERSION}"
+        return f"is not a document of schema_version {SCHEMA_VERSION}"
     if where := unbounded(document):
-        return f"has {where}, which is no number of 64 bits"
+        return f"has {where}, which is not a number of 64 bits"
     if is_too_deep(document):
         return f"is {TOO_DEEP}"
     return _take_document(found, document)

@@ -31,7 +31,7 @@ def whole_text(text: str) -> int | None:
 
 
 def finite(value: object) -> float | None:
-    """Return a number as a finite float, and None if the value is no number or too large for a float."""
+    """Return a number as a finite float, and None if the value is not a number or too large for a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -85,7 +85,7 @@ def request_of_pairs(pairs: Pairs) -> ResourceRequest:
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Return the uuid in Placement's notation, None if the text is no uuid."""
+    """Return the uuid in Placement's notation, None if the text is not a uuid."""
     try:
         return str(uuid.UUID(text.strip()))
     except ValueError:

@@ -90,7 +90,7 @@ IGNORED = {
         "[DEFAULT]\ncpu_allocation_ratio = 4.0\ninitial_cpu_allocation_ratio = 0\n",
         "initial_cpu_allocation_ratio = 0",
     ),
-    "an initial ratio that is no number": (
+    "an initial ratio that is not a number": (
         "[DEFAULT]\ninitial_disk_allocation_ratio = some\n",
         "initial_disk_allocation_ratio = some",
     ),
@@ -129,14 +129,14 @@ REFUSED = {
     "memory in files without its ratio": "[libvirt]\nfile_backed_memory = 1024\n",
     "huge pages without a count": "[DEFAULT]\nreserved_huge_pages = node:0,size:2048\n",
     "a TPM for containers": "[libvirt]\nvirt_type = lxc\nswtpm_enabled = true\n",
-    "a service_down_time that is no number": "[DEFAULT]\nservice_down_time = soon\n",
-    "a device spec that is no JSON": "[pci]\ndevice_spec = {vendor\n",
+    "a service_down_time that is not a number": "[DEFAULT]\nservice_down_time = soon\n",
+    "a device spec that is not JSON": "[pci]\ndevice_spec = {vendor\n",
 }
 
 
 #: Configurations with which nova-compute starts, but which fail each of its audits or depend on its working directory.
 BREAKS = {
-    "a reserve that is no number": "[DEFAULT]\nreserved_host_memory_mb = 4G\n",
+    "a reserve that is not a number": "[DEFAULT]\nreserved_host_memory_mb = 4G\n",
     "logical volumes without their group": "[libvirt]\nimages_type = lvm\n",
     "a network without cells": "[neutron]\nphysnets = provider\n",
     "a relative folder of disks": "[DEFAULT]\ninstances_path = instances\n",

@@ -281,7 +281,7 @@ def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placemen
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")
     ended = host.agent(*daemon)
     assert ended.code == 78
-    assert "compute_nodes id 1: uuid 'no-uuid' is no uuid" in ended.stderr
+    assert "compute_nodes id 1: uuid 'no-uuid' is not a uuid" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert classes(placement, host) == set()
 

@@ -128,7 +128,7 @@ def _text(name: str, value: object) -> str:
 def _hex(name: str, text: str, largest: int, width: int) -> str:
     found = _HEX.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{name} {text!r} is no hexadecimal number")
+        raise ValueError(f"{name} {text!r} is not a hexadecimal number")
     number = int(found[1], 16)
     if number > largest:
         raise ValueError(f"{name} {text!r} is above {largest:x}, the largest valid value")
@@ -183,7 +183,7 @@ def _whole(name: str, value: object) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{name} of address, {text!r}, is no regular expression ({error})") from error
+        raise ValueError(f"{name} of address, {text!r}, is not a regular expression ({error})") from error
     if text == ".*":
         return text
     flags = _FLAGS.match(text)
@@ -217,7 +217,7 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
         for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
-            yield f"{name!r} is no key of nova's and filters nothing; the nearest is {nearest}"
+            yield f"{name!r} is not a key of nova's and filters nothing; the nearest is {nearest}"
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
         verb = "has" if len(idle) == 1 else "have"

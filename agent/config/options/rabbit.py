@@ -65,7 +65,7 @@ def _url_problems(url: str) -> Iterator[str]:
         return
     for number, host in enumerate(netloc.split(","), start=1):
         if not _has_good_port(host.rpartition("@")[2]):
-            yield f"the port of host {number} is no number of 1 to {_LAST_PORT}; {_ESCAPED}"
+            yield f"the port of host {number} is not a number of 1 to {_LAST_PORT}; {_ESCAPED}"
 
 
 def _has_good_port(address: str) -> bool:

@@ -51,7 +51,7 @@ def _strange_formats(loaded: Loaded) -> Iterator[str]:
     quoted, formats = loaded.quote(*_EXCLUDED), ", ".join(sorted(IMAGE_FORMATS))
     for name in loaded.listed(*_EXCLUDED):
         if name not in IMAGE_FORMATS:
-            yield f"{quoted}: {name!r} is no image format; the formats are {formats}"
+            yield f"{quoted}: {name!r} is not an image format; the formats are {formats}"
 
 
 EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent leaves the name out")

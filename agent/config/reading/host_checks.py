@@ -48,7 +48,7 @@ def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
         path = os.path.join(sys_root, "devices/virtual", name.replace("_", "/"))
         if not os.path.exists(path):
             quoted = loaded.quote(type_group(type_id), "device_addresses")
-            yield f"{quoted}: {name!r} is no PCI address (dddd:bb:ss.f), and there is no device {path}"
+            yield f"{quoted}: {name!r} is not a PCI address (dddd:bb:ss.f), and there is no device {path}"
 
 
 def _address_notices(loaded: Loaded) -> Iterable[str]:

@@ -116,14 +116,14 @@ def _number(key: str, text: str) -> int:
 def _size_kib(text: str) -> int:
     match = _SIZE.match(text)
     if match is None or (match["binary"] and not match["unit"]):
-        raise ValueError(f"size {text!r} is no page size: a number of KiB, or one with a unit as in 2MB or 1GB")
+        raise ValueError(f"size {text!r} is not a page size: a number of KiB, or one with a unit as in 2MB or 1GB")
     kib = int(match["number"]) * _KIB_PER.get(match["unit"] or "K", 1)
     if match["unit"] == "":
         kib, rest = divmod(int(match["number"]), 1 << 10)
         if rest:
             raise ValueError(f"size {text!r} is not a whole number of KiB")
     if not kib:
-        raise ValueError(f"size {text!r} is no page size: it must be more than 0")
+        raise ValueError(f"size {text!r} is not a page size: it must be more than 0")
     return kib
 
 

@@ -257,11 +257,11 @@ def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
 def _refusals(where: str, inventory: Inventory) -> Iterator[str]:
     name = inventory.resource_class
     if not is_custom_name(name):
-        yield f"{where}: {name} is no custom class, and only those can be added"
+        yield f"{where}: {name} is not a custom class, and only those can be added"
     if inventory.reserved > inventory.total:
         yield f"{where}: {name}: reserved {inventory.reserved} is above the total {inventory.total}"
     if math.isnan(inventory.allocation_ratio):
-        yield f"{where}: {name}: allocation_ratio is no number"
+        yield f"{where}: {name}: allocation_ratio is not a number"
     if inventory.min_unit > inventory.max_unit:
         yield f"{where}: {name}: min_unit {inventory.min_unit} is above max_unit {inventory.max_unit}"
 
@@ -270,7 +270,7 @@ def _traits(document: _Document, index: int, problems: list[str]) -> frozenset[s
     named = _additional(document.content["providers"][index], "traits")
     base = ("providers", index, "traits", "additional")
     problems += [
-        f"{document.at(*base, number)}: {trait} is no custom trait, and only those can be added"
+        f"{document.at(*base, number)}: {trait} is not a custom trait, and only those can be added"
         for number, trait in enumerate(named)
         if not is_custom_name(trait)
     ]

@@ -17,7 +17,7 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
     """Return the CPU ids of a list, ascending.
 
     Items are ``N``, ``A-B``, ``^N`` or ``^A-B``, separated by commas; empty items are allowed.
-    Raises ValueError with the item's text if A > B or a part is no number up to HIGHEST_CPU.
+    Raises ValueError with the item's text if A > B or a part is not a number up to HIGHEST_CPU.
     Raises ValueError also if the result is empty.
     """
     chosen: set[int] = set()

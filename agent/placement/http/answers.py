@@ -270,7 +270,7 @@ def _bare(url: str) -> str:
 
 
 def _split(location: str, base: str = "") -> SplitResult:
-    """Return the parts of the URL, all empty if ``location`` is no URL."""
+    """Return the parts of the URL, all empty if ``location`` is not a URL."""
     try:
         return urlsplit(urljoin(base, location))
     except ValueError:

@@ -112,7 +112,7 @@ class PacedSession(requests.Session):
         except requests.RequestException:
             raise
         except ValueError as error:
-            # requests parses the Location of every redirect, and raises ValueError if it is no URL.
+            # requests parses the Location of every redirect, and raises ValueError if it is not a URL.
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:

@@ -62,7 +62,7 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
-    """Return the bytes of the cache folder's plain files; 0 if there is no folder or its device is not ``root``'s.
+    """Return the bytes of the cache folder's plain files; 0 if there is not a folder or its device is not ``root``'s.
 
     Source: nova's ImageCacheManager.get_disk_usage, with two differences. If a file vanishes meanwhile, nova returns 0
     for the whole cache; this function skips the file. If the cache is unreadable, nova returns 0; this function raises

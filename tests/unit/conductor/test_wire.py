@@ -99,7 +99,7 @@ def test_unread_instance_row_returns_the_error_as_the_instances_problem():
     [
         (None, "a MigrationList is not an object but None"),
         (envelope("InstanceList", "2.6", {"objects": []}), "no MigrationList"),
-        (envelope("MigrationList", "1.5", {}), "is no list but None"),
+        (envelope("MigrationList", "1.5", {}), "is not a list but None"),
         (envelope("MigrationList", "1.5", {"objects": [7]}), "a Migration is not an object but 7"),
         (listed("MigrationList", "1.5", INSTANCE), "no Migration"),
     ],
@@ -130,5 +130,5 @@ def test_instance_row_rejects_a_document_that_is_nested_too_deeply():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(SourceInconsistent, match="no JSON"):
+    with pytest.raises(SourceInconsistent, match="not JSON"):
         wire.instance_row({**INSTANCE["nova_object.data"], "flavor": deep})

@@ -34,7 +34,7 @@ CPUS = {
     "mixed, mask that is no mask": ((MIXED, ("hw:cpu_dedicated_mask", "a-b")), {"VCPU": 4}),
     "overridden": ((("resources:VCPU", "1"),), {"VCPU": 1}),
     "taken away": ((("resources:VCPU", "0"),), {}),
-    "a digit that is no number": ((("resources:VCPU", "\u00b2"),), {"VCPU": 4}),
+    "a digit that is not a number": ((("resources:VCPU", "\u00b2"),), {"VCPU": 4}),
     "by a group of its own": ((("resources1:VCPU", "1"),), {"VCPU": 1}),
     "by several groups": ((("resources:VCPU", "1"), ("resources_a:VCPU", "2")), {"VCPU": 3}),
     "dedicated by name": ((("resources:PCPU", "4"),), {"PCPU": 4}),

@@ -123,17 +123,17 @@ BAD = {
     "7": "must be a JSON object or a list of objects",
     "[7]": "7: must be a JSON object",
     '{"vendor_id": 8086}': "vendor_id must be text, not 8086",
-    '{"vendor_id": "xyz"}': "vendor_id 'xyz' is no hexadecimal number",
-    '{"vendor_id": "-1"}': "vendor_id '-1' is no hexadecimal number",
+    '{"vendor_id": "xyz"}': "vendor_id 'xyz' is not a hexadecimal number",
+    '{"vendor_id": "-1"}': "vendor_id '-1' is not a hexadecimal number",
     '{"product_id": "10000"}': "product_id '10000' is above ffff",
     '{"address": "10000:81:00.0"}': "'10000' is above ffff",
     '{"address": "100:00.0"}': "'100' is above ff",
     '{"address": "81:20.0"}': "'20' is above 1f",
     '{"address": "81:00.8"}': "'8' is above 7",
-    '{"address": "81:0g.0"}': "'0g' is no hexadecimal number",
+    '{"address": "81:0g.0"}': "'0g' is not a hexadecimal number",
     '{"address": "a:b:c:d.0"}': "more parts than domain:bus:slot.function",
     '{"address": 7}': "address must be a string or an object of regular expressions, not 7",
-    '{"address": {"bus": "*"}}': "bus of address, '*', is no regular expression",
+    '{"address": {"bus": "*"}}': "bus of address, '*', is not a regular expression",
     '{"address": {"bus": 2}}': "bus of address must be text, not 2",
     '{"address": "81:00.0", "devname": "eth0"}': "one entry cannot have both address and devname",
     '{"devname": ["eth0"]}': "devname must be text",
@@ -192,6 +192,6 @@ def test_a_regular_expression_in_an_address_matches_like_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:
-        assert "is no regular expression" in problems(json.dumps({"address": {"bus": pattern}}))[0]
+        assert "is not a regular expression" in problems(json.dumps({"address": {"bus": pattern}}))[0]
         return
     assert matches(one(address={"bus": pattern}), "0000:8a:00.0") == bool(expected)

@@ -115,7 +115,7 @@ def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
     (problem,) = host_problems(loaded, str(tmp_path))
     path = tmp_path / "devices/virtual/mtty/mtty"
     quoted = f"{tmp_path}/stocktake.conf: [mdev_mtty-1] device_addresses = mtty_mtty,0000:01:00.0"
-    assert problem == f"{quoted}: 'mtty_mtty' is no PCI address (dddd:bb:ss.f), and there is no device {path}"
+    assert problem == f"{quoted}: 'mtty_mtty' is not a PCI address (dddd:bb:ss.f), and there is no device {path}"
     path.mkdir(parents=True)
     assert host_problems(loaded, str(tmp_path)) == ()
 
@@ -124,4 +124,4 @@ def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
 def test_a_malformed_mdev_device_address_is_rejected(tmp_path, address):
     loaded = loaded_with(tmp_path, f"[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = {address}\n")
     (problem,) = host_problems(loaded)
-    assert f"[mdev_a] device_addresses = {address}: {address!r} is no PCI address" in problem
+    assert f"[mdev_a] device_addresses = {address}: {address!r} is not a PCI address" in problem

@@ -62,7 +62,7 @@ def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
         excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
     (problem,) = caught.value.problems
     quoted = f"{tmp_path}/stocktake.conf: [compute] image_type_exclude_list = raw,{name}"
-    assert problem.startswith(f"{quoted}: {name!r} is no image format; the formats are aki, ami, ari, ")
+    assert problem.startswith(f"{quoted}: {name!r} is not an image format; the formats are aki, ami, ari, ")
 
 
 def test_ceph_options_are_read_only_with_images_type_rbd(tmp_path):

@@ -158,17 +158,17 @@ REFUSALS = {
     "no YAML": ("meta: [", ["site.yaml:1: not valid YAML:"]),
     "s131 a standard class": (
         one("inventories: {additional: [{VCPU: {total: 1}}]}"),
-        ["site.yaml:4: VCPU is no custom class"],
+        ["site.yaml:4: VCPU is not a custom class"],
     ),
     "s131 a standard trait": (
         one("traits: {additional: [CUSTOM_A, HW_CPU_X86_VMX]}"),
-        ["site.yaml:4: HW_CPU_X86_VMX is no custom trait"],
+        ["site.yaml:4: HW_CPU_X86_VMX is not a custom trait"],
     ),
     "a class of no name": (
         one("inventories: {additional: [{CUSTOM_: {total: 1}}]}"),
-        ["site.yaml:4: CUSTOM_ is no custom class"],
+        ["site.yaml:4: CUSTOM_ is not a custom class"],
     ),
-    "a trait of no name": (one("traits: {additional: [CUSTOM_]}"), ["site.yaml:4: CUSTOM_ is no custom trait"]),
+    "a trait of no name": (one("traits: {additional: [CUSTOM_]}"), ["site.yaml:4: CUSTOM_ is not a custom trait"]),
     "a class that ends a line": (
         one('inventories: {additional: [{"CUSTOM_A\\n": {total: 1}}]}'),
         ["site.yaml:4: providers/inventories/additional: "],
@@ -195,7 +195,7 @@ REFUSALS = {
     ),
     "no number": (
         one("inventories: {additional: [{CUSTOM_A: {total: 3, allocation_ratio: .nan}}]}"),
-        ["site.yaml:4: CUSTOM_A: allocation_ratio is no number"],
+        ["site.yaml:4: CUSTOM_A: allocation_ratio is not a number"],
     ),
     "an unknown field": (
         one("inventories: {additional: [{CUSTOM_A: {total: 3, ratio: 2}}]}"),
@@ -214,7 +214,7 @@ REFUSALS = {
         ["site.yaml:4: CUSTOM_A is named twice for one provider"],
     ),
     "a key twice": (one("traits: {additional: [], additional: []}"), ["site.yaml:4: additional is named twice"]),
-    "a key that is no text": (one("1: 2"), ["site.yaml:4: the key '1' is not text"]),
+    "a key that is not text": (one("1: 2"), ["site.yaml:4: the key '1' is not text"]),
     "s130 a provider twice": (
         GOOD + f"  - identification: {{uuid: {UUID}}}\n    traits: {{additional: [CUSTOM_W]}}\n",
         [f"site.yaml:24: provider {UUID} is named in"],
