@@ -226,7 +226,11 @@ def _refusal(applied: Applied) -> AgentError | None:
     if not applied.refused:
         return None
     count = len(applied.refused)
-    left = "one write and what depends on it" if count == 1 else f"{count} writes and what depends on them"
+    left = (
+        "one write and the writes that depend on it"
+        if count == 1
+        else f"{count} writes and the writes that depend on them"
+    )
     return WritesRefused(f"Placement refused {left}; all other writes of the plan were done (see write-refused)")
 
 

@@ -53,7 +53,7 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
         return _old(state.kind.clock, age, limit)
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
-        return f"the newest heartbeat of this cell's services has not moved for {limit:.0f} s: its rows are old"
+        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s: its rows are old"
     return None
 
 

@@ -120,7 +120,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     """
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not asked: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
+            "not read: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
@@ -238,7 +238,7 @@ def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
         with task.parts.reading():
             value = ask()
         if value is None:
-            raise SourceUnavailable(source, "answered nothing")
+            raise SourceUnavailable(source, "returned no value")
     except ConfigError:
         raise
     except AgentError as failed:

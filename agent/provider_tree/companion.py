@@ -30,8 +30,8 @@ from agent.provider_tree.desired import is_reserve_known
 from agent.provider_tree.reserve import is_reserved
 from agent.resources import BUILTIN as RESOURCES
 
-NO_ROOT = "nova-compute has not made this host's provider"
-NO_TYPES = "this Placement has no consumer types (microversion 1.38): it must be upgraded first"
+NO_ROOT = "nova-compute has not created this host's provider"
+NO_TYPES = "this Placement has no consumer types: upgrade Placement first (microversion 1.38)"
 
 _Held = Mapping[tuple[str, str], int]
 
@@ -158,7 +158,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("asked for what fits on no provider")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = "its sources could not be read: the agent's consumers keep their allocations"
+        why = "the sources of this class could not be read: the agent's consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:

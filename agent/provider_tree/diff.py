@@ -79,8 +79,8 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 def _undeletable(used: list[str], left: list[str]) -> str | None:
     # Placement answers 409 in both cases. Children that are left belong to another service.
     if used:
-        return f"it is to be deleted, but {', '.join(used)} has allocations"
-    return f"it is to be deleted, but has children: {', '.join(left)}" if left else None
+        return f"the provider must be deleted, but {', '.join(used)} has allocations"
+    return f"the provider must be deleted, but has children: {', '.join(left)}" if left else None
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
@@ -141,7 +141,7 @@ def _inventories(
         if name in decided and provider.inventory(name) is None and name in used:
             # Placement would answer 409 placement.inventory.inuse to the whole PUT, in every audit.
             after[name] = inventory
-            why = "it is to be removed, but has allocations"
+            why = "the class must be removed, but has allocations"
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why=why))
     after.update({i.resource_class: i for i in provider.inventories if i.resource_class in decided})
     return tuple(after[name] for name in sorted(after))

@@ -59,8 +59,8 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
     guests = "one guest that nova made is" if count == 1 else f"{count} guests that nova made are"
     return Doubt(
         expected=f"the database knows host {state.host}, on which {guests} defined",
-        actual="it has no service and no compute node of this host: another cloud's database, or one restored from an "
-        "old backup",
+        actual="the database has no service and no compute node of this host: another cloud's database, or one "
+        "restored from an old backup",
         stops_writes=True,
     )
 

@@ -69,7 +69,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return None
     if state is None:
         return Rival(
-            why=f"the provider carries {RIVAL}, and whether nova-compute of this host is alive is not known: "
+            why=f"the provider carries {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
             "the state source did not answer, or its answer is old",
             remedy="see why the state source cannot be read (source-unavailable, source-stale); the next audit reads "
             "it again",
@@ -79,7 +79,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return None if is_silent else _returned(settings)
     if not settings.takeover:
         return Rival(
-            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}: nova-compute made it",
+            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}: nova-compute created the provider",
             remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = "
             "companion",
         )

@@ -88,7 +88,7 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
     if provider.parent_uuid is None:
         # The list of this host's tree shows no other root. An existing root that was not read would be created again
         # in every audit, and Placement would answer 409 each time.
-        return None if provider.uuid in searched_for else "the agent did not read whether it exists already"
+        return None if provider.uuid in searched_for else "the agent did not read whether the provider exists already"
     return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} does not exist"
 
 
@@ -106,7 +106,9 @@ def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents,
     if provider.parent_uuid is not None and provider.parent_uuid not in parents:
         return f"its parent {provider.parent_uuid} does not exist"
     if observed.parent_uuid is not None and not view.reparents:
-        return f"its parent is {observed.parent_uuid}, and this Placement moves no provider (microversion 1.37 does)"
+        return (
+            f"its parent is {observed.parent_uuid}, and this Placement cannot move a provider (microversion 1.37 can)"
+        )
     if provider.uuid in ancestors(provider.uuid, {**parents, provider.uuid: provider.parent_uuid}):
         return f"its parent {provider.parent_uuid} is still below it"
     return None

@@ -48,7 +48,7 @@ def _span(text: str, item: str) -> range:
     first = _number(first_text, item)
     last = _number(last_text, item) if dash else first
     if first > last:
-        raise ValueError(f"{item!r} runs backwards")
+        raise ValueError(f"{item!r} begins above its end")
     return range(first, last + 1)
 
 

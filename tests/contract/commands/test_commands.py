@@ -384,7 +384,7 @@ def test_allocations_on_children_are_counted_only_in_the_recorded_book(children)
 
 def test_explain_text_groups_equal_child_providers_into_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
-    (group,) = [line for line in said if "alike" in line]
+    (group,) = [line for line in said if "with equal rows" in line]
     assert group.startswith(f"6 providers with equal rows, each 1, 0 used: {children.agent.name}_dev-")
     assert sum(line.startswith("  capacity ") for line in said) == 2
     assert len(children.json("explain", "PGPU")[1]["inventory"]) == 7

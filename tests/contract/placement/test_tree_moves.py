@@ -201,7 +201,7 @@ def test_a_second_root_provider_is_not_created_before_a_read_of_its_uuid(rest, c
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
     assert {write.provider_uuid for write in plan.writes} == {root}
     assert [(one.provider_uuid, one.why) for one in plan.held_back] == [
-        (disk, "the agent did not read whether it exists already")
+        (disk, "the agent did not read whether the provider exists already")
     ]
 
 
@@ -265,7 +265,7 @@ def test_before_placement_1_37_only_a_root_provider_can_get_a_new_parent(rest, t
     assert (parent_of(rest, loose), parent_of(rest, child)) == (root, middle)
     assert [(one.provider_uuid, one.what) for one in plan.held_back] == [(child, "new parent")]
     assert plan.held_back[0].why == (
-        f"its parent is {middle}, and this Placement moves no provider (microversion 1.37 does)"
+        f"its parent is {middle}, and this Placement cannot move a provider (microversion 1.37 can)"
     )
     assert rest.inventories(child)["VCPU"]["total"] == 8, "what it offers is as due where it stands"
     assert brought_about(client, tree)[1].done == ()

@@ -31,7 +31,11 @@ READS = {
     "a minute ahead": (old(-60), 0, "the newest heartbeat of this cell's services is 60 s or more ahead of the data"),
     "conductor, by this host's clock": (old(90, StateKind.CONDUCTOR), 0, "the newest heartbeat of this cell's ser"),
     "it has not moved for 59 s": (old(5), 59, None),
-    "it has not moved for a minute": (old(5), 60, "the newest heartbeat of this cell's services has not moved for 60"),
+    "it has not moved for a minute": (
+        old(5),
+        60,
+        "the newest heartbeat of this cell's services has not changed for 60",
+    ),
     "nobody ever reported": (state(heartbeat=None), 0, "no service of this cell has reported, or all heartbeats are"),
     "the source has no clock": (state(now=None), 0, "the newest heartbeat of this cell's services is 60 s old or"),
     "no cloud at all": (NovaState(kind=StateKind.NONE, host="h"), 9999, None),

@@ -175,7 +175,7 @@ def test_the_removal_of_a_withdrawn_child_in_use_is_held_back():
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
     assert not [write for write in plan.writes if isinstance(write, DeleteProvider)]
-    why = "it is to be deleted, but VGPU has allocations"
+    why = "the provider must be deleted, but VGPU has allocations"
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 

@@ -175,7 +175,7 @@ def test_a_guest_with_recorded_allocations_is_not_counted_twice():
 
 
 NOTHING_WRITTEN = {
-    "no provider yet": (view(providers=()), "nova-compute has not made this host's provider"),
+    "no provider yet": (view(providers=()), "nova-compute has not created this host's provider"),
     "another name": (view(provider=dataclasses.replace(NOVA, name="other")), "identity is in doubt"),
     "another provider has the name": (
         view(providers=(), name_holder=dataclasses.replace(NOVA, uuid=uuid("other"))),

@@ -81,7 +81,7 @@ def test_a_class_with_allocations_is_not_removed():
     observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
     plan = diff(tree(wanted(MEMORY, VCPU)), observed)
     assert plan.writes == (put(MEMORY, used, VCPU),)
-    why = "it is to be removed, but has allocations"
+    why = "the class must be removed, but has allocations"
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why=why),)
 
 
@@ -188,7 +188,7 @@ def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
         return
     assert plan.writes == ()
     assert plan.held_back == (
-        HeldBack(provider_uuid=uuid("old"), what="delete", why="it is to be deleted, but has children: below"),
+        HeldBack(provider_uuid=uuid("old"), what="delete", why="the provider must be deleted, but has children: below"),
     )
 
 
