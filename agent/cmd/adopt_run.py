@@ -2,9 +2,8 @@
 
 The operator approves a plan by naming its digest.
 
-No run uses what an earlier run read. Without --store each run reads the files, the provider and the compute node
-record again; with --store it makes a dry audit. A plan that was shown an hour ago is therefore carried out only if the
-plan has not changed since.
+Each run reads everything again: with --store it makes a dry audit, without --store it reads the files, the provider and
+the compute node record. So a run carries out a plan that an earlier run showed only if the plan is still the same.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from agent.resources.store_doubt import store_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRun:
-    """The plan and the outcome of each step; ``read`` are the document's keys about what the run read.
+    """The plan and the outcome of each step; ``read`` has the keys of the document about the facts that the run read.
 
     ``stale``: the digest that the operator named does not match the current plan.
     """
@@ -52,7 +51,7 @@ class AdoptRun:
 def adopted(
     options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]
 ) -> AdoptRun | None:
-    """Return one run of ``identity_run`` or ``store_run``, carried out if ``digest`` is the plan's digest.
+    """Run ``planned`` (``identity_run`` or ``store_run``); carry out its plan if ``digest`` is the plan's digest.
 
     Return None if libvirt or Placement cannot be read or another process holds the write lock. Raises ConfigError.
     """
@@ -72,7 +71,7 @@ def adopted(
 
 
 def identity_run(task: AuditTask) -> AdoptRun:
-    """Read the identities of this host, and plan to make them agree."""
+    """Read this host's identities, and plan how to make them match."""
     parts = task.parts
     if parts.names is None or parts.own_file is None:
         raise AssertionError("adopt was wired without names or file")
@@ -82,7 +81,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Make a dry audit, and plan to confirm the store that DISK_GB counts now."""
+    """Make a dry audit, and plan to confirm the store from which DISK_GB is computed now."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
@@ -114,7 +113,7 @@ def code_of(run: AdoptRun | None) -> int:
 
 
 def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
-    """Return the keys of the document about what ``adopt`` read; ``adopts`` is the uuid that the host gets."""
+    """Return the document's keys about the facts that ``adopt`` read; ``adopts`` is the uuid that the host gets."""
     return {
         "host": facts.host,
         "node": facts.node,
@@ -125,7 +124,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return the keys of the document about what ``adopt --store`` read; ``before`` is the store remembered so far."""
+    """Return the document's keys about the facts that ``adopt --store`` read; ``before`` is the mark stored so far."""
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 
@@ -133,7 +132,7 @@ def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | N
 def adopt_document(run: AdoptRun) -> Document:
     """Return the document of ``adopt``.
 
-    ``steps`` are in execution order, ``refusals`` name the guard that refuses, ``results`` are the outcomes of the
+    ``steps`` are in execution order, each of the ``refusals`` names its guard, and ``results`` are the outcomes of the
     steps that were carried out.
     """
     return {
@@ -149,7 +148,7 @@ def adopt_document(run: AdoptRun) -> Document:
 
 
 def adopt_lines(document: Document) -> Iterator[str]:
-    """Yield the plan and its refusals, then the results, or the command that carries the plan out."""
+    """Yield the plan and its refusals, then either the results or the command that carries out the plan."""
     if "store" in document:
         command, about = "stocktake adopt --store", "the store that DISK_GB counts"
     else:

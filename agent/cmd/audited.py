@@ -1,7 +1,7 @@
-"""Run one audit in a command's own process: the daemon's pipeline, which reads everything and writes only on request.
+"""Run one audit in a command's own process, with the daemon's code; it reads everything and writes only on request.
 
-The audit reads the findings' history and changes it only if the audit publishes. Each source that
-cannot be read gets one line on stderr, so stdout carries only the answer.
+The audit reads the findings' history, and changes the history only if the audit publishes. Each unread source gets one
+line on stderr, because stdout carries only the answer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 
 @contextlib.contextmanager
 def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> Iterator[AuditTask]:
-    """Wire the parts for a command's audit or change, and close them at the end of the block. Raises ConfigError."""
+    """Build the parts for a command's audit or change, and close them at the end of the block. Raises ConfigError."""
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
@@ -53,7 +53,7 @@ def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> I
 def audited(
     options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER
 ) -> tuple[AuditReport | None, int]:
-    """Run one audit. Return its report, None if it read too little for a document, and the exit code.
+    """Run one audit. Return the report (None if the outcome is UNREADABLE) and the exit code.
 
     Raises ConfigError.
     """

@@ -13,10 +13,11 @@ from agent.daemon.service import BusService, NoBus
 
 
 def bus_service_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[DaemonControl], BusService]:
-    """Return a factory that builds the broker connection from the daemon's ``DaemonControl``.
+    """Return a function that builds the broker connection from the daemon's ``DaemonControl``.
 
-    The factory exists because the daemon builds ``DaemonControl`` later. If no broker is configured or nothing is to be
-    sent or answered, the factory returns ``NoBus``. Raises ConfigError if transport_url cannot be parsed.
+    A function is needed because the daemon builds ``DaemonControl`` later. The function returns ``NoBus`` if no broker
+    is configured, or if the agent has nothing to send and answers no calls. Raises ConfigError if transport_url cannot
+    be parsed.
     """
     bus_options, options = bus_options_from(loaded), publishing_options_from(loaded)
     if bus_options is None or not (options.topics or options.interval_s or options.answers):

@@ -1,9 +1,8 @@
-"""The daemon's process: arguments, configuration, wiring, then either one audit or the audit loop.
+"""Run the daemon's process: arguments, configuration, wiring, then either one audit or the audit loop.
 
-The order of the steps matters. Signal handlers are installed first, because a SIGHUP during the imports
-would kill the process. Then eventlet is blocked and oslo.service's backend is selected. Both must precede the
-first import of any other oslo module, because that import settles the choice. All other imports are therefore
-inside functions.
+The order of the steps matters. Signal handlers are installed first, because a SIGHUP during the imports would kill the
+process. Then this module blocks eventlet and selects oslo.service's backend. Both must precede the first import of any
+other oslo module, because that import would fix the backend. Therefore the other imports are inside functions.
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ def choose_backend() -> None:
 
     Must run before any other oslo import.
     """
-    sys.modules["eventlet"] = None  # type: ignore[assignment]  # an import of it fails from now on
-    # requests guesses the encoding of a body with these modules. Without them requests assumes UTF-8, which JSON is.
-    # Blocking them saves 2.5 MiB (measured), and one guess for each response.
+    sys.modules["eventlet"] = None  # type: ignore[assignment]  # importing eventlet fails from now on
+    # With these modules requests guesses the encoding of each response; without them requests assumes UTF-8, which is
+    # right for JSON. Blocking them saves 2.5 MiB (measured), and the guesses.
     for guesser in ("chardet", "charset_normalizer"):
         sys.modules[guesser] = None  # type: ignore[assignment]
     warnings.filterwarnings("ignore", message="Unable to find acceptable character detection dependency")
@@ -112,15 +111,15 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        # The agent runs without a state directory: it then remembers nothing between audits. If the identity is
-        # stored only there, the first audit ends the process with 75.
+        # Without a state directory the agent runs, but stores nothing across restarts. If the host's identity is only
+        # in that directory, the first audit ends the process with 75.
         logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
     wiring.sweep_left_behind(loaded)
     return loaded, wiring.wire(loaded) if arguments.once else wiring.wire(loaded, math.inf)
 
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
-    """Run audits until the daemon is asked to stop, and return the exit code."""
+    """Run audits until a signal requests the stop, and return the exit code."""
     from agent.cmd.bus_wiring import bus_service_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
@@ -148,7 +147,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         start_delay_s=start_delay_s(loaded.value("DEFAULT", "host"), options.start_splay_s),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())
-    # Imported modules live as long as the process. Without the freeze, every full collection walks all of them (40 ms).
+    # Modules live as long as the process. Without the freeze, every full garbage collection scans them all (40 ms).
     gc.freeze()
     return runner.run()
 
@@ -156,7 +155,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Run one audit that reads everything, and return its exit code. Raises ConfigError, FolderUnavailable.
 
-    A dry run does not write the report file, which keeps the daemon's last report for ``stocktake status``.
+    A dry run does not overwrite the report file, so that ``stocktake status`` still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
@@ -244,9 +243,9 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
 
 
 def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Configured]:
-    """Return the function that serves a SIGHUP.
+    """Return the function that handles a SIGHUP.
 
-    The function reads the files again and checks them as a whole. It logs each changed option that needs a restart.
+    The function reads the files again and checks them together. It logs each changed option that needs a restart.
     """
     from oslo_log import log as logging
 

@@ -1,8 +1,7 @@
-"""Run the demo: audit a built cloud with the agent's own code, and gather the results.
+"""Run the demo: audit the demo's cloud with the agent's own code, and collect the results.
 
-The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud
-around them. The first host is audited before anything is scheduled on it, because
-Placement can allocate only from an existing inventory.
+The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud around them. The first host is
+audited before the demo schedules guests there, because Placement allocates only from an existing inventory.
 """
 
 from __future__ import annotations
@@ -87,12 +86,12 @@ class _Agent:
         return self._last
 
     def holds(self) -> tuple[InventoryRow, ...]:
-        """Return the inventory that Placement records for this host, read again for this call."""
+        """Read again and return the inventory that Placement records for this host."""
         rows = inventory_rows(self._view(), None)
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, vcpus: int) -> TreeAnswer | None:
-        """Return whether this host's tree has room for so many vCPUs, and what refuses; None if there is no tree."""
+        """Return whether this host's tree can take so many vCPUs, and what refuses them; None if there is no tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
         trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)
@@ -113,7 +112,7 @@ def _agent(built: DemoCloud, host: HostCast) -> Iterator[_Agent]:
 
 
 def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:
-    """Return the wired parts. If the host's volume group is a recorded report, its runner replaces lvm2."""
+    """Return the wired parts. If the host's volume group is simulated, the group's runner replaces lvm2."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
         return wired.parts

@@ -1,9 +1,9 @@
 """Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
 
-The daemon shares the arguments that name the configuration, and the lines on stderr.
+The daemon also uses the functions for the configuration's arguments and for lines on stderr.
 
-cliff and argparse exit with 2 on bad arguments; in this program 2 means a partial audit, so bad arguments
-exit with 127. Only --debug prints a traceback.
+cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so this module exits with 127
+on bad arguments. Only --debug prints a traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIPE_BROKEN = 141
 
 
 def ended(run: Callable[[], int], *, debug: bool) -> int:
-    """Call ``run`` and return the exit code. Never raises."""
+    """Call ``run`` and return the exit code; turn every exception into an exit code."""
     try:
         code = run()
         sys.stdout.flush()
@@ -49,7 +49,7 @@ def to_stderr(line: str, program: str = PROGRAM) -> None:
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of both programs that name the configuration."""
+    """Add the arguments that name the configuration files; both programs have these arguments."""
     file = "configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)"
     folder = "folder of *.conf files, read after the files, in order of their names"
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help=file)
@@ -89,7 +89,7 @@ def _place(error: Exception) -> str:
 
 
 def _forget_stdout() -> None:
-    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), and the last flush would fail."""
+    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), and the flush at exit would fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -1,4 +1,4 @@
-"""Render a run of ``stocktake heal``: the JSON document, and the lines for people; adopt and undo share parts."""
+"""Render a run of ``stocktake heal`` as a JSON document and as lines for people; adopt and undo use parts of this."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from agent.render.documents import Document, audit_keys
 def heal_document(run: HealRun) -> Document:
     """Return the document of ``heal``.
 
-    ``actions`` are in execution order, ``refusals`` name the guard that refuses, ``results`` are the outcomes of the
-    actions that were carried out. ``unread`` are the sources that could not be read; findings that rest on them have
-    neither an action nor a refusal. ``undecided``: because of ``unread``, the run cannot say whether the plan that the
-    operator approved is still the plan.
+    ``actions`` are in execution order, each of the ``refusals`` names its guard, and ``results`` are the outcomes of
+    the actions that were carried out. ``unread`` are the sources that could not be read; findings that need these
+    sources have neither an action nor a refusal. ``undecided``: because of ``unread``, the run cannot decide whether
+    the approved plan is still current.
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
@@ -47,13 +47,13 @@ def outcome_keys(outcome: WriteAttempt) -> Document:
 
 
 def result_line(result: Document, subject: str) -> str:
-    """Return the line about the outcome of one change; ``subject`` is what was changed."""
+    """Return the line about the outcome of one change; ``subject`` names the changed object."""
     entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
     return f"{result['result']}: {subject}: {result['words']}{entry}"
 
 
 def heal_lines(document: Document) -> Iterator[str]:
-    """Yield the plan and its refusals with reasons, then the results, or the command that carries the plan out."""
+    """Yield the plan and its refusals with reasons, then the results or the command that carries out the plan."""
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
     yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
     if document["unread"]:
@@ -75,7 +75,7 @@ def heal_lines(document: Document) -> Iterator[str]:
 
 
 def _end(document: Document) -> Iterator[str]:
-    """Yield why an approved plan was not carried out, or the command that carries the plan out."""
+    """Yield why an approved plan was not carried out, or the command that carries out the plan."""
     actions = document["actions"]
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])
@@ -90,7 +90,7 @@ def _end(document: Document) -> Iterator[str]:
 
 
 def _details(action: Document) -> Iterator[str]:
-    """Yield the details of a reshape: each provider's total before and after, and where each consumer's amount moves.
+    """Yield the details of a reshape: each provider's totals before and after, and the moves of consumers' amounts.
 
     Yield nothing for an action on a single consumer.
     """

@@ -1,8 +1,8 @@
 """Run ``stocktake heal``: audit until the requested findings are confirmed, plan, and carry out an approved plan.
 
-The operator approves a plan by naming its digest. The audits publish nothing. The run saves the findings'
-history for the daemon and for the next run, if the run gets the write lock. A finding must be some minutes old
-before it may be healed, and without a saved history no finding would ever be old enough.
+The operator approves a plan by naming its digest. The audits publish nothing. If the run gets the write lock, it saves
+the findings' history for the daemon and for the next run. A finding may be healed only when it is some minutes old, and
+without a saved history no finding would ever be old enough.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: ids of findings (none: all that have a repair), and the digest of the approved plan."""
+    """The operator's request: ids of findings (empty means all with a repair), and the digest of the approved plan."""
 
     ids: frozenset[str]
     digest: str | None
@@ -44,7 +44,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """The last audit, the plan and its outcomes; ``differs``: the operator's digest does not match this plan."""
+    """The last report, the plan and its outcomes; ``differs``: the operator's digest does not match this plan."""
 
     ordered: Ordered
     report: AuditReport
@@ -59,20 +59,20 @@ class HealRun:
 
     @property
     def undecided(self) -> bool:
-        """Whether the run cannot say if the approved plan is still the plan.
+        """Whether the run cannot decide if the approved plan is still current.
 
-        The plan differs, but perhaps only because a source that repairs need was unread.
+        The current plan differs from the approved plan, but perhaps only because a source that repairs need was unread.
         """
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
     @property
     def stale(self) -> bool:
-        """Whether the approved plan is no longer the plan."""
+        """Whether the approved plan is no longer the current plan."""
         return self.differs and not self.undecided
 
 
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
-    """Run heal once. Raises ConfigError, and UsageError for the id of a finding that does not exist."""
+    """Run heal once. Raises ConfigError, FolderUnavailable, and UsageError if a requested finding does not exist."""
     loaded = loaded_for(options)
     _prepare(loaded, ordered)
     with task_of(loaded, "heal") as task:
@@ -86,7 +86,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 
 
 def code_of(run: HealRun) -> int:
-    """Return the exit code. If several apply, 5 (refused) wins over 2 (partial), 3 (findings) and 4 (repaired)."""
+    """Return the exit code. If several apply, 5 (refused) precedes 2 (partial), 3 (findings) and 4 (repaired)."""
     plan = run.prepared.plan if run.prepared else None
     refused_by_name = bool(run.ordered.ids and plan and plan.refusals)
     outcomes = [each.outcome for each in run.healed]
@@ -103,9 +103,9 @@ def code_of(run: HealRun) -> int:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Make the state directory. A change needs it; a run that only shows a plan can do without it.
+    """Make the state directory, which a change needs. A run that only shows a plan goes on without the directory.
 
-    Raises ConfigError, FolderUnavailable if the run is to change something.
+    If the operator has approved a plan, raises ConfigError and FolderUnavailable.
     """
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -116,12 +116,12 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, at most as many as a confirmation needs."""
+    """Run audits until every requested finding is confirmed, but at most ``confirm_audits``."""
     memory = AuditMemory()
     for audits_before in range(max(1, task.settings.confirm_audits)):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
-            # Without the gap two confirming audits could see the same moment of a build or a delete.
+            # Without the pause, both confirming audits could see the same moment of a build or a delete.
             to_stderr(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
@@ -138,7 +138,8 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Keep what the daemon has saved since this run began. Replace only the fields that this run's audits fill.
+            # Replace only the fields that this run's audits set, and keep what the daemon has saved since this run
+            # began.
             stored = task.parts.history.load()
             task.parts.history.save(
                 dataclasses.replace(
@@ -172,10 +173,10 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
-    """Audit and try again while every action failed because something had moved: ``conflict_rounds`` tries in all.
+    """Audit and try again while every action fails because its data changed, at most ``conflict_rounds`` tries in all.
 
-    Stop as soon as the plan differs. Instances are scheduled all the time, and each new allocation makes Placement
-    refuse a reshape that was decided before it.
+    Stop as soon as the plan differs. nova schedules instances all the time, and Placement rejects a reshape if a new
+    allocation came after its decision.
     """
     for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):
@@ -189,7 +190,7 @@ def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
 
 
 def _left(run: HealRun) -> bool:
-    """Return whether findings remain, among the requested ids, or among all findings if no id was requested."""
+    """Return whether findings remain among the requested ids, or among all findings if no id was requested."""
     actions = [each.action for each in run.healed if each.outcome.result is Result.DONE]
     # Repairing a consumer repairs its other findings too.
     done = {id_ for action in actions for id_ in (action.finding_id, action.consumer_uuid) if id_}

@@ -1,4 +1,4 @@
-"""Set up oslo.log: text or JSON lines, each line of an audit with its ``audit_id``, fields visible in both.
+"""Set up oslo.log: text or JSON lines, both with the fields, and with the ``audit_id`` on each line of an audit.
 
 oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
 appends the fields as ``name=value``. By default oslo.log logs to stdout; the agent logs to stderr, because a
@@ -28,8 +28,8 @@ from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 
-# If auth_url names no version, this logger warns at every attempt to get a token, for as long as Keystone is down.
-# The audit logs the same error itself, at its 1st, 2nd, 4th, 8th … occurrence.
+# If auth_url names no version and Keystone is down, this logger warns at every attempt to get a token. The audit itself
+# logs that error, at its 1st, 2nd, 4th, 8th … occurrence.
 REPEATS_ITSELF = "keystoneauth.identity.generic.base"
 
 # oslo.messaging logs an error at every attempt to reconnect; the agent logs it at the 1st, 2nd, 4th … attempt.
@@ -42,13 +42,13 @@ BROKER_LIBRARY = (
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
 _BARE = re.compile(r"[^\s\"=]+\Z")
-# oslo.log adds project and version to every line. They say nothing about the agent.
+# oslo.log adds project and version to every line, but these values do not describe the agent.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 
 
 @contextlib.contextmanager
 def audit_context(audit_id: str) -> Iterator[None]:
-    """Put the id on every line that this thread logs inside the block, lines of libraries included."""
+    """Put the id on every line that this thread logs inside the block, also on lines from libraries."""
     token = _audit_id.set(audit_id)
     try:
         yield
@@ -57,9 +57,9 @@ def audit_context(audit_id: str) -> Iterator[None]:
 
 
 class AuditIdFilter(stdlib.Filter):
-    """Adds the current audit's id to a record, as a field that the JSON format shows. Attach the filter to a handler.
+    """Adds the current audit's id to a log record, as a field of the JSON format. Attach the filter to a handler.
 
-    The filter also drops oslo.log's ``project`` and ``version`` if their value is "unknown", as on every line.
+    The filter also drops oslo.log's ``project`` and ``version`` if their value is "unknown", as it normally is.
     """
 
     def filter(self, record: stdlib.LogRecord) -> bool:
@@ -97,13 +97,13 @@ class FieldsFormatter(formatters.ContextFormatter):
 class JsonFormatter(formatters.JSONFormatter):
     """oslo.log's JSON line. A record whose arguments cannot be serialized is logged with its text only.
 
-    oslo.serialization recurses without end on some objects (an EntryPoint, which stevedore logs at DEBUG).
-    Of all errors in a handler, logging lets the RecursionError through to the caller.
+    On some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses without end.
+    RecursionError is the only error in a handler that the logging module passes on to the caller.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
         """Return one line, whatever the record contains."""
-        # The second format() must not run inside an except block: the formatter would add the current exception.
+        # The second format() below must not run inside an except block: the formatter would add the current exception.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)
@@ -114,8 +114,8 @@ class JsonFormatter(formatters.JSONFormatter):
 def setup_logging(loaded: Loaded) -> None:
     """Set up logging as configured. A second call, after a reload, applies ``debug`` and reopens the log files.
 
-    Raises ConfigError if the options cannot be applied (no such folder, no such level). The previous logging setup
-    then stays in force.
+    Raises ConfigError if the options cannot be applied (no such folder, no such level); the old logging setup then
+    stays in effect.
     """
     conf = _logging_conf(loaded)
     if not (loaded.value("DEFAULT", "log_file") or loaded.value("DEFAULT", "log_dir") or conf.use_journal):
@@ -145,15 +145,15 @@ def _quieten_broker_library(debug: bool) -> None:  # noqa: FBT001 - an option's 
 
 
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
-    """Return a ConfigOpts for oslo.log alone.
+    """Return a separate ConfigOpts for oslo.log.
 
-    oslo.log registers command line options and hooks, which the agent's own ConfigOpts does not support.
+    oslo.log registers command line options and hooks, which do not work on the agent's own ConfigOpts.
     """
     conf = cfg.ConfigOpts()
     root = stdlib.getLogger()
     before = list(root.handlers)
     logging.register_options(conf)
-    # register_options() adds a handler if there is none, to cover the time until setup(). Remove that handler.
+    # If there is no handler, register_options() adds one for the time until setup(). Remove that handler.
     for handler in [handler for handler in root.handlers if handler not in before]:
         root.removeHandler(handler)
     conf(args=[], project=PRODUCT, default_config_files=[], default_config_dirs=[], use_env=False)

@@ -1,8 +1,7 @@
-"""Every command of ``stocktake``: its name, its module and its help text. A new command is a file and a line here.
+"""List every command of ``stocktake`` with its help text. A new command is a module and a line here.
 
-The commands are not entry points. With entry points cliff would scan every installed distribution to find
-them, and would import and build every command to print the help. Here a module is imported when its command
-runs.
+The commands are not entry points. To find entry points, cliff would scan every installed distribution, and to print the
+help it would import and build every command. This module imports a command only when the command runs.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What cliff calls an entry point. ``config check`` is the class ConfigCheck in commands/config_check.py."""
+    """One command, in the place of cliff's entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
 
     name: str
     summary: str
@@ -75,7 +74,7 @@ def summaries() -> str:
 
 
 def nearest(words: Iterable[str]) -> str | None:
-    """Return the command whose name is nearest to these words, or None."""
+    """Return the command whose name is most similar to these words, or None."""
     names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
     typed = list(words)
     near = (difflib.get_close_matches(text, names, n=1) for text in (" ".join(typed[:2]), *typed[:1]))

@@ -1,10 +1,9 @@
-"""The operators' command ``stocktake``: a cliff application over an explicit list of commands.
+"""Run ``stocktake``, the operators' program: a cliff application with an explicit list of commands.
 
-This module blocks eventlet before any oslo module can be imported. No command uses oslo.service, whose
-backend the daemon selects; importing oslo.service would cost 0.3 s. Errors leave the application as
-exceptions, and ``exit_handling`` turns them into exit codes: cliff itself would log them and exit with 1 or
-2, which mean something else here. Nothing heavy is imported before a command runs, so that ``--help`` answers
-at once.
+This module blocks eventlet before any oslo module can be imported. Unlike the daemon, it does not select oslo.service's
+backend: no command uses oslo.service, and its import takes 0.3 s. The application raises errors, and ``exit_handling``
+turns them into exit codes: cliff itself would log them and exit with 1 or 2, which have other meanings in this program.
+Nothing large is imported before a command runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class VersionAction(argparse.Action):
         """Print the version and exit."""
         import importlib.metadata
 
-        # parser.exit would write to stderr.
+        # parser.exit(message=…) would write to stderr.
         sys.stdout.write(f"{PROGRAM} {importlib.metadata.version('stocktake')}\n")
         parser.exit(CLEAN)
 
@@ -77,7 +76,7 @@ class Shell(App):
             factory, name, arguments = self.command_manager.find_command(argv)
         except ValueError:
             raise UsageError(_unknown(argv)) from None
-        # Pass no command name: given a name, cliff would search every distribution for plug-ins of the command.
+        # Pass no command name: with a name, cliff would search every distribution for plug-ins of the command.
         command = factory(self, self.options)
         parser = command.get_parser(f"{PROGRAM} {name}")
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))

@@ -18,14 +18,14 @@ from agent.render.documents import SCHEMA_VERSION, Document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The entry, and the outcome of undoing it."""
+    """The journal entry to undo, and the outcome of the undo."""
 
     entry: Entry
     outcome: WriteAttempt
 
 
 def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
-    """Undo the entry whose id is ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
+    """Undo the entry with the id ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
     loaded = loaded_for(options)
     journal = wiring.journal_of(loaded)
     read = journal.read()
@@ -40,7 +40,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
 
 
 def code_of(found: Undone) -> int:
-    """Return the exit code: 0 undone, 2 a source was unreachable or the outcome is not known, 5 refused."""
+    """Return the exit code: 0 undone, 2 a source was unreachable or the outcome is unknown, 5 refused."""
     if found.outcome.result is Result.DONE:
         return CLEAN
     return PARTIAL if found.outcome.unread else REFUSED

@@ -1,7 +1,6 @@
 """Refuse an unknown resource class or consumer, and name the nearest class or the places that were searched.
 
-While a source is unread, a consumer that was not found does not count as unknown: the unread source may
-have it.
+If a source could not be read, no consumer is refused as unknown: the unread source may have the consumer.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ def require_class(report: AuditReport, name: str) -> str:
 
 
 def require_consumer(report: AuditReport, consumer: str) -> bool:
-    """Return True if the audit saw the consumer. Raises UsageError if every source was read and none has the consumer.
+    """Return True if the audit found the consumer. Raises UsageError if every source was read and none has it.
 
-    Return False, after a line on stderr, if a source is unread and may have the consumer.
+    If a source could not be read, write a line to stderr and return False: that source may have the consumer.
     """
     try:
         explain_consumer(report, consumer, owned)

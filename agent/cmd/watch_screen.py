@@ -1,4 +1,4 @@
-"""How ``watch`` shows messages: a redrawn table on a terminal, lines in a pipe, one final table with ``--once``."""
+"""Show the messages of ``watch``: a redrawn table on a terminal, lines in a pipe, one final table with ``--once``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agent.errors import SourceInconsistent
 #: Cursor home, and clear to the end of the screen.
 HOME = "\x1b[H\x1b[J"
 SMALLEST_GAP_S = 0.5
-#: At most this many different errors about malformed messages are reported.
+#: The maximum number of different errors about malformed messages that a screen reports.
 MOST_COMPLAINTS = 100
 
 
 class Screen:
-    """Keeps the last state of each host. Subclasses show it: ``show`` runs at each message, ``draw`` every second."""
+    """Keeps each host's last state. Subclasses print it: ``show`` runs at each message, ``draw`` about every second."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
@@ -27,7 +27,7 @@ class Screen:
         self._odd: set[str] = set()
 
     def received(self, document: object, received_at: float) -> None:
-        """Take one message. Report a message that is not a host's state on stderr, each kind of error once."""
+        """Store one message. If a message is not a host's state, report that on stderr, each different error once."""
         try:
             seen = host_seen(document, received_at)
         except SourceInconsistent as error:
@@ -72,9 +72,9 @@ class JsonLines(Screen):
     """Each message as it arrived, on one line."""
 
     def show(self, document: object, seen: HostSeen) -> None:
-        """Write the message and flush. Report a message with NaN or Infinity on stderr instead.
+        """Write the message and flush. A message with NaN or Infinity is only reported on stderr.
 
-        JSON has no such number, but a less strict parser lets it through.
+        JSON has no such numbers, but the sender's and the receiver's JSON libraries may accept them.
         """
         try:
             text = json.dumps(document, allow_nan=False)

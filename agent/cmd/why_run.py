@@ -1,8 +1,8 @@
-"""Run ``stocktake why``: parse the request, audit the host, read what Placement offers, ask agent/why/answer.py.
+"""Run ``stocktake why``: parse the request, audit the host, read Placement's offers, call agent/why/answer.py.
 
-The audit is the same as in every other command and publishes nothing. If Placement cannot be read, the
-command ends without a document. If any other source cannot be read, the answer reports its facts as unknown,
-and an unknown fact never refuses a request.
+The audit is the same as in every other command and publishes nothing. If Placement cannot be read, the command ends
+without a document. If any other source cannot be read, the answer reports that source's facts as unknown, and an
+unknown fact never refuses a request.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from agent.why.report import CellRoom, WhyReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the command line asks: a request or an instance's flavor, which hosts, how many NUMA cells, which pages.
+    """The parsed command line: a request or an instance's flavor, this host or all, number of NUMA cells, page size.
 
-    ``notes`` are sentences about extra specs of the flavor that the request leaves out.
+    ``notes`` are sentences about the flavor's extra specs that the request ignores.
     """
 
     words: Words
@@ -58,7 +58,7 @@ class Question:
 
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
     """Return the answer. Raises ConfigError, UsageError, and PlacementError if Placement cannot be read."""
-    # Parse the request before any read, so that most errors in it are reported at once.
+    # Parse the request before any read, so that the operator sees most errors in the request at once.
     request = None if question.flavor_of else request_of(question.words)
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
@@ -158,13 +158,13 @@ def _instance(result: AuditResult, text: str) -> Instance:
 
 
 def _why_unread(report: AuditReport, source: str) -> str:
-    """Return why the source could not be read. Cut off the source's name: the caller's error starts with it."""
+    """Return why the source could not be read, without the source's name, with which the caller's error starts."""
     lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
     return "; ".join(lines) or "the source was not read"
 
 
 def _what_helps(report: AuditReport) -> str:
-    """Return the errors that hid the host's identity, and how the operator can set it; "" if the identity is known."""
+    """Return why the host's identity is unknown, and how the operator can set it; "" if the identity is known."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))

@@ -1,8 +1,8 @@
 """Refuse a request that names an unknown class, trait, aggregate or provider, and suggest the nearest name.
 
-The known names are those that this Placement lists. If Placement cannot be read, the known names are those of
-os-resource-classes and os-traits, and a CUSTOM_ name is never refused. Placement does not list aggregates: an
-aggregate counts as known if a provider is in it.
+Known are the names that this Placement lists. If Placement cannot list them, the names in os-resource-classes and
+os-traits are known, and no CUSTOM_ name is refused. Placement does not list aggregates: an aggregate counts as known if
+a provider is in it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agent.placement.http.client import PlacementClient
 from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"
-# A mistyped uuid differs from the intended one in at most so many characters. Two swapped digits make two
-# differences; two random uuids differ in about 30 characters.
+# A mistyped uuid differs from the intended uuid in at most so many characters: two swapped digits make two differences,
+# while two random uuids differ in about 30 characters.
 MOST_SLIPS = 2
 
 
@@ -35,7 +35,7 @@ def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> N
 
 
 def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:
-    """Raise UsageError for an aggregate without a provider, or for an ``in_tree`` that is not a provider.
+    """Raise UsageError if an aggregate has no provider, or if ``in_tree`` is not the uuid of a provider.
 
     Raises PlacementError. ``own`` is this host's tree: its aggregates are known without a request.
     """
@@ -68,7 +68,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
     """Return the known uuid that ``uuid`` most likely mistypes, or None.
 
-    difflib does not serve here, because any two uuids look alike to it.
+    difflib is not suitable: it finds any two uuids similar.
     """
     differing = {other: sum(map(operator.ne, uuid, other)) for other in sorted(known)}
     nearest = min(differing, key=lambda other: differing[other], default=None)

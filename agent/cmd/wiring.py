@@ -1,7 +1,7 @@
 """Build the parts of an audit from a configuration, explicitly and in one place, for the daemon and the commands.
 
-Wiring opens no connection and writes no file; the first audit does. An unreachable libvirt or Placement is
-therefore an error of that audit. Wiring raises only if the configuration cannot work.
+This module opens no connection: the first audit opens them, so an unreachable libvirt or Placement is an error of that
+audit. ``wire`` raises only if the configuration cannot work.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ from agent.sources.storage.lvm import Lvm
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
-#: The longest pause of a command while Placement is overloaded, in seconds. It is shorter than the daemon's, because
-#: an operator waits for the command, and one command adds little load.
+#: The longest pause of a command while Placement is overloaded, in seconds. The daemon's pauses are longer: no operator
+#: waits for the daemon, and one command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -84,7 +84,7 @@ class SystemClock:
         return time.monotonic()
 
     def boot(self) -> str:
-        """Return the kernel's boot id, or a random id for this process if the kernel's cannot be read."""
+        """Return the kernel's boot id, or a random id for this process if the kernel's boot id cannot be read."""
         return _boot_id()
 
     def wait(self, seconds: float) -> None:
@@ -109,9 +109,9 @@ class Cloud(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The parts that an audit uses, with handles to watch and close the parts.
+    """The parts that an audit uses, and what the daemon needs to watch, interrupt and close them.
 
-    Use it as a context manager, or call ``close``.
+    Use the object as a context manager, or call ``close``.
     """
 
     parts: Parts
@@ -214,10 +214,10 @@ def sweep_left_behind(loaded: Loaded) -> None:
 
 
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
-    """Return what is wrong with the state directory and with the findings' history in it.
+    """Return what is wrong with the state directory and with the findings' history there.
 
-    An observer makes the directory only when it first has something to save. Its notes therefore report a failed
-    save, but not a missing directory.
+    An observer makes the directory only when it saves something for the first time. Therefore an observer's notes
+    report a failed save, but not a missing directory.
     """
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:
@@ -232,7 +232,7 @@ def journal_of(loaded: Loaded) -> FileJournal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return which libvirt to read, and for which guest types to query its capabilities."""
+    """Return which libvirt to read, and the guest configuration that decides its capability queries."""
     guests = GuestChoice(
         virt_type=settings.virt_type,
         machine_types=settings.machine_types,
@@ -289,7 +289,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
         return _conductor(loaded, resources)
     if options.connection is None:
         return Cloud(NoState())
-    # Import late: SQLAlchemy takes 20 MiB, which a host without a database does not need.
+    # Import late: SQLAlchemy takes 20 MiB, and only a host with this state source needs it.
     from agent.sources.nova.sql import NovaSql
 
     source = NovaSql(options.connection)
@@ -300,7 +300,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     bus = bus_options_from(loaded)
     assert bus is not None, "state_options_from asks for a transport_url"
-    # Import late: oslo.messaging takes 9 MiB, which a host without a broker does not need.
+    # Import late: oslo.messaging takes 9 MiB, and a host without a broker does not need it.
     from agent.bus.transport import Bus
     from agent.conductor.client import ConductorClient
     from agent.conductor.reader import ConductorState
@@ -313,7 +313,7 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
     lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"))
-    # The cast is for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
+    # The casts are for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
     groups = (cast(StorageSource, lvm),) if settings.volume_groups else ()
     pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
     if settings.disk_group is not None:

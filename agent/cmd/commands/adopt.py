@@ -21,9 +21,9 @@ class Adopt(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code: 0 nothing to adopt, 2 a source was unreachable, 3 a plan, 4 carried out, 5 refused.
+        """Return the exit code: 0 nothing to adopt, 2 a source unreachable, 3 a plan shown, 4 carried out, 5 refused.
 
-        Raises UsageError unless --plan and --yes come together.
+        Raises UsageError if only one of --plan and --yes is given.
         """
         from agent.cmd.adopt_run import adopt_document, adopt_lines, adopted, code_of, identity_run, store_run
 

@@ -1,4 +1,4 @@
-"""``stocktake audit``: one audit, one row per finding; with --publish the command also writes, as the daemon does."""
+"""``stocktake audit``: one audit, one row per finding; with --publish the audit also writes, as the daemon's does."""
 
 from __future__ import annotations
 

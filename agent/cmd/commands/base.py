@@ -1,7 +1,7 @@
-"""The base classes of the commands: how a document and how a list is printed for people and for programs.
+"""Provide the base classes of the commands, which print a document or a list for people and for programs.
 
-stdout carries only the answer. cliff would scan the installed distributions for formatters and for the epilog
-of the help. The base classes bypass these scans, which take longer than a whole ``stocktake status``.
+stdout carries only the answer. cliff itself scans the installed distributions for formatters and for the epilog of the
+help. The base classes avoid these scans, each of which takes longer than a whole ``stocktake status``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# People and scripts read these formats line by line, so line ends in cells are escaped. The other formats have an
-# escape of their own for every character.
+# People and scripts read these formats line by line, so the commands escape line ends in cells. The other formats have
+# their own escapes.
 FOR_EYES = (TABLE, VALUE)
 Row = Sequence[Any]
 
 
 class Listing(NamedTuple):
-    """Columns and rows of a list. ``people_columns`` and ``people_rows`` are the short form for a terminal.
+    """The columns and rows of a list. ``people_columns`` and ``people_rows`` are the short form for a terminal.
 
-    ``foot`` are the lines below the table. A cell for people may contain line ends. The caller must have made the
-    names in it ``printable``.
+    ``foot`` are the lines below the table. A cell for people may contain line ends; the caller must pass names in such
+    a cell through ``printable``.
     """
 
     columns: tuple[str, ...]
@@ -71,7 +71,7 @@ class BaseCommand(Command):
         return parser
 
     def get_epilog(self) -> str:
-        """Return nothing. cliff's own method would scan every installed distribution."""
+        """Return no epilog. cliff's own method would scan every installed distribution."""
         return ""
 
 
@@ -108,7 +108,7 @@ FORMATTERS: Mapping[str, ListFormatter] = {
 
 
 class _Formatters(tuple[_Formatter, ...]):
-    """cliff's list formatters, found without cliff's scan of distributions."""
+    """cliff's list formatters, loaded without cliff's scan of distributions."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ class _Formatters(tuple[_Formatter, ...]):
 class ListCommand(BaseCommand, Lister):
     """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
-    The table format prints the short form with units, unless the operator chose columns or an order.
+    The table format prints the short form with units, unless the operator selects columns or an order.
     """
 
     COLUMNS: tuple[str, ...] = ()
@@ -128,12 +128,12 @@ class ListCommand(BaseCommand, Lister):
         return _Formatters(_Formatter(*item) for item in FORMATTERS.items())
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for those that choose
-        """Return the columns that exist with these arguments."""
+        """Return the columns that the list has with these arguments."""
         return self.COLUMNS
 
     @abstractmethod
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Return the listing, or None if nothing could be read, and the exit code."""
+        """Return the listing (None if nothing could be read) and the exit code."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Row]]:
         """Return the columns and rows for programs."""
@@ -174,7 +174,7 @@ APPROVAL = (
 
 
 def approved_digest(parsed_args: argparse.Namespace) -> str | None:
-    """Return the digest of the approved plan, or None. Raises UsageError unless --plan and --yes come together."""
+    """Return the digest of the approved plan, or None. Raises UsageError if only one of --plan and --yes is given."""
     if parsed_args.yes != (parsed_args.plan is not None):
         raise UsageError("--plan DIGEST and --yes go together: print the plan first, then name its digest")
     digest: str | None = parsed_args.plan
@@ -187,7 +187,7 @@ def _on_one_line(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def terminal_width() -> int:
-    """Return the terminal's width, or $COLUMNS. Without a terminal and $COLUMNS the width is 120."""
+    """Return $COLUMNS, or else the terminal's width; 120 if stdout is not a terminal."""
     import shutil
 
     return shutil.get_terminal_size((120 if not sys.stdout.isatty() else 80, 24)).columns

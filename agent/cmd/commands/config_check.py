@@ -15,7 +15,7 @@ class ConfigCheck(DocumentCommand):
     """Check the configuration and print every problem in it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0, or 78 after one line on stderr for each problem. Lines that start with "note:" are not problems."""
+        """Return 0, or 78 after one line on stderr for each problem. Lines with "note:" report no problem."""
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
 
-#: The smallest width of the value column, however narrow the terminal is.
+#: The minimum width of the value column, even on a narrow terminal.
 NARROWEST = 24
 #: The width of the borders and blanks around the four cells of a line.
 BORDERS = 13
@@ -29,7 +29,7 @@ class ConfigShow(ListCommand):
 
 
 def _people(rows: Sequence[Row], width: int) -> tuple[Row, ...]:
-    """Return the rows with long values folded, so that the table fits the terminal if possible."""
+    """Return the rows with long values wrapped, so that the table fits the terminal if possible."""
     widest = sum(max((len(row[column]) for row in rows), default=0) for column in (0, 1, 3))
     room = max(NARROWEST, width - widest - BORDERS)
     return tuple((group, option, _folded(value, room), origin) for group, option, value, origin in rows)

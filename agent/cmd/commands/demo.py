@@ -1,7 +1,7 @@
 """``stocktake demo``: build a small cloud, run the agent on it, print and check five stories, then clean up.
 
-The demo cleans up however it ends: success, failure, a signal, or a closed stdout. With --keep it leaves the
-cloud running.
+The demo cleans up after success, failure, a signal or a closed stdout. With --keep, a successful demo leaves the cloud
+running.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Demo(DocumentCommand):
 def _shown(*, keep: bool, form: str) -> DemoRun:
     """Build the cloud, run the agent and print the stories.
 
-    Each thing that is created is registered in ``standing`` for clean-up before a signal can end the demo.
+    Each part of the cloud is registered in ``standing`` for clean-up before a signal can end the demo.
     """
     from agent.cmd.demo_run import run
     from agent.demo import cloud
@@ -86,7 +86,7 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
                 _answer(ran, form, commands)
                 sys.stderr.write(_how_to_end(built, commands) + "\n")
         if keep:
-            # Drop the clean-up only now: before this point the operator does not know what is kept and how to end it.
+            # Drop the clean-up only after the print: before, the operator does not know how to remove the cloud.
             standing.pop_all()
     if not keep:
         progress("done")
@@ -103,7 +103,7 @@ def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
 
 
 class _Progress:
-    """Writes one line to stderr for each step, with the elapsed time. A signal may end the demo during the write."""
+    """Writes one line with the elapsed time to stderr for each step. A signal may end the demo during the write."""
 
     def __init__(self, interruptions: Interruptions) -> None:
         self._interruptions = interruptions
@@ -130,7 +130,7 @@ def _program() -> str:
     """Return the command that starts this program from any working directory."""
     called = sys.argv[0]
     found = shutil.which(Path(called).name)
-    # If the shell found the script through PATH, argv[0] is the full path. The bare name then suffices.
+    # If the shell found the script through PATH, argv[0] is the full path, and the bare name is enough.
     if found is not None and os.path.abspath(found) == os.path.abspath(called):
         return Path(called).name
     return os.path.abspath(called) if os.sep in called else called
@@ -140,8 +140,8 @@ def _commands(built: DemoCloud) -> dict[str, str]:
     """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
     from agent.demo.cast import HOSTS
 
-    # Use env VAR=value, not a plain VAR=value: if the folder's path contains a space, shlex.join quotes the whole word,
-    # and the shell would take the word as the command's name.
+    # Write "env VAR=value", not "VAR=value": if the folder's path contains a space, shlex.join quotes the whole word,
+    # and without env the shell would take that word for the command.
     view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 

@@ -41,7 +41,7 @@ class Explain(DocumentCommand):
 
 
 def _explained(report: AuditReport, what: str) -> Explanation | None:
-    """Return the explanation, or None if the consumer was not found and an unread source may have it."""
+    """Return the explanation, or None if the audit did not find the consumer but an unread source may have it."""
     from agent.cmd.validate_names import require_class, require_consumer
     from agent.render.explain import explain_class, explain_consumer, is_class_name
     from agent.resources import owned

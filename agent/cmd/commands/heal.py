@@ -22,9 +22,9 @@ class Heal(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code (agent/exit_codes.py): 4 all findings repaired, 5 a guard rail or the digest refuses.
+        """Return the exit code (agent/exit_codes.py): 4 all findings repaired, 5 a guard refused or the digest differs.
 
-        Raises UsageError unless --plan and --yes come together.
+        Raises UsageError if only one of --plan and --yes is given.
         """
         from agent.cmd.heal_output import heal_document, heal_lines
         from agent.cmd.heal_run import Ordered, code_of, healed

@@ -29,7 +29,7 @@ class Inventory(ListCommand):
     )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the columns; --diff adds more."""
+        """Return the columns; with --diff there are more."""
         return _BESIDE if parsed_args.diff else _WANTED
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
@@ -74,7 +74,7 @@ def _people(row: Document) -> tuple[str, ...]:
 
 
 def _changes(row: Document) -> list[str]:
-    # If Placement was not read, no change is known: show each wanted value as unchanged.
+    # If Placement could not be read, no change is known: show only the wanted values.
     known = row["differs"] != "unknown"
     return [_change(row[f"recorded_{field}"] if known else row[field], row[field]) for field in _FIELDS]
 

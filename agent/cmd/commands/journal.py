@@ -40,7 +40,7 @@ class Journal(ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Return all entries. A line that is not a journal entry is reported on stderr and makes the exit code 2."""
+        """Return all entries. Report a line that is not a journal entry on stderr; the exit code is then 2."""
         from agent.cmd.audited import loaded_for
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.wiring import journal_of
@@ -57,7 +57,7 @@ class Journal(ListCommand):
 
 
 def _people(entry: Entry, width: int) -> Row:
-    """Return two cells that fit a terminal of 80 columns. An undone entry names the entry that undid it."""
+    """Return two cells that fit a terminal of 80 columns. For an undone entry, the text names the entry of the undo."""
     from agent.render.audit_text import LEFT_WIDTH
     from agent.text.wording import printable, wrapped
 

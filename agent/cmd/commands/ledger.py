@@ -1,6 +1,6 @@
 """``stocktake ledger``: one row per consumer and class in the three books, with totals below the table for people.
 
-With --storage the command lists instead who owns each byte of the host's stores (storage_listing.py).
+With --storage, the command instead lists who owns each byte of the host's stores (storage_listing.py).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ledger(ListCommand):
     )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the columns; --storage has its own."""
+        """Return the columns; --storage has other columns."""
         return storage_listing.COLUMNS if parsed_args.storage else self.COLUMNS
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
@@ -111,7 +111,7 @@ def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
 
 
 def _totals(report: AuditReport) -> tuple[str, ...]:
-    """Return one line per class, then the reasons why some classes are not counted."""
+    """Return one line with totals per class, then the reasons why some classes have no promised or held total."""
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 

@@ -1,4 +1,4 @@
-"""``stocktake status``: the daemon's last report, read from its file, so it works while all services are down."""
+"""``stocktake status``: show the daemon's last report from the report file; it works while all services are down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Status(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.
 
-        If the report is old or has bad rows, 0 and 3 become 2.
+        If the report is stale or has bad rows, the codes 0 and 3 become 2.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import agent_options_from
@@ -42,5 +42,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A silent daemon and an unreadable row count as an unread source.
+    # A stale report and an unreadable row count like an unread source.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

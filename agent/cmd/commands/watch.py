@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: A round is over if no further host has answered for so long.
+#: A round of ``--once`` ends when no further host has answered for so long.
 SETTLED_S = 2.0
 REDRAW_S = 1.0
 LONGEST_S = 86_400
@@ -51,7 +51,7 @@ class Watch(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show messages until interrupted; with --once return 0, or 2 if no agent answered.
+        """Show messages until the operator interrupts; with --once return 0, or 2 if no agent answered.
 
         Raises ConfigError without a transport_url, SourceUnavailable (75) if the broker cannot be reached.
         """
@@ -87,7 +87,7 @@ def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int
 
 
 def _receive(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
-    """Wait up to ``timeout_s``, but at most one second, for a message. Pass it and all queued ones to the screen."""
+    """Wait up to ``timeout_s`` and at most REDRAW_S for a message. Pass all received messages to the screen."""
     message = listener.take(min(timeout_s, REDRAW_S))
     while message is not None:
         received_at, document = message

@@ -14,7 +14,7 @@ MOST_CELLS = 1024
 
 
 class _Once(argparse.Action):
-    """Stores the value of an option and refuses a second one. argparse itself would silently take the last value."""
+    """Stores the value of an option and rejects a second value. argparse itself would silently use the last value."""
 
     def __call__(
         self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, *_: object
