@@ -1,6 +1,6 @@
 """Limit the size of one YAML file: its text before parsing, and its number of nodes once aliases are followed.
 
-An alias costs nothing when YAML is parsed, because it is a reference. Afterwards it is
+An alias costs nothing when YAML is parsed, because it is a reference. Afterwards an alias is
 expensive: code that walks over the document visits the referenced node each time. A list
 of ten aliases of a list of ten aliases, and so on, grows tenfold with every 50 bytes.
 """

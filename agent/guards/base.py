@@ -16,7 +16,7 @@ from agent.repairs.base import AnyRepair, Scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFinding:
-    """One finding that heal is asked to repair.
+    """One finding that heal should repair.
 
     ``repair`` is None if the finding's code has no repair. ``action`` is the proposed change, None before there is a
     proposal. ``chosen`` are the actions that this run already contains.

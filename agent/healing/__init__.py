@@ -4,7 +4,7 @@ Begin with heal.py: ``prepared`` makes a plan from an audit's result, ``run_heal
 without I/O. recheck.py and preconditions.py check again before each change. write.py changes one consumer, reshape.py
 changes many. after_audit.py runs heal in the daemon.
 
-adopt.py and adopt_plan.py restore a host's provider to it after a rename or a reinstallation. undo.py finds the handler
+adopt.py and adopt_plan.py give a host its provider back after a rename or a reinstallation. undo.py finds the handler
 that undoes a journal entry; ``*_journal.py`` and consumer_json.py define what an entry contains.
 
 Not here: what a repair changes (agent/repairs, one module for each finding code), and the reasons to refuse a repair

@@ -1,6 +1,6 @@
 """Read this host's identities for ``adopt``, and carry out exactly the plan that the operator saw.
 
-Each step writes its journal line before its change. A step that fails ends the run; the steps done before it are in the
+Each step writes its journal line before its change. A step that fails ends the run; the earlier steps are in the
 journal. A second run continues where the first one stopped, because each run reads everything again.
 """
 

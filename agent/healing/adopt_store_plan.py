@@ -1,4 +1,4 @@
-"""Decide what ``adopt --store`` does: remember the store that is present now in place of the one remembered before."""
+"""Decide what ``adopt --store`` does: remember the present store in place of the store remembered before."""
 
 from __future__ import annotations
 

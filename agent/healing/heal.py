@@ -33,7 +33,7 @@ KIND = "allocations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, the findings that it covers (``asked``), and the facts that it rests on.
+    """A plan, the requested findings (``asked``), and the facts on which the plan rests.
 
     ``tree`` is None if Placement was not read. ``consumers`` are those whose rows the audit read from the state source.
     """

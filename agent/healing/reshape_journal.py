@@ -29,7 +29,7 @@ class JournalledConsumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledReshape:
-    """A reshape as an entry describes it."""
+    """A reshape, read from a journal entry."""
 
     resource_class: str
     providers: tuple[ProviderChange, ...]

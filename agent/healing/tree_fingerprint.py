@@ -37,7 +37,7 @@ def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:
     """Return the tree to be expected after the agent's own change.
 
-    A PUT raises the generation of every provider that it names by one. A PUT that names no provider raises the
+    A PUT raises by one the generation of each provider in its body. A PUT that names no provider raises the
     generations of the providers on which the consumer had allocations (measured on Placement 16.0.0).
     """
     named = {a.provider_uuid for a in (write.allocations or before.allocations)}

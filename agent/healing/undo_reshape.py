@@ -89,7 +89,7 @@ def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str
 
 
 def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
-    """Return why the moved class is no longer as it was after the journalled change, None if it still is."""
+    """Return why the moved class is no longer as it was after the journalled change, None if it is unchanged."""
     name, own = old.resource_class, {provider.uuid: provider for provider in old.providers}
     for there in now.view.providers:
         left = own.get(there.uuid)

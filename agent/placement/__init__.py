@@ -2,8 +2,8 @@
 
 Begin with ``reader.py``, which reads the tree into a PlacementView, and ``writer.py``, which carries a plan out.
 ``wire.py`` and ``offer_wire.py`` are the only modules that know Placement's JSON. ``consumers.py``, ``sharing.py``,
-``unlisted.py`` and ``detached_trees.py`` read what the tree alone does not show. ``allocations.py``, ``reshape.py`` and
-``names.py`` serve heal, undo and adopt; ``offers.py`` reads for ``stocktake why``.
+``unlisted.py`` and ``detached_trees.py`` read what the list of the tree does not show. ``allocations.py``,
+``reshape.py`` and ``names.py`` serve heal, undo and adopt; ``offers.py`` reads for ``stocktake why``.
 
 The subpackage ``http`` sends each request: authentication, time-outs, errors and throttling are there.
 

@@ -17,7 +17,7 @@ from agent.ports import ViewRequest
 
 
 class BesideReader:
-    """Reads trees outside this host's tree, with a cache for each tree. For one thread."""
+    """Reads trees outside this host's tree, with a cache for each tree. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

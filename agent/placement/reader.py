@@ -4,8 +4,8 @@ One ``GET /resource_providers?in_tree=`` shows which providers changed. An uncha
 added or changed. It does not prove three other things:
 
 - No allocation was removed: ``DELETE /allocations/{c}`` leaves the generation as it was (measured). So allocations are
-  read again when the audit requests it, and only for providers that had some. A provider without allocations has none
-  as long as its generation is unchanged.
+  read again when the audit requests it, and only for providers that had allocations. A provider without allocations has
+  none as long as its generation is unchanged.
 - The provider was not renamed. So names and parents come from the list.
 - The database is still the same. agent/timing/full_read_schedule.py decides when everything is read again.
 
@@ -77,7 +77,7 @@ _NOTHING = _TreeReading()
 
 
 class TreeReader:
-    """PlacementReader over REST. For one thread."""
+    """PlacementReader over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
@@ -256,7 +256,7 @@ def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> lis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """The four answers that make up one provider, each with its generation."""
+    """The four answers that make up one provider, each with the provider's generation at that time."""
 
     inventories: wire.Inventories
     traits: wire.Traits

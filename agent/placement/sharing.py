@@ -5,8 +5,8 @@ Every host of the aggregate may keep its guests' disks on a sharing provider, so
 consumers of the cloud. Only the state source knows to which host a consumer belongs, and must read a row for each
 consumer. So a read returns only a window of a long list, and the next read begins where this window ended.
 
-The set of sharing providers rarely changes, and most hosts are in aggregates without one. So the set is read again only
-when the tree's aggregates change, or when an audit reads everything again.
+The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the set is
+read again only when the tree's aggregates change, or when an audit reads everything again.
 
 If the list of a provider's allocations is too large, the provider stays unread until the set is read again. Such a list
 is the most expensive one for Placement, and all hosts of the aggregate would request it.
@@ -32,7 +32,7 @@ MOST_SHARED = 100_000
 
 
 class SharingReader:
-    """Reads sharing providers, a window of their consumers at a time. For one thread."""
+    """Reads sharing providers, a window of their consumers at a time. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

@@ -138,7 +138,7 @@ def parse_inventories(body: object) -> Inventories:
 
 
 def render_inventories(inventories: Iterable[Inventory], generation: int) -> dict[str, object]:
-    """Return the body of ``PUT …/inventories`` with every field, because a PUT resets the fields that it leaves out."""
+    """Return the body of ``PUT …/inventories`` with every field, because a PUT resets fields that are left out."""
     return {
         "resource_provider_generation": generation,
         "inventories": {

@@ -5,7 +5,7 @@ old state. Both end the plan, and the audit reads and decides again. The error's
 Placement had acknowledged before.
 
 If Placement rejects a write permanently, only the writes that depend on it are skipped. Otherwise one bad write would
-block all others in every audit.
+block all other writes in every audit.
 
 A custom name exists in Placement only after a client has created it. So the writer creates custom names before their
 first use, once per process.
@@ -93,7 +93,7 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # If a class moved from this provider to a new child, both would offer it.
+            # If a class moved from this provider to a new child, provider and child would both offer the class.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
@@ -107,7 +107,7 @@ class _Course:
 
 
 class TreeWriter:
-    """Reporter over REST. For one thread."""
+    """Reporter over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

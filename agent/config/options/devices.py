@@ -1,7 +1,7 @@
 """[devices] and [mdev_TYPE]: mediated devices such as virtual GPUs; names and meaning are those of nova.conf.
 
-One type may omit its addresses: all devices that no other type names provide it. A second
-type without addresses is dropped, as in nova, and reported as a notice.
+One type may omit its addresses: all devices that no other type names then have this type. A
+second type without addresses is dropped, as in nova, and reported as a notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find Placement by Keystone's service catalog, and find it again when its endpoint has moved.
 
-The catalog comes with the token and is cached as long as the token, usually hours. keystoneauth never refreshes it
-earlier: if the endpoint moves, connections fail until the token expires.
+The catalog comes with the token and is cached as long as the token, usually hours. keystoneauth never refreshes the
+catalog earlier: if the endpoint moves, connections fail until the token expires.
 
 This adapter drops the catalog together with its token if the connection fails, and the next request gets both from
 Keystone again. The adapter does so once at the start of an outage and then every CATALOG_RETRY_S. Otherwise an outage
@@ -26,7 +26,7 @@ REGIONS_NAMED = 5
 
 
 class CatalogAdapter(Adapter):
-    """keystoneauth's adapter, which also drops a catalog whose endpoint does not answer. For one thread."""
+    """keystoneauth's adapter, which also drops a catalog whose endpoint does not answer. Not thread-safe."""
 
     def __init__(self, session: Any, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(session, **options)

@@ -59,7 +59,7 @@ class _Hold:
 
 
 class PlacementClient:
-    """The HTTP verbs, as methods. For one thread.
+    """The HTTP verbs, as methods. Not thread-safe.
 
     ``adapter`` must have raise_exc off and must send through ``session``; agent.placement.http.access builds both.
     """

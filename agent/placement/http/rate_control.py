@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: This many refusals in a row (all tries of one read) mean that the server is away, not crowded. Pauses stay short
+#: This many refusals in a row (all tries of one read) mean that the server is down, not crowded. Pauses stay short
 #: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0

@@ -1,10 +1,11 @@
 """Correct keystoneauth's session: no deadlock, no password to a foreign redirect target, no cached invalid answer.
 
 Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Keystone supports. If the answer is 401
-(another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. For that
-token it needs a token, on the same thread and under the same lock. Here that second token request is an error.
+(another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. To get
+that token it needs another token, on the same thread and under the same lock. Here that second token request is an
+error.
 
-Redirects: the token request is a POST that contains the password, and keystoneauth sends it again to any redirect
+Redirects: the token request is a POST that contains the password, and keystoneauth sends that POST to any redirect
 target. Here the token request follows a redirect only to Keystone's own host and port, or from http to https on that
 host. Any other redirect is an error. The version request carries no secret and may be redirected anywhere: the password
 still goes to ``auth_url``, with the version appended (5.18.1, discover.py).
@@ -38,7 +39,7 @@ _NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, 
 
 
 class TokenSession(Session):
-    """keystoneauth's session with the corrections above. For one thread."""
+    """keystoneauth's session with the corrections above. Not thread-safe."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(**options)
@@ -84,7 +85,7 @@ class TokenSession(Session):
             # Session and plugin each cache the versions (5.18.1, discover.py), and have no method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
-            plugin._plugin = None  # it was built for the version and the URL of the dropped document
+            plugin._plugin = None  # built for the version and the URL of the dropped document
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.

@@ -27,7 +27,7 @@ MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
 class PacedSession(requests.Session):
-    """Pauses before reads, and limits the time of each question. For one thread.
+    """Pauses before reads, and limits the time of each question. Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
     ``sent`` counts the requests to Placement, repeated requests included. ``sent_at`` is when the last request was sent
