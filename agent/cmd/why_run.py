@@ -116,7 +116,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
 
 @contextlib.contextmanager
 def _no_document_without() -> Iterator[None]:
-    """Turn PlacementRejected (server too old, or not a Placement) into PlacementUnavailable, which exits with 75."""
+    """Turn PlacementRejected (the server is too old or not Placement) into PlacementUnavailable: exit code 75."""
     try:
         yield
     except PlacementRejected as error:
@@ -124,7 +124,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Return the question with the flavor's notes, and with its cells and pages if the command line gives neither."""
+    """Return the question with the flavor's notes; add the flavor's cells and page if the question has neither."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

@@ -33,7 +33,7 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's nova-conductors that are not deleted; one has just answered, so its heartbeat is recent."""
+        """Return the cell's nova-conductors that are not deleted. A conductor answers, so one heartbeat is recent."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 

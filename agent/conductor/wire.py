@@ -60,7 +60,7 @@ def instance_row(fields: Fields) -> Row:
 
     If ``instance_extra`` has no row or no flavor, nova omits ``flavor``; the extra columns are then None. Raises
     SourceInconsistent if a value cannot be written as JSON. An object that lacks one of the fields in ``_DECISIVE``
-    becomes an unread instance: a missing field must not count as a NULL.
+    becomes an unread instance, because a missing field must not count as NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")

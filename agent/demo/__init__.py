@@ -1,4 +1,4 @@
-"""The small simulated cloud of ``stocktake demo``, with five real problems, which the agent then audits.
+"""Build the small cloud of ``stocktake demo``, with five real problems that the agent's audits must find.
 
 Begin reading in ``cast`` (the hosts, the guests and the faults), then ``cloud`` (builds the cell database,
 Placement and the volume groups) and ``stories`` (decides whether the reports show each problem).

@@ -1,8 +1,7 @@
 """Define the demo's two hosts, their guests and the five problems, as constants.
 
-The numbers are those of the stories. First host: 16 vCPUs for four guests, and 8 for
-a finished evacuation. Second host: 24 CPUs x 2.0 with 91 vCPUs recorded, which is -43 free;
-500 GiB of disk with 7,832 recorded, which is -7332 free.
+The stories name these numbers. First host: 16 vCPUs for four guests, and 8 for a finished evacuation. Second host: 24
+CPUs x 2.0 with 91 vCPUs recorded, so -43 are free; 500 GiB of disk with 7,832 recorded, so -7,332 are free.
 """
 
 from __future__ import annotations
@@ -110,6 +109,6 @@ SECOND = HostCast(
 )
 HOSTS = (FIRST, SECOND)
 FOREIGN_BYTES = 120 * GIB
-# Capacity of the second host before it was reduced: enough for all allocations that are recorded there.
+# The second host's capacity before its reduction: enough for all allocations that are recorded there.
 BEFORE_CPUS, BEFORE_RATIO, BEFORE_DISK_GIB = 24, 16.0, 20000
 ASKED_VCPUS = 64

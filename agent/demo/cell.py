@@ -1,10 +1,9 @@
 """Create a cell database with nova's tables, and write rows as nova writes them.
 
-Only the demo and the tests use this module: an agent never writes to a cell database.
-The tables come from ``cell_schema.json``, which ``tools/make_cell_schema.py`` makes with
-nova's own migrations. The functions take the values that a state source returns, so that a
-test can compare a written value with the value read back by ``==``. ``set_columns`` then
-changes single columns.
+Only the demo and the tests use this module: an agent never writes to a cell database. The tables come from
+``cell_schema.json``, which ``tools/make_cell_schema.py`` makes with nova's own migrations. The functions take the same
+values that a state source returns, so that a test can compare written and read values with ``==``. ``set_columns``
+changes single columns afterwards.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from sqlalchemy import Connection, Engine, MetaData, Table, types
 
 from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migration, PciRow, Service
 
-# MariaDB rejects an index over more than 3,072 bytes, and a character takes 3 bytes. nova's migrations
-# shorten wide index columns in the same way, but cell_schema.json comes from SQLite, which drops the prefix lengths.
+# MariaDB rejects an index over more than 3,072 bytes, and a character takes 3 bytes. nova's migrations limit wide index
+# columns to a prefix too, but cell_schema.json comes from SQLite, which drops the prefix lengths.
 INDEX_PREFIX = 100
-# The nova-conductor whose heartbeat shows that the cell is current. Its id must differ from all other services' ids.
+# The nova-conductor whose heartbeat shows that the cell is current. The id must differ from all other services' ids.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
 
@@ -51,7 +50,7 @@ def create_tables(engine: Engine) -> None:
 def add_service(
     connection: Connection, host: str, service: Service, binary: str = "nova-compute", topic: str = "compute"
 ) -> None:
-    """Add a service of a host, as the service registers itself."""
+    """Add a service of a host, like a service that registers itself."""
     _insert(
         connection,
         "services",
@@ -70,7 +69,7 @@ def add_service(
 
 
 def add_heartbeat(connection: Connection) -> None:
-    """Add a nova-conductor that has just reported, by the database's clock; without one the cell counts as stale."""
+    """Add a nova-conductor that has just reported, by the database's clock; without it the cell counts as stale."""
     now = sqlalchemy.text("datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()")
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):
@@ -107,7 +106,7 @@ def add_compute_node(connection: Connection, node: ComputeNode, service_id: int 
 
 
 def add_instance(connection: Connection, instance: Instance) -> None:
-    """Add an instance with its ``instance_extra`` and its root disk; ``flavor`` None makes the flavor column NULL."""
+    """Add an instance with its ``instance_extra`` and its root disk; a ``flavor`` of None is stored as NULL."""
     number, extra_number = _next_id(connection, "instances"), _next_id(connection, "instance_extra")
     _insert(
         connection,
@@ -146,7 +145,7 @@ def add_instance(connection: Connection, instance: Instance) -> None:
 
 
 def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: str) -> None:
-    """Add the block device with boot index 0: ``volume`` if the instance boots from a volume, else ``local``."""
+    """Add the block device with boot index 0; its type is ``volume`` for booting from a volume, otherwise ``local``."""
     _insert(
         connection,
         "block_device_mapping",
@@ -161,7 +160,7 @@ def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: 
 
 
 def add_migration(connection: Connection, migration: Migration) -> None:
-    """Add a migration, of any status."""
+    """Add a migration, which may have any status."""
     _insert(
         connection,
         "migrations",
@@ -223,7 +222,7 @@ def delete_instance(connection: Connection, uuid: str, at: datetime.datetime) ->
 
 
 def set_columns(connection: Connection, table_name: str, where: Mapping[str, object], **values: object) -> None:
-    """Change columns of the matching rows, for example to end an evacuation, move a host or corrupt a document."""
+    """Change columns of the matching rows, for example to finish an evacuation, rename a host or corrupt a document."""
     table = tables().tables[table_name]
     matches = [table.c[name] == value for name, value in where.items()]
     connection.execute(table.update().where(*matches).values(**values))

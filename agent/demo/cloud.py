@@ -1,9 +1,8 @@
 """Build the demo's cloud from real parts, and register each part for removal as soon as the part exists.
 
-The parts: a cell database on SQLite, a Placement process, volume groups on loop devices
-(or simulated lvm2 reports if loop devices are not available), and libvirt's test driver.
-Each host is configured like a real compute host: nova.conf sets almost everything, and
-stocktake.conf very little. This module also makes the writes of nova and the scheduler:
+The parts: a cell database on SQLite, a Placement process, volume groups on loop devices (or simulated lvm2 reports if
+loop devices are not available), and libvirt's test driver. Each host is configured like a real compute host: nova.conf
+sets almost everything, and stocktake.conf very little. This module also writes what nova and the scheduler would write:
 rows and allocations.
 """
 
@@ -30,7 +29,7 @@ from agent.errors import PlacementRejected
 from agent.model.nova import ComputeNode, Instance, Migration
 from agent.model.units import GIB, MIB
 
-# lvm2 stores metadata on the device, so the group is slightly smaller than its file.
+# lvm2 stores metadata on the device, so a volume group is slightly smaller than its file.
 _LVM_METADATA_BYTES = 64 * MIB
 _YESTERDAY = datetime.timedelta(days=1)
 
@@ -50,7 +49,7 @@ class DemoCloud:
 
     @property
     def has_real_groups(self) -> bool:
-        """Whether at least one volume group is real, so that lvm2 can report it."""
+        """Whether at least one volume group is real, so that lvm2 can report that group."""
         return any(isinstance(group, VolumeGroupRig) for group in self.groups)
 
 
@@ -61,10 +60,10 @@ def build(
     standing: contextlib.ExitStack,
     interruptions: Interruptions,
 ) -> DemoCloud:
-    """Build and return the cloud, before any audit.
+    """Build and return the cloud in the state before any audit.
 
-    ``progress`` is called with a progress line for each part, and may raise. Each part is registered with ``standing``
-    as soon as the part exists; ``standing`` removes the registered parts.
+    ``progress`` gets one line for each part, and may raise. Each part is registered in ``standing`` as soon as the part
+    exists; closing ``standing`` removes the registered parts.
     """
     progress("Placement on SQLite, in a process of its own")
     placement = start_placement(
@@ -232,9 +231,10 @@ def _resize(at: datetime.datetime) -> Migration:
 
 
 def _second_host_as_it_was(cloud: DemoCloud) -> None:
-    """Create the second host's provider with its earlier, larger inventory, and all allocations on the host.
+    """Create the second host's provider with its earlier, larger inventory, and all allocations on that provider.
 
-    This leads to story 5: Placement rejects an allocation above the capacity, but accepts an inventory below the usage.
+    Story 5 needs this order: Placement rejects allocations above the capacity, but accepts an inventory below the
+    usage.
     """
     host = cast.SECOND
     _placement(cloud, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
@@ -269,7 +269,7 @@ def _amounts(guest: Guest) -> dict[str, int]:
 
 
 def allocate(cloud: DemoCloud, consumer: str, holdings: Mapping[str, Mapping[str, int]]) -> None:
-    """Create a new consumer's allocation, as the scheduler does."""
+    """Create the allocations of a new consumer, as the scheduler does."""
     body = {
         "allocations": {provider: {"resources": dict(held)} for provider, held in holdings.items()},
         "project_id": cast.PROJECT,
@@ -280,7 +280,7 @@ def allocate(cloud: DemoCloud, consumer: str, holdings: Mapping[str, Mapping[str
 
 
 def candidates(cloud: DemoCloud, vcpus: int) -> tuple[str, ...]:
-    """Return the providers in Placement's allocation candidates for so many vCPUs, requested as the scheduler does."""
+    """Return the providers in Placement's allocation candidates for so many vCPUs, by the scheduler's request."""
     answer = _placement(cloud, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
     return tuple(sorted(answer["provider_summaries"]))
 

@@ -25,10 +25,10 @@ WIDTH = 118
 
 
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
-    """Return the JSON document; its keys ``audit``, ``ledger`` and ``inventory`` are those of the first host.
+    """Return the JSON document; the keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
 
-    ``inventory`` is the inventory in Placement after the run. ``commands``: for each host of a cloud that is kept, the
-    beginning of a command line for the agent of that host.
+    ``inventory`` is the inventory in Placement after the run. ``commands``: with --keep, for each host the beginning of
+    a ``stocktake`` command line.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -128,12 +128,12 @@ def _story_text(story: Story, commands: Mapping[str, str]) -> str:
 
 
 def _ask(story: Story, commands: Mapping[str, str]) -> str:
-    """Return one line of any length, so that the operator can copy it."""
+    """Return the story's command as one line of any length, so that the operator can copy the line."""
     if story.host in commands:
         return f"{commands[story.host]} {story.ask}"
     return f"{story.ask} ({story.host}; demo --keep leaves it there and gives the whole command)"
 
 
 def _bullet(sentence: str) -> list[str]:
-    """Return the wrapped lines of a bullet; hyphens are no line breaks, so each uuid stays on one line."""
+    """Return the wrapped lines of a bullet; no line breaks at a hyphen, so each uuid stays on one line."""
     return textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)

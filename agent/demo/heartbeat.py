@@ -1,7 +1,7 @@
 """Write the heartbeat of a nova service into the demo's cell database, because no nova service runs there.
 
-Without a recent heartbeat the agent takes the cell database for an old copy. The heartbeat runs in the process of the
-demo's Placement server, so the cell of a cloud that is kept stays current until that process ends.
+Without a recent heartbeat the agent considers the cell database an old copy. The heartbeat runs in the process of the
+demo's Placement server. With --keep, the cell therefore stays current until that process ends.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND d
 
 
 def keep_alive(path: Path) -> None:
-    """Start a thread that writes the heartbeat into that SQLite file, as soon as the file exists."""
+    """Start a thread that writes the heartbeat into the SQLite file ``path``, as soon as that file exists."""
     threading.Thread(target=_beat_on, args=(path,), name="cell-heartbeat", daemon=True).start()
 
 
 def _beat_on(path: Path) -> None:
     while True:
-        # The file does not exist yet or a reader has locked it: the next heartbeat follows soon.
+        # If the file does not exist yet, or a reader has locked it, the next heartbeat follows soon.
         with contextlib.suppress(sqlite3.Error):
             _beat(path)
         time.sleep(EVERY_S)

@@ -1,10 +1,9 @@
 """Turn the signals that end the demo into an exception that is raised only at safe points.
 
-A signal that arrives while the demo creates or removes a part is deferred, so that every
-created part is registered for removal before an exception can be raised. The signals are
-deferred in Python and not masked: child processes inherit a signal mask, and SIGTERM could not
-end a Placement server that masks it. Only the first signal counts: a second signal must
-not interrupt the cleanup.
+If a signal arrives while the demo creates or removes a part, the exception is deferred, so that every created part is
+registered for removal before the exception. The demo does not mask the signals instead: child processes inherit a
+signal mask, and SIGTERM could not end a Placement server that masks SIGTERM. Only the first signal counts: a second
+signal must not interrupt the clean-up.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupted(BaseException):
     """A signal ended the demo.
 
-    Like KeyboardInterrupt, the class derives from BaseException, so that no ``except Exception`` catches it as a failed
+    Like KeyboardInterrupt, the class derives from BaseException, so that no ``except Exception`` treats it as a failed
     read.
     """
 
@@ -31,7 +30,7 @@ class Interrupted(BaseException):
 
 
 class Interruptions:
-    """A context manager that handles the signals in ENDINGS; a signal that was ignored before (nohup) stays ignored."""
+    """A context manager that handles the signals in ENDINGS; a signal that is already ignored (nohup) stays ignored."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}

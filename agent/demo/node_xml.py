@@ -9,7 +9,7 @@ from agent.demo.cast import Guest, HostCast
 
 
 def node_xml(host: HostCast) -> str:
-    """Return the node for ``test:///PATH``, with one NUMA node and one socket; each CPU is a core."""
+    """Return the XML for ``test:///PATH``, with one NUMA node and one socket; each CPU is a core."""
     return f"""<node>
   <cpu>
     <mhz>2400</mhz><model>x86_64</model>

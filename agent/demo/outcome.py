@@ -1,4 +1,4 @@
-"""The result of a run of the demo."""
+"""Define the result of one run of the demo."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Start and stop a real Placement server for the demo and the tests.
 
-The server (agent.demo.placement_server) runs in its own process, because it needs 100 MiB and
-about two seconds to start, most of them to import Placement.
+The server (agent.demo.placement_server) runs in its own process: it needs 100 MiB, and about two seconds to start, most
+of them to import Placement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PlacementServer:
         return self.folder / "access.log"
 
     def stop(self) -> None:
-        """Terminate the server and wait for its exit. Safe to call twice."""
+        """Terminate the server and wait for its exit. A second call has no effect."""
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(STOP_TIMEOUT_S)
@@ -68,12 +68,12 @@ def start_placement(
 ) -> PlacementServer:
     """Start a server with its files in ``folder``, and return when the server accepts requests.
 
-    ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder.
-    ``port``: 0 means a free port. ``waiting``: a context manager around the wait for the server's start,
-    the only part of the function that may be interrupted. ``cell``: a SQLite cell database; the server process
-    writes a nova-conductor's heartbeat there.
+    ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder. ``port``: 0
+    means a free port. ``waiting``: a context manager around the wait for the server's start, the only part of this
+    function that a signal may interrupt. ``cell``: a SQLite cell database; the server process writes a nova-conductor's
+    heartbeat there.
 
-    Raises PlacementUnavailable, quoting the server's log. After any exception, no process is left.
+    Raises PlacementUnavailable with the end of the server's log. After any exception, no server process remains.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def start_placement(
             stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # The operator's Ctrl-C for the demo must not end the server while the demo still needs it.
+            # When the operator ends the demo with Ctrl-C, the server must run until the demo stops it.
             start_new_session=True,
         )
     try:

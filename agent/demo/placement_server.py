@@ -3,12 +3,11 @@
 ``python -m agent.demo.placement_server --folder F [--port 0] [--connection URL] [--threads N] [--until-stdin-closes]
 [--cell FILE]``
 
-The server writes three files into the folder: ``placement.conf``, ``access.log`` (one line
-for each request: method, path, status, microversion, global request id) and ``port``, as
-soon as the server accepts requests. SIGTERM ends the server. With ``--until-stdin-closes``,
-the server also exits when the other end of its standard input closes, which happens however
-the parent process ends; without this option, the server outlives its parent. With ``--cell``,
-the server also writes the heartbeat of that cell's nova-conductor (heartbeat.py).
+The server writes three files into the folder: ``placement.conf``, ``access.log`` (one line for each request: method,
+path, status, microversion, global request id) and ``port``, as soon as the server accepts requests. SIGTERM ends the
+server. With ``--until-stdin-closes``, the server also exits when the other end of its standard input closes, which any
+end of the parent process causes; without this option, the server outlives its parent. With ``--cell``, the server also
+writes the heartbeat of that cell's nova-conductor (heartbeat.py).
 
 Requests authenticate with ``X-Auth-Token: admin`` (Placement's ``noauth2``), so the server
 listens on 127.0.0.1 only. With SQLite the server has one thread: with more threads,
@@ -51,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     options = _options(argv)
     folder: Path = options.folder
     connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"
-    # Set before the slow part: a SIGTERM during the start must end the process too.
+    # Set the handler before the slow part: a SIGTERM during the start must end the process too.
     signal.signal(signal.SIGTERM, _end)
     if options.until_stdin_closes:
         threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -81,7 +80,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 def _placement(folder: Path, connection: str) -> Application:
     """Return Placement's WSGI application, after migrating the database to the current schema."""
-    # The connection must come from a file: Placement reads it while oslo.config parses the files.
+    # The database connection must be in a file: Placement reads the option while oslo.config parses the files.
     path = folder / "placement.conf"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(_configuration(connection))
@@ -97,8 +96,8 @@ def _placement(folder: Path, connection: str) -> Application:
 
 
 def _configuration(connection: str) -> str:
-    # Temporary data need not survive a power failure: SQLite's fsync costs a third of each write (measured).
-    # The "$" is escaped because oslo.config takes "$name" for a reference to another option.
+    # Without fsync, SQLite's writes take a third less time (measured); temporary data need not survive a power failure.
+    # Escape "$", because oslo.config treats "$name" as a reference to another option.
     return (
         "[DEFAULT]\ndefault_log_levels = placement.requestlog=WARNING,oslo_policy=ERROR\n"
         "[api]\nauth_strategy = noauth2\n"
@@ -107,7 +106,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """Return ``application`` with nova's roles for admin: ``noauth2`` grants only ``admin``, which may not reshape."""
+    """Return ``application`` with role ``service`` for the token admin; ``noauth2`` grants no role that may reshape."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":
@@ -139,7 +138,7 @@ def _line(environ: dict[str, Any], status: str) -> str:
 
 
 def _write_port(folder: Path, port: int) -> None:
-    """Write the port file. The sockets listen already, so a reader of the file can connect at once."""
+    """Write the port file. The sockets already listen, so whoever reads the file can connect at once."""
     draft = folder / "port.new"
     draft.write_text(f"{port}\n")
     draft.replace(folder / "port")

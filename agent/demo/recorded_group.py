@@ -1,4 +1,4 @@
-"""Simulate lvm2's reports about a volume group, for the demo on a host where it cannot create a real one.
+"""Simulate lvm2's reports about a volume group, for a host where the demo cannot create a real volume group.
 
 Only lvm2's output is simulated; the agent parses it with the same code as real output.
 """
@@ -30,7 +30,7 @@ class NoVolumeGroup(AgentError):
 class RecordedGroup:
     """Replaces VolumeGroupRig if the demo cannot create a real group (``reason``); only lvm2's output is simulated.
 
-    The group is its own runner: ``run`` answers as lvm2 2.03 would for the current volumes, extents included.
+    The group is its own runner: ``run`` returns lvm2 2.03's reports on the current volumes, extents included.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Decide for each of the five stories whether the agent's reports show the problem, and collect the evidence.
+"""Decide for each of the five stories whether the agent's reports show its problem, and collect the evidence.
 
 The expected numbers come from ``cast`` only. A story counts as shown only if the reports,
 and where needed Placement's own answers, contain the expected facts.
@@ -27,9 +27,9 @@ _LEAKS = ("allocation-leaked", "allocation-stale-move")
 class Seen:
     """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
-    ``offered_for_asked`` and ``offered_for_max_unit``: providers that Placement returns for a request of
-    ``cast.ASKED_VCPUS`` vCPUs, and for one of as many vCPUs as the first host has CPUs.
-    ``answer``: the answer of ``stocktake why`` for ASKED_VCPUS on the first host, None if the host has no tree.
+    ``offered_for_asked``: providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs;
+    ``offered_for_max_unit``: for a request of as many vCPUs as the first host has CPUs. ``answer``: the answer of
+    ``stocktake why`` for ASKED_VCPUS on the first host, None if the host has no tree.
     """
 
     first: AuditReport
@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five stories; ``evidence`` are sentences with numbers, ``ask`` is a command to run on ``host``."""
+    """One of the five stories; ``evidence`` has sentences with numbers, ``ask`` is a command to run on ``host``."""
 
     number: int
     title: str
@@ -124,7 +124,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether the obstacle is max_unit, the limit of a single request, with the story's two numbers."""
+    """Return whether the obstacle is max_unit, the limit of one request, with the story's two numbers."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 
@@ -185,7 +185,7 @@ def _negative(seen: Seen) -> Story:
 
 
 def leak_summary(report: AuditReport) -> str:
-    """Return a sentence: whether allocations leaked on this host, by how many consumers, and how much."""
+    """Return a sentence that says whether allocations leaked on this host, of how many consumers, and how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:
         return f"verdict on {report.node}: no leak"
@@ -199,7 +199,7 @@ def leak_summary(report: AuditReport) -> str:
 
 
 def _overdrawn(seen: SeenFinding) -> str:
-    """Return only the numbers of a class: other sentences name the leaked consumers, once for all classes."""
+    """Return only the numbers of a class: other sentences already name the leaked consumers."""
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
     return f"{name}: {used} used, free {free}, {leaked} of it leaked"

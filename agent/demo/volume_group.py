@@ -1,9 +1,8 @@
 """Create a real volume group on a loop device, for the demo and the tests.
 
-The module needs root, loop devices and the commands of lvm2. lvm2 runs with its own
-configuration, in which it sees only this loop device and uses neither device-mapper nor
-udev; so lvm2 neither changes nor scans any other device of the machine. The group has
-a system ID, so that the machine's own lvm2 ignores the group.
+The module needs root, loop devices and the commands of lvm2. lvm2 runs with a separate configuration, with which it
+sees only this loop device and uses neither device-mapper nor udev; so lvm2 neither changes nor scans any other device
+of the machine. The group has a system ID, so that lvm2 with the machine's own configuration ignores the group.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SECTOR_BYTES = 512  # lvcreate accepts whole sectors only
 _LOOP_CONTROL = pathlib.Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
 _LOOP_MAJOR = 7
-# The kernel names a free device, and losetup takes it later: another process may take the device in between.
+# The kernel names a free device, and losetup opens that device later: another process may take it in between.
 _LOOP_TRIES = 20
 
 _LVM_CONF = """\
@@ -78,7 +77,7 @@ class DemoGroup(Protocol):
         """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
 
     def close(self) -> None:
-        """Remove everything that the group created. Safe to call twice."""
+        """Remove everything that the group created. A second call has no effect."""
 
 
 def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
@@ -99,10 +98,10 @@ def lvm_conf(devices: Iterable[str], lock_folder: pathlib.Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeGroupRig:
-    """A real volume group ``name`` on a loop device over a sparse file in ``folder``; a context manager.
+    """A real volume group ``name``, on a loop device over a sparse file in ``folder``; also a context manager.
 
-    The object has no state except its three fields: a new object for the same folder and name,
-    even in another process, can close what the first object created.
+    The object has no state except its three fields: a new object with the same folder and name, even in another
+    process, can close the group that the first object created.
     """
 
     folder: pathlib.Path
@@ -140,7 +139,7 @@ class VolumeGroupRig:
         return next(iter(listed.split()), None)
 
     def create(self) -> None:
-        """Create the file, the loop device and the group. Raises NoVolumeGroup, and then leaves nothing behind."""
+        """Create the file, the loop device and the group. Raises NoVolumeGroup after removing what was created."""
         if os.geteuid() != 0:
             raise NoVolumeGroup("a real volume group needs root")
         if self._file.exists():
@@ -165,7 +164,7 @@ class VolumeGroupRig:
         self._run("lvremove", "-f", "-y", f"{self.name}/{name}")
 
     def close(self) -> None:
-        """Remove the group, the loop device and the files, as far as they exist. Safe to call twice.
+        """Remove the group, the loop device and the files, as far as they exist. A second call has no effect.
 
         Raises NoVolumeGroup if losetup fails, but removes the files even then.
         """
@@ -177,7 +176,7 @@ class VolumeGroupRig:
 
     def _close_device(self) -> None:
         if (device := self.device) is not None:
-            # Removing the file removes the group too, so a failed vgremove must not prevent detaching the device.
+            # A failed vgremove must not prevent detaching the device: removing the file removes the group too.
             with contextlib.suppress(NoVolumeGroup):
                 self._run("vgremove", "-f", "-y", self.name)
             self._run("losetup", "--detach", device)
@@ -221,7 +220,7 @@ class VolumeGroupRig:
 
 
 def _reasons(stderr: str) -> str:
-    """Return stderr as one line, without warnings: those are about device-mapper, which _LVM_CONF turns off."""
+    """Return stderr as one line, without warnings, which are about device-mapper, turned off in _LVM_CONF."""
     lines = (line.strip() for line in stderr.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("WARNING:")) or "nothing on stderr"
 

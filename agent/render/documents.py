@@ -128,7 +128,7 @@ def claim_document(claim: Claim) -> Document:
 
 
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
-    """Return the writes in execution order, the withheld writes (``held_back``), and the digest without the latter.
+    """Return the writes in execution order with their digest, and the withheld writes (``held_back``).
 
     ``traits`` are the trait rows of the report. Each write of traits has the whole set, and in ``added`` and
     ``removed`` the difference from the recorded traits.

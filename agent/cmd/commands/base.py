@@ -1,7 +1,7 @@
 """Provide the base classes of the commands, which print a document or a list for people and for programs.
 
 stdout carries only the answer. cliff itself scans the installed distributions for formatters and for the epilog of the
-help. The base classes avoid these scans, each of which takes longer than a whole ``stocktake status``.
+help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``stocktake demo``: build a small cloud, run the agent on it, print and check five stories, then clean up.
 
-The demo cleans up after success, failure, a signal or a closed stdout. With --keep, a successful demo leaves the cloud
+The demo cleans up after success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud
 running.
 """
 

@@ -1,6 +1,6 @@
 """List the host's PCI functions and mediated devices, and read the XML of only those that may have changed.
 
-Each read makes one list call. It reads a device's XML in these cases:
+Each read makes one list call, and then reads a device's XML in these cases:
 
 - The device is new, or an event named it.
 - The device's scheduled turn has come, once in TURNS reads: some changes raise no event.

@@ -89,7 +89,7 @@ class _Session:
 class LibvirtHost:
     """The host source.
 
-    ``capability_reader`` is a second thread, for the capability queries, which may take seconds. If its answer arrives
+    ``capability_reader`` is a second thread, for the capability queries, which may take seconds. If the answers arrive
     after the read has stopped waiting, ``late`` triggers an audit.
     """
 
@@ -265,8 +265,8 @@ class LibvirtHost:
         try:
             return self._devices.read(connection), ""
         except libvirt.libvirtError as error:
-            # A separate daemon may serve the devices. If only that daemon is down, only the devices are unknown and the
-            # read continues, whatever the error code.
+            # A separate daemon may serve the devices. If only that daemon is down, only the devices are unknown, and
+            # the read continues after any error code.
             if not libvirt_connection.is_alive(connection):
                 raise
             return None, error.get_error_message() or str(error)

@@ -1,8 +1,8 @@
 """Read the size of a Ceph cluster and the usage of the pool with the guests' disks, by running ``ceph df``.
 
 Like nova (rbd_utils.get_pool_info), the agent runs the command instead of using librados, because only the command
-reports ``max_avail``, which does not count the replicas. If no monitor answers, the command waits for ever, so the
-agent kills it at the deadline.
+reports ``max_avail``, from which the space for replicas is already subtracted. If no monitor answers, the command waits
+for ever, so the agent kills it at the deadline.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
 ``total_bytes`` is raw: every replica of an object counts. ``max_avail`` is the number of bytes that clients can still
-write, replicas not counted. ``bytes_used`` counts the replicas only since Nautilus. All three figures come from the
+write; replicas do not count. ``bytes_used`` counts the replicas only since Nautilus. All three figures come from the
 cluster's manager. They are 0 while no manager runs and before its first report, so the parser refuses a cluster of size
 0.
 """

@@ -53,7 +53,7 @@ def measure(path: str, descriptor: int | None = None) -> FileSystem:
 def measure_identified(path: str) -> FileSystem:
     """Return one file system with its identity. Raises OSError.
 
-    Size and identity come from one descriptor, so they belong to one file system even if an unmount comes in between.
+    Size and identity come from one descriptor, so both belong to one file system even if it is unmounted in between.
     """
     # statvfs triggers an automount. O_PATH does not, and an automount point without its mount has no size.
     os.statvfs(path)

@@ -22,7 +22,7 @@ from agent.sources.storage.disk_files import taken_bytes
 
 # The walk does not enter deeper folders: nova creates three levels.
 MAX_DEPTH = 16
-# Half a second of work. A larger tree is not an image store; the entries beyond count as other use of the file system.
+# Half a second of work. A larger tree is not an image store; its further entries count as other use of the file system.
 MAX_ENTRIES = 100_000
 
 

@@ -24,7 +24,7 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# The source reads both reports again if they do not add up, because a volume changed between the two.
+# The source reads both reports again if they do not add up, because a volume has changed in between.
 READS = 3
 # vgs has died of SIGSEGV and worked at the next run (nova bug 1931710).
 RUNS = 2
