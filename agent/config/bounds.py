@@ -62,7 +62,7 @@ def bound_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _tolerated(key: Key) -> Tolerated:
-    return Tolerated(key, functools.partial(_problems, key=key), "the agent takes the default")
+    return Tolerated(key, functools.partial(_problems, key=key), "the agent uses the default")
 
 
 def _problems(loaded: Loaded, key: Key) -> Iterator[str]:

@@ -243,7 +243,9 @@ def _check_host(loaded: Loaded) -> None:
 
 
 def _ignored(loaded: Loaded) -> Iterable[str]:
-    yield from (f"{problem}. nova-compute starts with it; the agent takes the default" for problem in loaded.ignored)
+    yield from (
+        f"{problem}. nova-compute starts with this value; the agent uses the default" for problem in loaded.ignored
+    )
 
 
 def _deprecated(loaded: Loaded) -> Iterable[str]:

@@ -52,7 +52,7 @@ class Tolerated(NamedTuple):
 def novas_notices(loaded: Loaded, key: Key, problems: Iterable[str], outcome: str) -> Iterator[str]:
     """Yield the problems of a value that comes from nova.conf, each with ``outcome``: what the agent does instead."""
     if is_novas(loaded, key):
-        yield from (f"{problem}. nova-compute starts with it; {outcome}" for problem in problems)
+        yield from (f"{problem}. nova-compute starts with this value; {outcome}" for problem in problems)
 
 
 def is_novas(loaded: Loaded, key: Key) -> bool:

@@ -32,7 +32,7 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
     if parts > MOST_PARTS:
         amount = f"{parts} parts" if parts < 10**12 else "more than 10^12 parts"
         raise ConfigError(
-            f"{path}: it has {amount} once its aliases are followed, and may have {MOST_PARTS}: use fewer aliases"
+            f"{path}: the file has {amount} once its aliases are followed; the limit is {MOST_PARTS}: use fewer aliases"
         )
 
 

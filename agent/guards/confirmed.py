@@ -8,7 +8,8 @@ from agent.guards.base import Guard, GuardedFinding
 def _refuses(guarded: GuardedFinding) -> str | None:
     if guarded.seen.confirmed:
         return None
-    return f"not confirmed: {guarded.scene.settings.confirm_audits} audits in a row must see it with equal evidence"
+    audits = guarded.scene.settings.confirm_audits
+    return f"not confirmed: {audits} audits in a row must report the finding with equal evidence"
 
 
 GUARD = Guard(name="confirmed", refuses=_refuses)

@@ -13,7 +13,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    return f"{most} changes in this run already, as many as [heal] max_consumers allows; a later run makes the rest"
+    limit = "as many as [heal] max_consumers allows"
+    return f"{most} changes in this run already, {limit}; a later run makes the other changes"
 
 
 GUARD = Guard(name="max-consumers", refuses=_refuses)

@@ -19,7 +19,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if action is None:
         return None
     if sorted(change.before.consumer_uuid for change in action.changes) != sorted(guarded.consumer_uuids):
-        return "the change is of another consumer"
+        return "the change is for another consumer"
     tree = guarded.scene.tree
     if isinstance(action, ReshapeAction):
         problem = _strange(guarded, action)
@@ -32,11 +32,11 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     before, write = change.before, change.write
     if write.consumer_uuid != before.consumer_uuid:
-        return "the change is of another consumer"
+        return "the change is for another consumer"
     if write.consumer_generation != before.generation:
         return "the change does not use the generation that was read"
     if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
-        return "the change would alter its allocations on another host's tree"
+        return "the change would alter the consumer's allocations on another host's tree"
     return None
 
 

@@ -18,17 +18,17 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
     record, view = guarded.scene.record(consumer_uuid), guarded.scene.view
     if record is None or view is None:
-        return "its whole record was not read"
+        return "the consumer's whole record was not read"
     changes = guarded.action.changes if guarded.action else ()
     if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
         return "the change is not made from the record that was read"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
-        return "its allocations here are not those that the audit saw"
+        return "the consumer's allocations here are not those that the audit saw"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
-        return f"its generation is {record.generation}, the audit saw {moved[0]}"
+        return f"the consumer's generation is {record.generation}; the audit saw {moved[0]}"
     if not guarded.scene.has_moved:
         return None
     return "allocations came to this host after the audit read it, or that audit wrote: the next audit decides"

@@ -33,7 +33,7 @@ from agent.provider_tree.rival import is_alive
 #: The name of the guard rail, and why it refuses.
 _Refusal = tuple[str, str]
 
-RESTART = "restart stocktake-agent afterwards: it keeps the identity that it started with"
+RESTART = "restart stocktake-agent afterwards: the running agent keeps the identity of its start"
 
 
 def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
@@ -120,7 +120,7 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "the record was not read" if state.kind.writes_records else "it only reads"
+    why = "the record was not read" if state.kind.writes_records else "this source only reads"
     return (
         f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the row "
         f"([state] source = {state.kind.value}: {why}); identity-changed stays until an operator corrects it",

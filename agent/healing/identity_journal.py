@@ -26,7 +26,7 @@ Document = dict[str, Any]
 def change_of(step: AdoptStep, *, plan_digest: str | None = None, undoes: str | None = None) -> Change:
     """Return the journal line of one step, with the state before and after the step."""
     kind, before, after, uuid = _parts(step)
-    why = words_of(step) if undoes is None else f"put back what entry {undoes} changed ({words_of(step)})"
+    why = words_of(step) if undoes is None else f"undo the change of entry {undoes} ({words_of(step)})"
     return Change(
         kind=kind, why=why, before=before, after=after, provider_uuid=uuid, plan_digest=plan_digest, undoes=undoes
     )

@@ -94,5 +94,5 @@ def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
         return f"the state changed meanwhile: {changed}: it has no allocations now"
     if now.generation == before.generation:
         return f"the state changed meanwhile: {changed}: it was removed and made again with other content"
-    generations = f"it is at generation {now.generation}, it was read at {before.generation}"
+    generations = f"generation {now.generation} now, {before.generation} when heal read the consumer"
     return f"the state changed meanwhile: {changed} ({generations})"

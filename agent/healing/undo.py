@@ -59,7 +59,7 @@ def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, En
     problem = _problem(task, entry, known)
     handler = HANDLERS.get(entry.change.kind)
     if problem is not None or handler is None:
-        return refused(problem or f"this program cannot put back a change of kind {entry.change.kind}")
+        return refused(problem or f"this program cannot undo a change of kind {entry.change.kind}")
     try:
         with task.parts.lock.hold():
             return handler(task, journal, entry)
@@ -74,4 +74,4 @@ def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str |
     if entry.result is Result.REFUSED:
         return f"the entry changed nothing: {entry.words}"
     done = [other for other in entry.undone_by if other in known and known[other].result is Result.DONE]
-    return f"the entry was put back already, by {done[-1]}" if done else None
+    return f"the entry was undone already, by entry {done[-1]}" if done else None

@@ -28,7 +28,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
     now = task.parts.allocations.consumer(before.consumer_uuid)
     where = whereabouts(current_state(task, frozenset({before.consumer_uuid})), before.consumer_uuid)
     if is_as(now, record_json(before)):
-        return refused("the consumer has its earlier allocations: there is nothing to put back")
+        return refused("the consumer has its earlier allocations: there is nothing to undo")
     problem = _changed(entry, after, now, where)
     if problem is not None:
         return refused(problem)
@@ -42,7 +42,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
     """Return what differs from the entry, the consumer or its instance's place; None if neither differs."""
     if not is_as(now, after):
-        return f"consumer {now.consumer_uuid} was changed since (it is at generation {now.generation} now)"
+        return f"consumer {now.consumer_uuid} was changed since (its generation is {now.generation} now)"
     was = _member(entry.change.before, "instance")
     if where != was:
         return f"the cloud says that its instance is {where}; it was {was} when the entry was written"

@@ -74,14 +74,14 @@ def _read(task: AuditTask, allocations: AllocationWriter, old: JournalledReshape
 def _of_consumers(old: JournalledReshape, now: _Now) -> str | None:
     pairs = list(zip(old.consumers, now.records, strict=True))
     if all(is_as(record, record_json(each.before)) for each, record in pairs):
-        return "the consumers have their earlier allocations: there is nothing to put back"
+        return "the consumers have their earlier allocations: there is nothing to undo"
     return next((why for each, record in pairs if (why := _changed(each, record, now))), None)
 
 
 def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str | None:
     uuid = record.consumer_uuid
     if not is_as(record, each.after):
-        return f"consumer {uuid} was changed since (it is at generation {record.generation} now)"
+        return f"consumer {uuid} was changed since (its generation is {record.generation} now)"
     where = now.where(uuid)
     if where != each.instance:
         return f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the entry was written"

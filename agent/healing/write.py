@@ -65,7 +65,7 @@ def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAtte
 def undoing(entry: Entry, before: Json, after: Json) -> Change:
     """Return the journal line of the change that undoes ``entry``."""
     change = entry.change
-    why = f"put back what entry {entry.id} changed ({change.code or change.kind})"
+    why = f"undo the change of entry {entry.id} ({change.code or change.kind})"
     return replace(change, why=why, before=before, after=after, audit_id=None, plan_digest=None, undoes=entry.id)
 
 

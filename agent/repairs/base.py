@@ -99,7 +99,11 @@ class Repair:
     def proposed(self, scene: Scene, seen: SeenFinding) -> HealAction | Declined:
         """Return the change to make, based on the consumer's record."""
         record = scene.record(seen.finding.consumer_uuid)
-        return Declined(why="its whole record was not read") if record is None else self.propose(scene, seen, record)
+        return (
+            Declined(why="the consumer's whole record was not read")
+            if record is None
+            else self.propose(scene, seen, record)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     """
     here, elsewhere = here_and_elsewhere(scene, record)
     if not here:
-        return Declined(why="it has no allocation on this host any more")
+        return Declined(why="the consumer has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
     kept = f"its allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "it has none elsewhere"

@@ -16,9 +16,9 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_el
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     instance = _instance(scene, record.consumer_uuid)
     if instance is None:
-        return Declined(why="the cell has no such instance: where it lives is not known")
+        return Declined(why="the cell has no such instance, so its host is not known")
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
-        return Declined(why=f"where it lives is not settled: {_situation(instance)}")
+        return Declined(why=f"the instance's host is not settled: {_situation(instance)}")
     if instance.host == scene.settings.host:
         why = "the instance lives here: the other host's part is wrong, and that host's agent must remove it"
         return Declined(why=why)

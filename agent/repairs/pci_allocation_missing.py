@@ -69,7 +69,7 @@ def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
         return Declined(why="it has no allocation on this host: allocation-missing reports that")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
-        return Declined(why="the instance does not rest here: during a move either side may hold the devices")
+        return Declined(why="the instance is not at rest on this host: during a move either host may hold the devices")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
     return guest or Declined(why="its guest is not here any more")
 

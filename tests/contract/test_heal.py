@@ -203,7 +203,7 @@ def test_undo_restores_the_exact_allocation_and_is_refused_a_second_time(host, k
         again = host.told("undo", entry["id"])
         assert (again.code, again.document["words"]) == (
             5,
-            f"the entry was put back already, by {undone.document['entry_id']}",
+            f"the entry was undone already, by entry {undone.document['entry_id']}",
         )
     rows = host.told("journal").document
     assert [(r["result"], r["undoes"], r["undone_by"]) for r in rows] == [
@@ -353,7 +353,7 @@ def test_heal_writes_no_journal_entry_for_a_consumer_changed_before_its_read(hos
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
         (healed,) = run_heal(task, plan)
         assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-        assert f"consumer {consumer} changed since it was read (it is at generation 2," in healed.outcome.words
+        assert f"consumer {consumer} changed since it was read (generation 2 now," in healed.outcome.words
     assert entries(host) == []
 
 
@@ -524,7 +524,7 @@ def test_undo_handles_a_journal_entry_that_a_crash_of_heal_left_open(host, when)
         undone = host.told("undo", entry["id"])
     assert host.allocations(consumer) == before
     assert (undone.code, undone.document["result"]) == ((5, "refused") if when == "before" else (0, "done"))
-    assert when == "after" or "there is nothing to put back" in undone.document["words"]
+    assert when == "after" or "there is nothing to undo" in undone.document["words"]
 
 
 def test_s57_heal_removes_an_evacuated_instances_source_allocation(host):

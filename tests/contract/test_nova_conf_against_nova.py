@@ -108,7 +108,7 @@ IGNORED = {
     "an image cache elsewhere": ("[image_cache]\nsubdirectory_name = /srv/cache\n", "must name a folder inside"),
     "an image cache that is the folder of the disks": (
         "[image_cache]\nsubdirectory_name = .\n",
-        "the agent takes the default",
+        "the agent uses the default",
     ),
 }
 

@@ -518,7 +518,7 @@ def test_undo_restores_providers_and_allocations_exactly(cards):
         "resource_providers",
     ]
     again = cards.told("undo", entry["id"])
-    assert (again.code, "put back already" in again.document["words"]) == (5, True)
+    assert (again.code, "undone already" in again.document["words"]) == (5, True)
 
 
 def test_undo_of_a_reshape_can_itself_be_undone(cards):
@@ -589,7 +589,7 @@ def test_undo_handles_a_reshape_entry_that_a_crash_left_open(cards, call, when):
     assert (entry["result"], entry["kind"]) == ("open", "reshape")
     undone = cards.told("undo", entry["id"])
     assert (undone.code, undone.document["result"]) == ((0, "done") if when == "after" else (5, "refused"))
-    assert when == "after" or "there is nothing to put back" in undone.document["words"]
+    assert when == "after" or "there is nothing to undo" in undone.document["words"]
     if (call, when) != ("reshaper.reshape", "before"):
         assert cards.everything() == before
     assert cards.healed().code == 4, "and then it can be done"

@@ -125,7 +125,7 @@ def test_a_timed_out_write_is_not_sent_once_name_servers_answer_again(names, pla
     trait = f"/traits/CUSTOM_{new_uuid().replace('-', '').upper()}"
     program = PROGRAM.format(given=PLACEMENT + WRITE_FIRST, thread="reader-placement")
     with program_among(names, program, named(placement.server.url), str(tmp_path), trait) as running:
-        assert "no whole answer within 3 s" in running.line(FOR_EVER_S)
+        assert "no complete answer within 3 s" in running.line(FOR_EVER_S)
         names.answers.set()
         until(lambda: not running.line(FOR_EVER_S)[2], FOR_EVER_S, "a read of the same client")
     assert placement.request("GET", trait).status_code == 404

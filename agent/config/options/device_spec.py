@@ -213,7 +213,7 @@ def _tag(name: str, value: object) -> str | None:
 def oddities(spec: DeviceSpec) -> Iterable[str]:
     """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
     if _filter(spec) == (ANY, ANY, _ANY_ADDRESS[0], None, False):
-        yield "hands out every PCI device of the host: it names no vendor_id, product_id, address or devname"
+        yield "hands out every PCI device of the host: the entry has no vendor_id, product_id, address or devname"
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
         for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):

@@ -45,7 +45,7 @@ def cache_path(loaded: Loaded) -> str:
 def cache_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice if the name in nova.conf leads out of ``instances_path``."""
     there = "the agent looks for the cache there, as nova-compute does"
-    outcome = "the agent takes the default" if _holds_all(loaded) else there
+    outcome = "the agent uses the default" if _holds_all(loaded) else there
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
 
 

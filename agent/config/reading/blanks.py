@@ -27,5 +27,5 @@ def comment_notices(loaded: Loaded) -> Iterator[str]:
 def _holds(loaded: Loaded, group: str, option: str) -> str:
     quoted = loaded.quote(group, option)
     if loaded.origin(group, option) != DEFAULT_ORIGIN:
-        return f"the value in force is {quoted}"
+        return f"the effective value is {quoted}"
     return "the default applies" if quoted.startswith(DEFAULT_ORIGIN) else "the option has no value"

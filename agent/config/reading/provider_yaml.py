@@ -173,7 +173,7 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.tag not in _KEY_TAGS:
-                raise ConfigError(f"{path}:{line}: the key {key.value!r} is not text")
+                raise ConfigError(f"{path}:{line}: the key {key.value!r} is not a string")
             if key.value in seen:
                 raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)

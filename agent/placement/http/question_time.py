@@ -86,4 +86,4 @@ def _within(deadline: Deadline, send: Callable[[], T]) -> T:
 
 
 def _late(bound_s: float) -> str:
-    return f"no whole answer within {bound_s:g} s"
+    return f"no complete answer within {bound_s:g} s"

@@ -49,7 +49,7 @@ class TokenSession(Session):
         """Return as keystoneauth does. Raises DiscoveryFailure if a token is needed to get a token."""
         if self._asking:
             raise kx.DiscoveryFailure(
-                "auth_url asks for a token (HTTP 401) where Keystone lists its versions without one"
+                "auth_url answers HTTP 401 to the version request, for which Keystone needs no token"
             )
         self._asking = True
         try:
@@ -74,7 +74,7 @@ class TokenSession(Session):
             raise
         except _NOT_UNDERSTOOD as error:
             self._drop(auth)
-            message = f"its answer is not understood ({type(error).__name__}: {error})"
+            message = f"Keystone's answer is not understood ({type(error).__name__}: {error})"
             raise kx.DiscoveryFailure(message) from error
 
     def _drop(self, auth: Any) -> None:  # noqa: ANN401 - keystoneauth's own

@@ -262,7 +262,7 @@ UNREAD = {
         # The gateway answers by itself: on a busy machine Placement alone may need as long as the time-out.
         install=reads(lambda: Answer(status=200, body=b" " * 600, byte_every_s=0.1)),
         kind=PlacementUnavailable,
-        says="no whole answer within 3 s",
+        says="no complete answer within 3 s",
         timeout_s=1.0,
     ),
     "reset-of-a-read": Case(
@@ -490,7 +490,7 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         # Shorter than a whole answer takes, and longer than Placement needs for its first byte on a busy machine.
         with impatient(host.client, 2.0):
             result = host.audit()
-        assert "no whole answer within 6 s" in source(result).error
+        assert "no complete answer within 6 s" in source(result).error
         assert time.monotonic() - began < NO_WAIT_S
         proxy.drop_all()
         proxy.weather, proxy.delay_s = Weather.FAIR, 0.0
@@ -925,5 +925,5 @@ def test_an_audit_with_a_half_open_connection_ends_at_the_client_timeout(rest, t
             result = OneHost(client_of(tmp_path, url, timeout=0.5, **QUICK), new_uuid()).audit()
         finally:
             end_of_patience.cancel()
-    assert "no whole answer within 1.5 s" in source(result).error
+    assert "no complete answer within 1.5 s" in source(result).error
     assert result.report.outcome is Outcome.PARTIAL

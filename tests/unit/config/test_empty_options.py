@@ -88,7 +88,7 @@ def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
     assert (loaded.value("agent", "confirm_audits"), loaded.origin("agent", "confirm_audits")) == (5, first)
-    assert notices(loaded)[0].endswith(f"does not set it; the value in force is {first}: [agent] confirm_audits = 5")
+    assert notices(loaded)[0].endswith(f"does not set it; the effective value is {first}: [agent] confirm_audits = 5")
     beside = load_beside_nova(tmp_path, "[state]\nsource = none\n[DEFAULT]\nreserved_host_memory_mb =\n", NOVA_CONF)
     assert beside.value("DEFAULT", "reserved_host_memory_mb") == 4096
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")

@@ -134,7 +134,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("one-change", "changes the consumer already", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
     ("record-unmoved", "came to this host after the audit read it", lambda c: with_scene(c, has_moved=True)),
-    ("record-unmoved", "its generation is 2, the audit saw 1", lambda c: moved_on(c, generation=2)),
+    ("record-unmoved", "the consumer's generation is 2; the audit saw 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",
         "not those that the audit saw",

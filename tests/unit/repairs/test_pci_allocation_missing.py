@@ -113,7 +113,7 @@ def test_heal_declines_a_full_provider_and_reports_the_numbers():
 MOVED_ON = {
     "no allocation on this host": lambda s: with_record(s, (ELSEWHERE,)),
     "match by now what": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
-    "does not rest here": lambda s: with_state(s, migrations=(migration(),)),
+    "is not at rest on this host": lambda s: with_state(s, migrations=(migration(),)),
     "are not all known": lambda s: with_host(s, devices=None),
     "is not here any more": lambda s: with_host(s, domains=()),
 }

@@ -201,7 +201,9 @@ def test_a_reshape_requires_all_consumer_records_despite_the_read_limit():
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
     half = dataclasses.replace(scene, records=scene.records[:1])
-    assert [(r.guard, r.why) for r in plan_of(half).refusals] == [("record-unmoved", "its whole record was not read")]
+    assert [(r.guard, r.why) for r in plan_of(half).refusals] == [
+        ("record-unmoved", "the consumer's whole record was not read")
+    ]
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 
 
