@@ -175,5 +175,8 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        lines = (*lines, f"whether NUMA cells and pages suffice: {why_not or 'the use of the cells was not read'}")
+        lines = (
+            *lines,
+            f"the room in NUMA cells and pages: {why_not or 'the use of the cells was not read'}",
+        )
     return lines

@@ -42,7 +42,7 @@ def _in_place_of(row: Row, others: Sequence[Row]) -> str:
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]
-    return f", which is promised {', '.join(lacking)}" if lacking else ""
+    return f", which was promised {', '.join(lacking)} instead" if lacking else ""
 
 
 def _recorded(row: Row) -> str:

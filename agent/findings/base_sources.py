@@ -13,7 +13,7 @@ from agent.resources import BUILTIN as RESOURCES
 # its inventories and children (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
-    STATE: "nothing is concluded about guests; reserved is not lowered",
+    STATE: "the agent draws no conclusion about guests; reserved is not lowered",
     LIBVIRT: "traits that rest on it stay; reserved is not lowered",
     IMAGES: "guests' files are not reported",
 }

@@ -49,6 +49,6 @@ RULE = Rule(
     code="capabilities-incomplete",
     severity=Severity.WARNING,
     remedy="compare `virsh capabilities`, `virsh domcapabilities` and libvirt's log with the reason given;"
-    " the agent asks again by itself, and at once after a reload (SIGHUP)",
+    " the agent reads the capabilities again by itself, and at once after a reload (SIGHUP)",
     find=_find,
 )

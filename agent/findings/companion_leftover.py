@@ -59,14 +59,14 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = No
 
 
 _OF_AN_OLD_IDENTITY = (
-    "no agent removes it: if that identity is not in use any more, "
+    "no agent removes the consumer: if that identity is not in use any more, "
     "openstack resource provider allocation delete CONSUMER"
 )
 
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="nothing by hand: an agent in role owner or companion removes it by itself, once it has read every source "
-    "that shows whether the use still exists; an agent in role observer does not remove it",
+    remedy="no action: an agent in role owner or companion removes the consumer once every source that shows the use "
+    "has been read; an agent in role observer does not remove the consumer",
     find=_find,
 )

@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="consumer-unknown",
     severity=Severity.WARNING,
-    remedy="its instance may be in the middle of a build or archived, or it belongs to another service: find out who "
-    "made it before you remove anything",
+    remedy="the consumer may be an instance in a build, an archived instance or another service's: find its creator "
+    "before you remove anything",
     find=_find,
 )

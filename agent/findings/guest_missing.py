@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="guest-missing",
     severity=Severity.ERROR,
-    remedy="see in the logs of nova-compute and libvirt why it is gone; "
-    "openstack server reboot --hard CONSUMER defines it anew",
+    remedy="find the reason in the logs of nova-compute and libvirt; "
+    "openstack server reboot --hard CONSUMER defines the guest again",
     find=_find,
 )

@@ -49,7 +49,7 @@ def _finding(audit: AuditFacts, taken: Occupancy, domain: Domain, differences: l
 RULE = Rule(
     code="guest-size-differs",
     severity=Severity.WARNING,
-    remedy="openstack server reboot --hard CONSUMER defines the guest anew, in its flavor's size; if it was made "
-    "larger on purpose, resize the instance",
+    remedy="openstack server reboot --hard CONSUMER defines the guest again in its flavor's size; if the guest was "
+    "made larger on purpose, resize the instance",
     find=_find,
 )

@@ -31,7 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="guest-unknown",
     severity=Severity.WARNING,
-    remedy="inspect it with virsh dominfo CONSUMER; if nobody needs it, virsh undefine it; "
+    remedy="inspect the guest with virsh dominfo CONSUMER; if nobody needs the guest, virsh undefine CONSUMER; "
     "until then its use is reserved",
     find=_find,
 )

@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=row.uuid,
             subject=row.host,
-            expected=f"{audit.node} is the node of host {audit.state.host} alone",
+            expected=f"only host {audit.state.host} has a compute node named {audit.node}",
             actual=f"host {row.host} has a compute node of that name too (uuid {row.uuid}, id {row.id})",
             facts=(("compute_node_id", row.id), ("host", row.host)),
         )

@@ -180,9 +180,9 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
     return RULE.finding(
         audit,
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
-        expected=f"{which} pinned for no guest: guests may not be pinned to it"
+        expected=f"no guest is pinned to {which}: guests may not be pinned to it"
         if alone
-        else f"{which} pinned for one guest alone",
+        else f"only one guest is pinned to {which}",
         actual=f"pinned for {who}",
         evidence=tuple(
             claim
@@ -219,6 +219,6 @@ RULE = Rule(
     code="over-capacity",
     severity=Severity.ERROR,
     remedy="remove the allocations of the leaked consumers first (their own findings say how); "
-    "what is left is over-commit: move guests away",
+    "the rest is over-commit: move guests away",
     find=_find,
 )

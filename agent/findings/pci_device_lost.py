@@ -56,7 +56,7 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"{address} handed out by [pci] device_spec for as long as a consumer has it",
+        expected=f"[pci] device_spec hands out {address} as long as a consumer has an allocation of it",
         actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of it; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
@@ -68,7 +68,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         audit,
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"{address} handed out by [pci] device_spec for as long as its provider says that it was used up",
+        expected=f"[pci] device_spec hands out {address} as long as its provider says that the device is used up",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as for a one-time-use "
         f"device that was used; {why}; its provider is kept, because a new one would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
@@ -78,8 +78,8 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
 
 
 _SPENT = (
-    "nothing if the device comes back, or its entry of [pci] device_spec; if it is gone for good, or is as good as new "
-    "again: openstack resource provider delete PROVIDER"
+    "nothing, if the device or its entry of [pci] device_spec comes back; if the device is gone for good or can be "
+    "used again: openstack resource provider delete PROVIDER"
 )
 
 RULE = Rule(

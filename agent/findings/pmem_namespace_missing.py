@@ -17,13 +17,13 @@ def _find(audit: AuditFacts) -> Findings:
             times = listed.count(name)
             if times == 1:
                 continue
-            seen = f"{times} namespaces bear that name" if times else "ndctl lists none of that name in devdax mode"
+            found = f"{times} namespaces" if times else "no devdax namespace"
             yield RULE.finding(
                 audit,
                 resource_class=pmem_class(label.label),
                 subject=name,
                 expected=f"one namespace {name} in devdax mode, for label {label.label} ([libvirt] pmem_namespaces)",
-                actual=f"{seen}; persistent memory stays as Placement has it",
+                actual=f"ndctl lists {found} of that name; persistent memory stays as Placement has it",
                 facts=(("namespace", name), ("label", label.label), ("listed", times)),
             )
 
@@ -31,6 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="pmem-namespace-missing",
     severity=Severity.ERROR,
-    remedy="run ndctl list -X -i on the host: it may be disabled, in another mode, or have another name or none",
+    remedy="run ndctl list -X -i on the host: the namespace may be disabled or in another mode, "
+    "or have another name or none",
     find=_find,
 )

@@ -16,7 +16,8 @@ def _find(audit: AuditFacts) -> Findings:
                 audit,
                 subject=" ".join(problem.origins),
                 expected="each entry of a provider.yaml file names a provider of this host",
-                actual=f"{' and '.join(problem.origins)}: {problem.why}; the entry is applied once it exists",
+                actual=f"{' and '.join(problem.origins)}: {problem.why}; "
+                "the agent applies the entry once the provider exists",
             )
 
 
@@ -24,6 +25,6 @@ RULE = Rule(
     code="provider-config-unmatched",
     severity=Severity.WARNING,
     remedy="correct the uuid or name in the file and reload the agent (SIGHUP); "
-    "where another service makes the provider later there is nothing to do",
+    "no action if another service creates the provider later",
     find=_find,
 )

@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="provider-name-conflict",
     severity=Severity.ERROR,
-    remedy="a reinstalled host: put the old uuid back into the compute_id file (stocktake adopt does it); "
+    remedy="a reinstalled host: put the old uuid back into the compute_id file (stocktake adopt does this); "
     "another host of the same name: rename one",
     find=_find,
 )

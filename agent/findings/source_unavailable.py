@@ -12,8 +12,8 @@ from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "what lies there is not reported"
 _HOLDERS = (
-    "what guests have of it is not reported; the daemon asks again every 10 x [placement] full_read_every audits, "
-    "stocktake audit at once"
+    "the amounts that guests have on this provider are not reported; "
+    "the daemon reads them again every 10 x [placement] full_read_every audits, `stocktake audit` at once"
 )
 
 

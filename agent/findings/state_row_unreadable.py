@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=owners.get(row),
             subject=row,
             expected="a row that can be read",
-            actual=f"{row}; this consumer is unknown: nothing is concluded about it",
+            actual=f"{row}; this consumer is unknown: the agent draws no conclusion about it",
         )
 
 

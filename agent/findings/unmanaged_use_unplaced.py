@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             resource_class=name,
-            expected=f"Stocktake's own consumers have all {wanted} that the cloud does not know of",
+            expected=f"Stocktake's own consumers have allocations for all {wanted} that the cloud does not know",
             actual=f"{missing} could not be allocated, so the scheduler may give it to a guest: {rest.why}",
             evidence=rest.claims,
             facts=(("wanted", rest.wanted), ("placed", rest.placed)),

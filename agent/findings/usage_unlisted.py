@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
             resource_class=name,
             expected=f"{amount_text(name, used)} of usage in Placement's list of allocations",
             actual=f"{amount_text(name, used - usage.amount)} listed, "
-            f"{amount_text(name, usage.amount)} of no consumer that Placement lists",
+            f"{amount_text(name, usage.amount)} belongs to no consumer that Placement lists",
             evidence=claims_of(rows),
             facts=(("used", used), ("listed", used - usage.amount), ("unlisted", usage.amount)),
             rests_on_recorded=True,

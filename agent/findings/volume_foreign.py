@@ -17,6 +17,6 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="volume-foreign",
     severity=Severity.WARNING,
-    remedy="find out whose it is; lvremove it if nobody needs it, or move it to another group",
+    remedy="find the volume's owner; lvremove the volume if nobody needs it, or move it to another volume group",
     find=_find,
 )

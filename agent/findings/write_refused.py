@@ -41,7 +41,7 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
         provider_uuid=write.provider_uuid,
         subject=what,
         expected=f"Placement accepts {what}",
-        actual=f"it rejects that with HTTP {error.status}: {failure}",
+        actual=f"Placement rejects that with HTTP {error.status}: {failure}",
         facts=(("provider_name", name), ("status", error.status)),
         remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{request_id}",
     )
@@ -59,21 +59,21 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
     """Return what the agent tried to write, and the consequence of the rejection."""
     match write:
         case CreateProvider():
-            return f"the new provider {name}", "neither it nor anything below it exists"
+            return f"the new provider {name}", "neither the provider nor its children exist"
         case PutInventories(inventories=inventories):
             classes = ", ".join(i.resource_class for i in inventories) or "none"
             return (
                 f"the inventory of {name} ({classes})",
-                "it stays as it was, and its traits and new children are not written",
+                "the inventory stays as it was, and the provider's traits and new children are not written",
             )
         case PutTraits():
             return f"the traits of {name}", "they stay as they were"
         case PutAggregates():
             return f"the aggregates of {name}", "they stay as they were"
         case MoveProvider():
-            return f"the new parent of {name}", "it stays where it was"
+            return f"the new parent of {name}", "the provider stays where it was"
         case DeleteProvider():
-            return f"the removal of {name}", "it stays"
+            return f"the removal of {name}", "the provider stays"
 
 
 def _advice(refused: RefusedWrite, name: str) -> str:
@@ -101,7 +101,7 @@ def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:
         audit,
         subject="unknown traits",
         expected="Placement knows every trait that this host has",
-        actual=f"it does not know {', '.join(unknown)}; all others are written",
+        actual=f"Placement does not know {', '.join(unknown)}; all others are written",
         facts=(("traits", ", ".join(unknown)),),
         remedy="upgrade Placement (its os-traits is older than this agent's), then reload the agent (SIGHUP)",
     )

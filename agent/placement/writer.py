@@ -180,7 +180,7 @@ class TreeWriter:
         course.unknown_traits |= standard
         if not missing or missing != standard:
             self._ensured = frozenset()
-            raise conflict("a custom name is not known yet", error) from error
+            raise conflict("Placement does not know a custom name yet", error) from error
 
     def _put(self, write: PutInventories | PutTraits | PutAggregates, course: _Course) -> None:
         try:
@@ -193,7 +193,7 @@ class TreeWriter:
             # Another client deleted a custom name, or two threads of the server refreshed its cache of names at once
             # (attribute_cache.py; seen with 16 writers). The next round creates all custom names again.
             self._ensured = frozenset()
-            raise conflict("a custom name is not known yet", error) from error
+            raise conflict("Placement does not know a custom name yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
         put, path = self._client.put, partial(part_path, write.provider_uuid)

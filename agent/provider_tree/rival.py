@@ -80,8 +80,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
     if not settings.takeover:
         return Rival(
             why=f"the provider carries {RIVAL} and not {AGENT_OWNER}: nova-compute created the provider",
-            remedy="set [agent] takeover = true once nova-compute is gone for good; beside it set [agent] role = "
-            "companion",
+            remedy="set [agent] takeover = true once nova-compute is gone for good; while nova-compute runs here, "
+            "set [agent] role = companion",
         )
     return None if is_silent else _not_proven_gone(settings)
 

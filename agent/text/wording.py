@@ -31,7 +31,7 @@ UNDECIDED = (
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
-    Verdict.SETTLING: "a build, a task or a move is in progress: nothing is concluded",
+    Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
     Verdict.UNKNOWN: "a book that the verdict needs could not be read, or does not decide it",
     Verdict.UNMANAGED: "the cloud does not know it: counted as unmanaged use",
     Verdict.RESERVED: "kept back for the host by configuration",

@@ -36,7 +36,7 @@ _OF_NOVA = (
     "os:secure_boot",
     "pci_passthrough:alias",
 )
-_ASK = "; --query with the line of nova-scheduler's log checks all of it"
+_ASK = "; stocktake why --query with the request from nova-scheduler's log checks everything"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:

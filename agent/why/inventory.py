@@ -110,7 +110,7 @@ def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
     less = Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
     short = with_class(refusal.resource_class, amount - left(inventory, used))
     ask, name = _change_words(less, refusal, inventory), refusal.offered.provider.name
-    return f"{ask}, and free {short} on {name} for it: neither alone is enough"
+    return f"{ask}, and free {short} on {name} for it: each change alone is not enough"
 
 
 def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:

@@ -103,7 +103,8 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     return Obstacle(
         constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
         words=f"all groups together want {with_class(resource_class, asked)}, "
-        f"{', '.join(offered.provider.name for offered in givers)} can serve {total} at once"
+        f"{', '.join(offered.provider.name for offered in givers)} "
+        f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
         + ("" if asked > total else ", but not in the requested parts"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,

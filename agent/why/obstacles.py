@@ -266,7 +266,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     if not (is_own or group.suffix):
         # This holds for any in_tree, even if in_tree names the provider's own tree.
         shares = f"{provider.name} shares with {tree.root.provider.name}"
-        words = f"{shares}, and serves no group without a suffix that has in_tree"
+        words = f"{shares}: Placement takes no sharing provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 
@@ -275,7 +275,7 @@ def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: OfferedTree
     return Obstacle(
         constraint=Constraint.ONE_PROVIDER,
         words=f"group {group.suffix} names no resource, required trait or aggregate: Placement never serves that",
-        change=f"name a resource, a required trait or an aggregate in group {group.suffix}, or leave it out",
+        change=f"name a resource, a required trait or an aggregate in group {group.suffix}, or leave the group out",
         suffix=group.suffix,
     )
 

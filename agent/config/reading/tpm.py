@@ -34,7 +34,7 @@ def _strange_owners(loaded: Loaded) -> Iterator[str]:
     quoted = loaded.quote(*_SECRETS)
     for name in loaded.listed(*_SECRETS):
         if name not in OWNERS:
-            yield f"{quoted}: {name!r} is none of {', '.join(OWNERS)}"
+            yield f"{quoted}: {name!r} is not one of {', '.join(OWNERS)}"
 
 
 TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent leaves the name out")

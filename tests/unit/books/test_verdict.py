@@ -268,7 +268,7 @@ def test_both_findings_name_the_vcpu_that_is_recorded_as_pcpu():
     said = {f.resource_class: (f.expected, f.actual) for f in decided(world, chosen).findings if "differs" in f.code}
     assert said == {
         "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing, but 2 PCPU instead"),
-        "PCPU": (f"no PCPU for instance {I1}, which is promised 2 VCPU", "Placement records 2 PCPU"),
+        "PCPU": (f"no PCPU for instance {I1}, which was promised 2 VCPU instead", "Placement records 2 PCPU"),
     }
 
 

@@ -305,7 +305,7 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
 def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
-    assert found.expected == "CPU 1 of cell 0 pinned for one guest alone"
+    assert found.expected == "only one guest is pinned to CPU 1 of cell 0"
     assert f"instance {uuid('a')} (a)" in found.actual
     assert f"instance {uuid('b')} (b)" in found.actual
     assert not found.rests_on_recorded
@@ -323,7 +323,7 @@ def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
 
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
-    assert found.expected == "CPU 0 of cell 0 pinned for no guest: guests may not be pinned to it"
+    assert found.expected == "no guest is pinned to CPU 0 of cell 0: guests may not be pinned to it"
     assert found.actual == f"pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 

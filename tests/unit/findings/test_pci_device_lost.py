@@ -29,7 +29,7 @@ def test_the_finding_names_the_consumer_the_device_and_the_cause(devices, chosen
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
     assert found.resource_class == T4
     assert found.actual == f"{uuid('i1')} has 1 {T4} of it; {why}"
-    assert found.expected == f"{GPU} handed out by [pci] device_spec for as long as a consumer has it"
+    assert found.expected == f"[pci] device_spec hands out {GPU} as long as a consumer has an allocation of it"
     assert uuid("i1") in found.remedy
 
 

@@ -18,8 +18,9 @@ def named(name):
 def test_s136_the_finding_names_the_file_and_the_provider():
     (found,) = findings(snapshot(), CODE, named("nobody"))
     assert found.severity is Severity.WARNING
-    assert (
-        found.actual == "a.yaml:4: there is no provider nobody in this host's tree; the entry is applied once it exists"
+    assert found.actual == (
+        "a.yaml:4: there is no provider nobody in this host's tree; "
+        "the agent applies the entry once the provider exists"
     )
 
 

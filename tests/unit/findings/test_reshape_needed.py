@@ -45,7 +45,7 @@ def test_s107_an_encryption_context_that_is_used_on_the_root_is_reported():
 
 def test_the_finding_names_no_target_provider_while_libvirt_is_unread():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
-    assert found.expected.endswith("which ones is not known, because this host offers none of it now")
+    assert found.expected.endswith("the child providers are unknown, because this host offers none of the class now")
 
 
 QUIET = {

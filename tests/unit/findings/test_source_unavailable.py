@@ -43,7 +43,7 @@ BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
 LIBVIRTS = ", ".join(sorted(classes_from(LIBVIRT, "MEMORY_MB", "PCPU", "VCPU")))
 CONSEQUENCE = {
     "placement": (PLACEMENT, settings(), "nothing is written"),
-    "state": (STATE, settings(), "nothing is concluded about guests; reserved is not lowered"),
+    "state": (STATE, settings(), "the agent draws no conclusion about guests; reserved is not lowered"),
     "libvirt": (
         LIBVIRT,
         settings(),

@@ -48,7 +48,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find out whose it is; lvremove it if nobody needs it, or move it to another group; "
+        "find the volume's owner; lvremove the volume if nobody needs it, or move it to another volume group; "
         "until then its size is reserved"
     )
 

@@ -47,7 +47,7 @@ def test_the_finding_names_the_write_and_the_error_of_placement():
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
     assert found.expected == f"Placement accepts the new provider {NODE}_amd_sev"
-    assert found.actual == "it rejects that with HTTP 409: neither it nor anything below it exists"
+    assert found.actual == "Placement rejects that with HTTP 409: neither the provider nor its children exist"
     assert found.facts == (("provider_name", f"{NODE}_amd_sev"), ("status", 409))
     assert f"openstack resource provider list --name {NODE}_amd_sev" in found.remedy
     assert found.remedy.endswith("Placement's error: PUT http://p/x: too much [req-1]")
@@ -104,7 +104,7 @@ def test_traits_unknown_to_placement_are_reported_as_a_warning_and_not_written()
     decision = decide(bare, settings(), subject, None, unknown_traits=unknown)
     (found,) = [f for f in decision.findings if f.code == CODE]
     assert found.severity is Severity.WARNING
-    assert found.actual == "it does not know COMPUTE_NODE; all others are written"
+    assert found.actual == "Placement does not know COMPUTE_NODE; all others are written"
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits)]
     assert put == dataclasses.replace(usual, traits=tuple(t for t in usual.traits if t != "COMPUTE_NODE"))
     why = HeldBack(provider_uuid=ROOT_UUID, what="traits COMPUTE_NODE", why="this Placement does not know them")

@@ -93,7 +93,7 @@ def test_freeing_room_is_not_advised_for_an_amount_that_max_unit_refuses():
 def test_asking_less_and_freeing_room_are_advised_together_if_both_are_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
-    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: neither alone is enough"
+    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: each change alone is not enough"
     assert unit.change == both.format(" (max_unit is the number of CPUs; no ratio raises it)")
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
