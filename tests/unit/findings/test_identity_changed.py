@@ -71,7 +71,7 @@ def test_a_host_with_nova_guests_but_without_rows_in_nova_writes_nothing(known):
     )
     decision = decide(world, settings(), Subject(root_uuid=known, node=NODE), None)
     (found,) = [f for f in decision.findings if f.code == CODE]
-    assert found.actual.startswith("it has no service and no compute node of this host")
+    assert found.actual.startswith("the database has no service and no compute node of this host")
     assert "one guest that nova made is defined" in found.expected
     assert decision.plan.is_empty
 

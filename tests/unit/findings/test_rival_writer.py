@@ -101,7 +101,7 @@ def test_the_agent_writes_and_reports_no_rival_for_a_provider_without_a_rival(pl
 def test_an_unread_state_does_not_count_as_a_live_nova_compute():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
-    assert "alive is not known: the state source did not answer" in found.actual
+    assert "nova-compute of this host is alive: the state source did not answer" in found.actual
     assert "source-unavailable" in found.remedy
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
