@@ -108,7 +108,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return each cause's amount in each book, per provider and class; null where a book has no row of it."""
+    """Return each cause's amount in each book, per provider and class; null if the book has no amount of the cause."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))

@@ -68,8 +68,8 @@ def choose_backend() -> None:
     Must run before any other oslo import.
     """
     sys.modules["eventlet"] = None  # type: ignore[assignment]  # importing eventlet fails from now on
-    # With these modules requests guesses the encoding of each response; without them requests assumes UTF-8, which is
-    # right for JSON. Blocking them saves 2.5 MiB (measured), and the guesses.
+    # If these modules are present, the library ``requests`` guesses the encoding of each response; otherwise it assumes
+    # UTF-8, which is right for JSON. Blocking them saves the time of the guesses and 2.5 MiB (measured).
     for guesser in ("chardet", "charset_normalizer"):
         sys.modules[guesser] = None  # type: ignore[assignment]
     warnings.filterwarnings("ignore", message="Unable to find acceptable character detection dependency")

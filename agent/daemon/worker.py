@@ -30,9 +30,9 @@ from agent.timing.backoff import grown_s
 
 #: Seconds that ``take`` blocks: how soon the worker sees a stop or a due retry when nothing else happens.
 TAKE_S = 0.5
-#: A worker is stuck if for this long it neither waits for work, nor reaches a point between two stages, nor sends a
-#: request. Every read and every single request has a bound of its own, and this is well above each. Their sum has no
-#: such bound: the first read of a slow Placement is dozens of requests.
+#: A worker is stuck if it did none of these for this long: wait for work, reach a point between two stages, send a
+#: request. The time limit of every single read or request is well below. A whole stage has no time limit: the first
+#: read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0

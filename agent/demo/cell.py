@@ -50,7 +50,7 @@ def create_tables(engine: Engine) -> None:
 def add_service(
     connection: Connection, host: str, service: Service, binary: str = "nova-compute", topic: str = "compute"
 ) -> None:
-    """Add a service of a host, like a service that registers itself."""
+    """Add the row that a service of a host writes into ``services`` when it registers itself."""
     _insert(
         connection,
         "services",

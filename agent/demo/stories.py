@@ -202,7 +202,7 @@ def _overdrawn(seen: SeenFinding) -> str:
     """Return only the numbers of a class: other sentences already name the leaked consumers."""
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
-    return f"{name}: {used} used, free {free}, {leaked} of it leaked"
+    return f"{name}: {used} used, {leaked} of that leaked; free: {free}"
 
 
 def _of(report: AuditReport, code: str, consumer: str | None = None) -> list[SeenFinding]:

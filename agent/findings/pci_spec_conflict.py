@@ -22,7 +22,8 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             subject=f"{conflict.address or ''} {conflict.reason}",
-            expected="each device handed out in one way: by [pci] device_spec = " + "; ".join(conflict.specs),
+            expected="no contradiction between this host's devices and [pci] device_spec = "
+            + "; ".join(conflict.specs),
             actual=f"{conflict.reason}: {listed(conflict.devices)}; {_consequence(conflict)}",
             facts=(
                 ("address", conflict.address),

@@ -62,9 +62,9 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
-    remedy="stocktake heal --finding FINDING shows which amount would move to which FAMILY provider, and with the "
-    "digest of that plan moves all of them at once; the next audit does the rest. CLASS belongs to the FAMILY provider "
-    "that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves nothing: "
+    remedy="stocktake heal --finding FINDING prints the plan: which amount moves to which FAMILY provider. The same "
+    "command with --plan DIGEST --yes moves all amounts at once; the next audit writes the traits. CLASS belongs to "
+    "the FAMILY provider that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves nothing: "
     "migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
 )

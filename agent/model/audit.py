@@ -50,8 +50,8 @@ class AuditRequest:
 class Identity:
     """The uuid of this host's root provider. ``origin`` is its source: a file's path, a compute node row, generated.
 
-    ``invented``: the agent generated the uuid for a run that may not publish. The uuid is on no disk and the agent
-    never writes it.
+    ``invented``: the agent generated the uuid for a run that is not allowed to publish. The uuid is on no disk
+    and the agent never writes it.
     """
 
     uuid: str

@@ -24,9 +24,9 @@ HELD_TERM = "kept-from-placement"
 def raised(
     inventory: Inventory, own_terms: Iterable[tuple[str, int]], unmanaged: Iterable[Claim], settings: Settings
 ) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with unmanaged use reserved, and the terms of the reserve, the operator's own terms first.
+    """Return the inventory with unmanaged use added to ``reserved``, and the summands of that sum (terms).
 
-    ``own_terms`` are the operator's terms in full. ``reserved`` is at most the total; the rest is ``overflow``.
+    The operator's ``own_terms`` come first, uncut. ``reserved`` is at most the total; the excess is ``overflow``.
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)

@@ -192,7 +192,8 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    if root is None:  # another client deleted the root: the agent creates it again, and no rival wrote it
+    # Another client deleted the root. That is no strike: the count starts at 0 when the agent creates the root again.
+    if root is None:
         return None
     frozen = frozenset(f.name for f in wanted.frozen)
     compared = {i.resource_class: i for i in written.inventories if i.resource_class not in frozen}

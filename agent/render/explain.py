@@ -250,7 +250,7 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the unread sources of each book that is unknown or incomplete for these classes.
 
-    A consumer without a row in such a book may still be in that book.
+    If the ledger shows no amount of a consumer in such a book, the book may have one: its source was not read.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}

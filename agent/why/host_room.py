@@ -235,7 +235,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
     if size is None:
         known = " or ".join(map(str, sizes))
-        words = f"{memory_mib} MiB a cell {is_or_are(memory_mib)} not a whole number of pages of {known} KiB"
+        words = f"{memory_mib} MiB per cell {is_or_are(memory_mib)} not a whole number of pages of {known} KiB"
         yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"ask for a multiple of {sizes[0]} KiB")
         return
     wanted = memory_mib * 1024 // size
@@ -243,10 +243,10 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     available = free[count - 1] if len(free) >= count else 0
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"{memory_mib} MiB a cell {is_or_are(memory_mib)} {_counted(wanted, 'pages')} of {size} KiB, and the "
-        f"{_nth(count)}best cell has only {available} free",
+        words=f"{memory_mib} MiB per cell {is_or_are(memory_mib)} {_counted(wanted, 'pages')} of {size} KiB, and the "
+        f"{_nth(count)}best cell has only {available} of them free",
         change=f"free {_counted(wanted - available, 'pages')} of {size} KiB in a cell, or ask for at most "
-        f"{max(available, 0) * size // 1024} MiB a cell",
+        f"{max(available, 0) * size // 1024} MiB per cell",
         resource_class="MEMORY_MB",
         wanted=wanted,
         available=available,

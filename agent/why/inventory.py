@@ -165,7 +165,7 @@ def _if_own(resource_class: str) -> str:
     # The agent's next audit restores what the agent itself reserves for use that the cloud does not know.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"{option}, " if option else ""
-    return f" ({named}unless the agent itself reserves it: stocktake explain {resource_class})"
+    return f" ({named}the next audit restores what the agent itself reserves: stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

@@ -125,7 +125,7 @@ def _refuse_respelt(key: str, text: str) -> None:
     for one in text.removeprefix("!").removeprefix("in:").split(","):
         right = canonical_uuid(one)
         if right not in (None, one):
-            raise UsageError(f"{key}: Placement writes {one} as {right}, and may not find it otherwise: use {right}")
+            raise UsageError(f"{key}: use {right}: Placement stores the uuid in this form, and may miss {one}")
 
 
 def _of_options(words: Words, instance: Instance | None) -> Pairs:

@@ -139,7 +139,9 @@ def test_commands_printed_by_a_demo_with_option_keep_succeed(tmp_path):
         third = kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64")
         assert "first: max-unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
-        assert "(reserved_host_disk_mb, unless the agent itself reserves it: stocktake explain" in short
+        assert (
+            "(reserved_host_disk_mb, the next audit restores what the agent itself reserves: stocktake explain" in short
+        )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB: stocktake explain" in short
     finally:
         ended = end_as_told(done.stderr)

@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_only_events_of_device_kinds_that_are_counted_request_an_audit(self, watch, monkeypatch):
+    def test_a_device_event_requests_an_audit_only_if_its_kind_is_counted(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")

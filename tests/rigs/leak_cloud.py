@@ -183,7 +183,7 @@ def leak_cloud(
     options: dict[str, dict[str, object]] = {
         "state": {"connection": url},
         "compute": {"cpu_shared_set": "0-47", "cpu_dedicated_set": "48-63"},
-        # Enough to read the consumers of all forty cases in one audit: with fewer, the order of uuids decides which
+        # Enough to read the consumers of all cases in one audit: with fewer, the order of uuids decides which
         # wait for a third audit.
         "placement": {"consumer_reads": 100},
     }

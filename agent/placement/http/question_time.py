@@ -48,9 +48,9 @@ class QuestionTime:
             self._ends_at += seconds
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """Return the result of ``send``, which gets the rest of the question's ``bound_s``; None means no limit.
+        """Call ``send`` and return its result. The whole question may take ``bound_s``; None means no limit.
 
-        If the time is over, raises requests.RequestException, after which keystoneauth does not retry.
+        If the time runs out, raises requests.RequestException, after which keystoneauth does not retry.
         """
         if bound_s is None:
             return send()

@@ -167,7 +167,7 @@ def test_the_uuid_of_a_record_without_a_service_is_also_the_identity():
     "nodes",
     [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),), (node(1, host="cmp2"),)],
 )
-def test_a_service_without_its_record_raises_a_configuration_error(nodes):
+def test_a_service_without_a_compute_node_record_raises_a_configuration_error(nodes):
     with pytest.raises(ConfigError) as caught:
         identity_from_state(state(*nodes), "cmp1.example.org")
     message = str(caught.value)

@@ -59,7 +59,7 @@ def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_heal_empties_a_leaked_consumer_with_its_generation():
+def test_the_write_that_empties_a_leaked_consumer_carries_its_generation():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())

@@ -205,7 +205,7 @@ def test_a_lost_store_does_not_change_the_published_total(identity, size, rememb
 
 
 @given(sizes=st.lists(sizes, min_size=1, max_size=8))
-def test_a_lost_store_is_not_remembered_and_its_return_ends_the_doubt(sizes):
+def test_the_folder_below_a_lost_mount_is_not_remembered_as_the_store(sizes):
     before = mark(300)
     for size in sizes:
         before = to_remember(store(EMPTY, on_root(size), before=before), settings()) or before

@@ -91,10 +91,10 @@ def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     (pinned,) = host_obstacles(shape(1, PCPU=1), last)
     assert pinned.words == "the one NUMA cell needs 1 CPU to pin to, and the best cell has only 0 left"
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
-    assert pages.words.startswith("2 MiB a cell are 1 page of 2048 KiB, ")
+    assert pages.words.startswith("2 MiB per cell are 1 page of 2048 KiB, ")
     assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
-    assert uneven.words == "1 MiB a cell is not a whole number of pages of 2048 KiB"
+    assert uneven.words == "1 MiB per cell is not a whole number of pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
     assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
 
