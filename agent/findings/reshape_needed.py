@@ -64,7 +64,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     remedy="stocktake heal --finding FINDING prints the plan: which amount moves to which FAMILY provider. The same "
     "command with --plan DIGEST --yes moves all amounts at once; the next audit writes the traits. CLASS belongs to "
-    "the FAMILY provider that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves nothing: "
-    "migrate or shelve these guests, and bring them back once the FAMILY providers are published",
+    "the FAMILY provider that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves "
+    "nothing: migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
 )

@@ -120,7 +120,7 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
         ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
         ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is not a limit: use a whole number from 1"),
         ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is not a limit"),
-        ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: use {A}: Placement stores the uuid in this form, and may miss {A.upper()}"),
+        ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: use {A}: Placement stores the uuid"),
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"use {A}"),
     ],
 )  # fmt: skip
