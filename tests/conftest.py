@@ -3,10 +3,13 @@
 docs/contributor/architecture.md says why.
 """
 
+import ast
+import functools
 import os
 import pathlib
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,20 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+# CPython before 3.11.5 counts the depth of an AST conversion in a global variable, so that two threads that parse at
+# once raise SystemError (gh-106905). A thread parses when it logs a traceback, and tests of the structure parse often.
+_parse, _parsing = ast.parse, threading.RLock()
+
+
+@functools.wraps(_parse)
+def parse_alone(*arguments: object, **options: object) -> ast.AST:
+    """Parse as ast.parse does, in one thread at a time."""
+    with _parsing:
+        return _parse(*arguments, **options)  # type: ignore[call-overload]
+
+
+ast.parse = parse_alone
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402

@@ -119,7 +119,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ),
         (
             {"devices": {"enabled_mdev_types": "a"}, "mdev_a": {"device_addresses": "0000:01:00"}},
-            ("stocktake.conf", "[mdev_a] device_addresses = 0000:01:00", "no PCI address"),
+            ("stocktake.conf", "[mdev_a] device_addresses = 0000:01:00", "not a PCI address"),
         ),
         (
             {"devices": {"enabled_mdev_types": "nvidia-35"}, "mdev_nvidia-36": {"max_instances": "1"}},
