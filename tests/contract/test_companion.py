@@ -326,7 +326,7 @@ def test_the_companion_does_not_create_a_missing_provider(placement, host, door)
     guests(host, ghost=(2, 512))
     host.agent("--once")
     assert door.writes == []
-    assert "nova-compute has not made" in host.report()["audit"]["plan"]["held_back"][0]["why"]
+    assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
 def test_the_report_and_the_ledger_list_the_companions_allocation(placement, host):

@@ -13,12 +13,14 @@ import atexit
 import contextlib
 import functools
 import multiprocessing
+import multiprocessing.connection
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,14 +146,16 @@ class _ForkedProcess:
 
     @property
     def returncode(self) -> int | None:
-        return self._process.exitcode
+        return self.poll()
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        # A second thread that reads the exit code at the same time would get 255 for it.
+        with _READING:
+            return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        code = self._process.exitcode
+        multiprocessing.connection.wait([self._process.sentinel], timeout)
+        code = self.poll()
         if code is None:
             raise subprocess.TimeoutExpired(self._process.name, timeout or 0.0)
         return code
@@ -177,6 +181,7 @@ class _Start:
     stderr: Path
 
 
+_READING = threading.RLock()
 INSTALLED: Launcher = _Installed()
 FORKED: Launcher = INSTALLED if os.environ.get("STOCKTAKE_TEST_STARTS") == "installed" else _Forked()
 
@@ -195,7 +200,8 @@ def _forked(
     start = _Start(function=function, environment=dict(environment), folder=folder, stdout=stdout, stderr=stderr)
     # A daemonic process may have no children of multiprocessing; the worker would otherwise wait for it at its end.
     process = context.Process(target=_run_forked, args=(start,), daemon=True)
-    process.start()
+    with _READING:  # start() also reads the exit codes of earlier processes
+        process.start()
     return process
 
 
