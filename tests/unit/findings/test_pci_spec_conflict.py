@@ -87,7 +87,7 @@ def test_the_live_migratable_option_is_reported_if_libvirt_is_too_old():
     (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
     assert findings(world(*VFS), CODE, chosen) == ()
-    assert findings(world(*VFS, hypervisor_version=0), CODE, chosen) == (), "QEMU's version is does not know a custom name yet"
+    assert findings(world(*VFS, hypervisor_version=0), CODE, chosen) == (), "QEMU's version is not known yet"
     never = pci_settings({"product_id": "1515", "live_migratable": False})
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 

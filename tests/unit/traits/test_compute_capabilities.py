@@ -83,7 +83,7 @@ def test_the_secure_boot_trait_needs_a_secure_loader(capabilities, there):
 
 UNKNOWN = {
     "no libvirt": (snapshot(lost=[LIBVIRT]), GATED - {BACKING}),
-    "capabilities does not know a custom name yet": (world(None, hypervisor_version=0), {SECURE, VIRTIO_FS}),
+    "capabilities not known yet": (world(None, hypervisor_version=0), {SECURE, VIRTIO_FS}),
     "no domain capabilities": (world(capable(domain=None)), {SECURE}),
     "no architecture": (world(capable(emulator(), arch="")), {SECURE}),
     "an answer that nobody could read": (world(capable(emulator(), missing=(UNREADABLE,))), {SECURE}),

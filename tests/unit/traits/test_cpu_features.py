@@ -168,7 +168,7 @@ def test_the_cpu_mode_and_models_decide_the_cpu_traits(mode, arch, models, flags
 NOTHING_SAID = {
     "containers": (capable(features={"avx"}), GuestCpu(), "lxc"),
     "containers, none": (capable(features={"avx"}, model_features=MODELS), GuestCpu(mode="none"), "parallels"),
-    "does not know a custom name yet": (None, GuestCpu(), "kvm"),
+    "not known yet": (None, GuestCpu(), "kvm"),
     "no features": (capable(features=None), GuestCpu(), "kvm"),
     "no features, though flags are asked for": (capable(features=None), GuestCpu(extra_flags=("aes",)), "kvm"),
     "the host's architecture is not known": (capable(arch="", features=None), GuestCpu(mode="none"), "kvm"),

@@ -22,7 +22,7 @@ WORLDS = {
     "new enough": (versions(10004000, 8002000), Wish(wanted=ALWAYS | VIRTIO)),
     "an older libvirt": (versions(10003000, 9000000), Wish(wanted=ALWAYS, unwanted=VIRTIO)),
     "an older QEMU": (versions(11000000, 8001005), Wish(wanted=ALWAYS, unwanted=VIRTIO)),
-    "capabilities does not know a custom name yet": (world(None, hypervisor_version=0), Wish(wanted=ALWAYS)),
+    "capabilities not known yet": (world(None, hypervisor_version=0), Wish(wanted=ALWAYS)),
     "the hypervisor's version not told": (versions(11000000, 0), Wish(wanted=ALWAYS)),
     "no libvirt": (snapshot(lost=[LIBVIRT]), Wish(wanted=ALWAYS)),
 }

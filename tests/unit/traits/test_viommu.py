@@ -23,7 +23,7 @@ WORLDS = {
         {"AUTO", "SMMUV3"},
         {"VIRTIO"},
     ),
-    "capabilities does not know a custom name yet": (world(None), {"AUTO", "VIRTIO"}, set()),
+    "capabilities not known yet": (world(None), {"AUTO", "VIRTIO"}, set()),
     "no libvirt": (snapshot(lost=[LIBVIRT]), {"AUTO"}, set()),
 }
 
