@@ -80,10 +80,10 @@ class Windy:
         """The inner client's requests."""
         return self._inner.requests
 
-    def get(self, path: str, microversion: Any, parse: Callable[[object], Any]) -> Any:
+    def get(self, path: str, microversion: Any, parse: Callable[[object], Any], *bound: Any) -> Any:
         """GET."""
         self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
-        return self._inner.get(path, microversion, parse)
+        return self._inner.get(path, microversion, parse, *bound)
 
     def put(self, path: str, microversion: Any, body: Any, parse: Callable[[object], Any]) -> Any:
         """PUT; for allocations Watched has applied the weather already."""

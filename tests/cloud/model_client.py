@@ -33,7 +33,7 @@ class ModelClient:
         """Yield the id; the model's requests carry none."""
         yield request_id or ""
 
-    def get(self, path: str, microversion: Microversion, parse: Callable[[object], Any]) -> Any:
+    def get(self, path: str, microversion: Microversion, parse: Callable[[object], Any], *_bound: Any) -> Any:
         """GET."""
         self.requests += 1
         return parse(self._body(path))
