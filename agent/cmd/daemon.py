@@ -62,17 +62,19 @@ def version() -> str:
         return "unknown: not installed"
 
 
-def choose_backend() -> None:
-    """Block eventlet and the charset guessers, then select oslo.service's threading backend.
-
-    Must run before any other oslo import.
-    """
+def block_modules() -> None:
+    """Block eventlet and the charset guessers. Must run before any import of oslo or requests."""
     sys.modules["eventlet"] = None  # type: ignore[assignment]  # importing eventlet fails from now on
     # If these modules are present, the library ``requests`` guesses the encoding of each response; otherwise it assumes
     # UTF-8, which is right for JSON. Blocking them saves the time of the guesses and 2.5 MiB (measured).
     for guesser in ("chardet", "charset_normalizer"):
         sys.modules[guesser] = None  # type: ignore[assignment]
     warnings.filterwarnings("ignore", message="Unable to find acceptable character detection dependency")
+
+
+def choose_backend() -> None:
+    """Block what must not be imported, then select oslo.service's backend. Must run before any other oslo import."""
+    block_modules()
     from oslo_service import backend
 
     backend.init_backend(backend.BackendType.THREADING)

@@ -1,11 +1,10 @@
 """Import all that Stocktake's programs import, at once: the server of forked programs loads this module."""
 
-import sys
 import warnings
 
-# As agent.cmd.daemon.choose_backend does before its first import.
-for blocked in ("eventlet", "chardet", "charset_normalizer"):
-    sys.modules[blocked] = None  # type: ignore[assignment]
+from agent.cmd.daemon import block_modules
+
+block_modules()
 filters = warnings.filters[:]
 warnings.simplefilter("ignore")
 
@@ -14,7 +13,6 @@ import importlib  # noqa: E402
 import pkgutil  # noqa: E402
 
 import agent  # noqa: E402
-import agent.cmd.daemon  # noqa: E402
 import agent.cmd.shell  # noqa: E402 - the programs' first import
 
 for module in pkgutil.walk_packages(agent.__path__, "agent."):
