@@ -1,8 +1,8 @@
 """Call methods of nova's objects on nova-conductor, as nova-compute does, without importing nova.
 
-The time-out of an RPC call does not limit the connect to the broker. oslo.messaging opens the reply connection without
-any time limit, so a call to an unreachable broker hangs until the broker is back (measured). Therefore every call runs
-on the client's own thread, and the caller waits for that thread only until the deadline.
+The time-out of an RPC call does not limit how long the connection to the broker takes. oslo.messaging opens the reply
+connection without any time limit, so a call to an unreachable broker hangs until the broker is back (measured).
+Therefore every call runs on the client's own thread, and the caller waits for that thread only until the deadline.
 
 Before its first call, and again after each call that did not reach the broker, the client sends a cast (a message
 without a reply). oslo.messaging does limit the connect time of a cast, and reports why the connect fails.
@@ -32,7 +32,7 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# oslo.messaging's time-out ends this long before the deadline, because its error names the cause more exactly.
+# oslo.messaging's time-out ends this many seconds before the deadline: its error names the cause more exactly.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -65,7 +65,7 @@ class ConductorClient:
 
         ``deleted``: whether the method sees soft-deleted rows. Raises SourceUnavailable if the broker or conductor does
         not answer, and RemoteFailure if nova's method raised. Raises SourceInconsistent if conductor does not support
-        the request's version, or the agent the answer's version.
+        the requested version, or if the agent cannot read the version of the answer.
         """
         call = {"objname": objname, "objmethod": method, "args": list(args), "kwargs": dict(kwargs)}
         body = {**call, "object_versions": dict(self._manifest)}
@@ -79,11 +79,11 @@ class ConductorClient:
         body = {"objinst": dict(primitive), "objmethod": method, "args": list(args), "kwargs": {}}
         answer = self._call("object_action", body, deadline, "no")
         if not (isinstance(answer, list | tuple) and len(answer) == 2 and isinstance(answer[0], dict)):
-            raise SourceInconsistent(STATE, f"nova-conductor: object_action {method} returned no pair of values")
+            raise SourceInconsistent(STATE, f"nova-conductor: object_action {method} did not return a pair of values")
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
-        """Return the object, converted by conductor to the manifest's versions. Raises as class_action."""
+        """Return the object after conductor has backported it to the manifest's versions. Raises as class_action."""
         body = {"objinst": primitive, "object_versions": dict(self._manifest)}
         return self._call("object_backport_versions", body, deadline, "no")
 
@@ -147,7 +147,7 @@ class ConductorClient:
 
 
 def _remote(error: Exception) -> tuple[str, str] | None:
-    """Return (class name, message) of an exception raised on the conductor; None if it was raised in this process.
+    """Return (class name, message) of an exception raised on the conductor; None if ``error`` arose in this process.
 
     If the remote exception is one of Python's built-in exceptions, oslo.messaging raises the same class, with the
     remote traceback in the text.

@@ -40,7 +40,7 @@ class RemoteFailure(SourceUnavailable):
 
 
 class Complaints:
-    """Build the errors about one broker and the conductor that listens there."""
+    """Build the errors about one message broker and the nova-conductor that listens on its ``topic``."""
 
     def __init__(self, options: BusOptions, topic: str) -> None:
         self._options = options
@@ -51,11 +51,11 @@ class Complaints:
         return SourceUnavailable(
             STATE,
             f"no answer on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
-            " is nova-conductor running, and its database?",
+            " check that nova-conductor and its database are running",
         )
 
     def silent(self, error: SourceUnavailable) -> SourceUnavailable:
-        """Return the error for a broker that did not respond in time; ``error`` comes from the reader thread."""
+        """Return the error for a broker that did not respond in time; ``error`` is the reader thread's."""
         return self._broker(error.message)
 
     def undelivered(self, error: Exception) -> SourceUnavailable:
@@ -80,7 +80,7 @@ class Complaints:
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
         if kind in {"UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"}:
             return SourceInconsistent(
-                STATE, f"nova-conductor does not know the request ({words}): nova-conductor is too old for this agent"
+                STATE, f"nova-conductor does not support the request ({words}) because it is too old: upgrade it"
             )
         return RemoteFailure(kind or "an error without a name", words)
 

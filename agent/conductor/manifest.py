@@ -1,8 +1,8 @@
 """List the versions of nova's objects that the agent requests, and detect answers that the agent cannot read.
 
 Conductor backports an answer only if the agent requests the *outer* object (such as InstanceList) in an older version
-than conductor's own. Otherwise conductor returns the objects inside in its own, perhaps newer versions. A newer minor
-version only adds fields, so the agent can read it; the agent cannot read another major version. Pure.
+than conductor's own. Otherwise conductor returns the inner objects in its own versions, which may be newer. A newer
+minor version only adds fields, so the agent can read it. The agent cannot read another major version. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 # From nova 34.0.0: obj_tree_get_versions of the requested lists and objects. Every *list* version here already existed
-# in Ussuri, so conductors from Ussuri on accept them.
+# in Ussuri, so conductors of Ussuri and later accept these lists.
 MANIFEST: Mapping[str, str] = {
     "BlockDeviceMapping": "1.21",
     "BlockDeviceMappingList": "1.18",
@@ -59,9 +59,9 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """Return ``Name version`` of an object whose major version differs from the manifest's; None if all are equal.
+    """Return ``Name version`` of an object whose major version differs from the manifest's; None if no version differs.
 
-    The agent does not read objects that the manifest does not name, so their versions are ignored.
+    The agent does not read objects that the manifest does not name, so the versions of such objects are ignored.
     """
     for name, version in _versions(primitive):
         known = manifest.get(name)
@@ -75,7 +75,7 @@ def _major(version: str) -> str:
 
 
 def _versions(primitive: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, version) of every object in a primitive, in any order, without recursion because of the depth."""
+    """Yield (name, version) of every object in a primitive, in any order. No recursion: objects may nest deeply."""
     waiting = [primitive]
     while waiting:
         value = waiting.pop()
@@ -87,5 +87,5 @@ def _versions(primitive: object) -> Iterator[tuple[str, str]]:
                 yield name, version if isinstance(version, str) else ""
             value = list(fields.values()) if isinstance(fields, dict) else []
         if isinstance(value, list):
-            # 100 instances have about 7000 values, nearly all of them scalars: the type test is the cheapest filter.
+            # The primitives of 100 instances contain about 7000 values, nearly all scalars. This test is the cheapest.
             waiting += [each for each in value if type(each) in _NESTED]

@@ -18,7 +18,7 @@ from agent.model.node_record import NodeRecord
 from agent.sources.nova.documents import SOURCE, Cells, short
 from agent.text.numbers import finite
 
-# Field of the record -> field of the object, for fields with different names but equal values.
+# Record field -> object field, for the fields that differ only by name.
 _RENAMED = {
     "memory_mib": "memory_mb",
     "local_gib": "local_gb",
@@ -38,14 +38,14 @@ _SPEC = ("arch", "hv_type", "vm_mode")
 
 
 def new_node(record: NodeRecord) -> dict[str, object]:
-    """Return the object to call ``create`` on: every field except the id, all marked as changed."""
+    """Return the ComputeNode on which ``create`` is called, with every field except the id, all marked as changed."""
     names = (field.name for field in dataclasses.fields(NodeRecord) if field.name != "id")
     fields = _object_fields(record, names)
     return _envelope("ComputeNode", fields, changes=fields)
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """Return the object to call ``save`` on, with only the changed fields; None if none of them can be written."""
+    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None if all are read-only."""
     fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
     if not fields:
         return None
@@ -53,7 +53,7 @@ def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object
 
 
 def known_node(record: NodeRecord) -> dict[str, object]:
-    """Return the object to call ``destroy`` on. nova deletes the record only if its host equals the object's host."""
+    """Return the ComputeNode on which ``destroy`` is called. nova deletes a record only if it is of this host."""
     return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, "host": record.host}, changes=())
 
 
@@ -144,7 +144,7 @@ def _specs(cells: Cells) -> tuple[tuple[str, str, str], ...]:
 def _spec(cells: Cells, primitive: object) -> tuple[str, str, str]:
     fields = primitive.get("nova_object.data") if isinstance(primitive, dict) else None
     if not isinstance(fields, dict):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: {short(primitive)} is no HVSpec")
+        raise SourceInconsistent(SOURCE, f"{cells.where}: {short(primitive)} is not an HVSpec")
     spec = Cells(f"{cells.where}: HVSpec", fields)
     return spec.needed_text("arch"), spec.needed_text("hv_type"), spec.needed_text("vm_mode")
 

@@ -22,7 +22,7 @@ ATTRIBUTES = list(wire.INSTANCE_ATTRIBUTES)
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The calls within one deadline. Every method raises SourceUnavailable and SourceInconsistent."""
+    """The calls of one read, within one deadline. Every method raises SourceUnavailable and SourceInconsistent."""
 
     client: ConductorClient
     deadline: Deadline
@@ -33,12 +33,12 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's nova-conductors that are not deleted. A conductor answers, so one heartbeat is recent."""
+        """Return the cell's undeleted nova-conductor services; the one that answers the call has a recent heartbeat."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
-        """Return a host's compute nodes that are not deleted, as the objects' fields: callers need all fields."""
+        """Return a host's compute nodes that are not deleted, each with all object fields, not only those of a row."""
         try:
             answer = self._ask("ComputeNodeList", "get_all_by_host", [host])
         except RemoteFailure as failure:
@@ -48,7 +48,7 @@ class Questions:
         return wire.list_fields(answer, "ComputeNodeList")
 
     def node_named(self, uuid: str) -> tuple[Row, ...]:
-        """Return the compute node with that uuid, for any host, deleted or not."""
+        """Return the compute node with that uuid, whichever host it belongs to, even if it is deleted."""
         answer = self._ask("ComputeNodeList", "get_all_by_uuids", [[uuid]], deleted="yes")
         return wire.rows(answer, "ComputeNodeList", wire.node_row)
 
@@ -61,7 +61,7 @@ class Questions:
         return tuple(row for chunk in chunks(uuids) for row in self._instances_of(chunk))
 
     def migrations(self, host: str, node: str) -> tuple[Row, ...]:
-        """Return the migrations from or to a node of a host that are in progress or in error."""
+        """Return the migrations in progress or in error whose source or destination is that node of the host."""
         answer = self._ask("MigrationList", "get_in_progress_and_error", [host, node])
         return wire.rows(answer, "MigrationList", wire.migration_row)
 
@@ -70,12 +70,12 @@ class Questions:
         return tuple(row for chunk in chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
 
     def finished_evacuations(self, host: str) -> tuple[Row, ...]:
-        """Return the most recently changed finished evacuations away from a host, ``EVACUATIONS`` at most."""
+        """Return the finished evacuations away from a host, at most the 100 that changed most recently."""
         filters = {"source_compute": host, "migration_type": "evacuation", "status": ["done", "completed"]}
         return self._migrations(filters, sort_keys=["updated_at", "id"], sort_dirs=["desc", "desc"], limit=EVACUATIONS)
 
     def boot_disks(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """Return the boot disks of instances by instance uuid, deleted disks included."""
+        """Return the boot disks of the instances with these uuids, deleted disks included."""
         found = (
             wire.rows(answer, "BlockDeviceMappingList", wire.boot_disk_row)
             for chunk in chunks(uuids)

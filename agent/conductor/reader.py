@@ -1,12 +1,12 @@
-"""Read the cloud's state of one host from nova-conductor, in seven calls on a quiet host.
+"""Read the cloud's state of one host from nova-conductor, in seven calls if nothing on the host changes.
 
-The rows are those that agent/sources/nova/sql.py reads. No transaction spans the calls. As in nova-compute, the call
-for instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
+The rows equal those of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
+instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
 
-The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that its instances
-name. The source requests an instance's boot disks only once and caches them while it reads the instance. An instance
-never changes between booting from an image and from a volume, and the rows are large: they contain the connection data
-of each volume.
+The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that the host's
+instances name. The agent requests an instance's boot disks only once and caches them as long as each read returns the
+instance. An instance never changes between booting from an image and from a volume, and these rows are large: they
+contain the connection data of each volume.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return instances, their boot disks and moves. A consumer that is an instance here needs no further call."""
+        """Return instances, their boot disks and moves. A consumer found among this host's instances takes no call."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -85,7 +85,7 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the boot disks of ``uuids``. Read only uncached ones, and drop other instances from the cache."""
+        """Return the instances' boot disks, read or from the cache; the cache then has no disks of other instances."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])

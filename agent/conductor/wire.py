@@ -1,8 +1,8 @@
 """Turn nova's objects, as RPC delivers them, into rows with the column names of the cell database. Pure.
 
-agent/sources/nova/rows.py parses the rows of both sources, conductor and cell database. This module therefore turns
-the documents of an instance back into JSON text, as the database stores them. ``deleted`` is a Boolean in an object
-and a number in the database; rows.py reads both.
+agent/sources/nova/rows.py parses the rows of both sources, conductor and cell database. This module therefore turns an
+instance's nested objects (such as its flavor) back into JSON text, as the database stores them. ``deleted`` is a
+Boolean in an object and a number in the database; rows.py reads both.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from agent.sources.nova.documents import SOURCE, Row, short
 
 Fields = Mapping[str, object]
 
-# Columns of instance_extra with a document, except ``flavor``, which instance_row builds from three fields.
+# Columns of instance_extra that contain JSON, except ``flavor``, which instance_row builds from three fields.
 _DOCUMENTS = ("numa_topology", "migration_context")
 INSTANCE_ATTRIBUTES = ("flavor", *_DOCUMENTS)
-# Fields that say where an instance is and whether it is at rest. In each of these fields NULL has a meaning, so NULL
-# cannot stand for "unknown".
+# Fields that say where an instance is and whether an operation on it is in progress. In each of these fields NULL has
+# a meaning, so NULL cannot mean "unknown".
 _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
-    """Return the fields of an object ``name`` of any version. Raises SourceInconsistent for any other ``primitive``."""
+    """Return the fields of ``primitive``. Raises SourceInconsistent unless it is an object of class ``name``."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor: a {name} is not an object but {short(primitive)}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
     if kind != name or not isinstance(fields, dict):
-        raise SourceInconsistent(SOURCE, f"nova-conductor: {short(kind)} with {short(fields)} is no {name}")
+        raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(kind)} with {short(fields)} instead of {name}")
     return fields
 
 
 def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
-    """Return the fields of each object of a list object (``InstanceList``). Raises SourceInconsistent."""
+    """Return the fields of each object in a list object such as InstanceList. Raises SourceInconsistent."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
         raise SourceInconsistent(SOURCE, f"nova-conductor: objects of a {name} is not a list but {short(objects)}")
@@ -59,8 +59,8 @@ def instance_row(fields: Fields) -> Row:
     """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
     If ``instance_extra`` has no row or no flavor, nova omits ``flavor``; the extra columns are then None. Raises
-    SourceInconsistent if a value cannot be written as JSON. An object that lacks one of the fields in ``_DECISIVE``
-    becomes an unread instance, because a missing field must not count as NULL.
+    SourceInconsistent if a value cannot be written as JSON. If the object lacks a field in ``_DECISIVE``, the row is
+    that of an unreadable instance (``unread_instance_row``), because a missing field must not count as NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")
@@ -73,14 +73,14 @@ def instance_row(fields: Fields) -> Row:
 
 
 def unread_instance_row(fields: Fields, words: str) -> Row:
-    """Return the row of an instance whose documents are unusable; ``words`` says why."""
+    """Return the row of an instance whose JSON columns are unusable; ``words`` says why."""
     documents = dict.fromkeys(_DOCUMENTS)
     known = {"extra_id": fields.get("id"), "extra_deleted": 0, "flavor": {"nova-conductor": words}}
     return {**_row("instances", fields), **documents, **known}
 
 
 def rows(primitive: object, name: str, row: Callable[[Fields], Row]) -> tuple[Row, ...]:
-    """Return the rows of a list object. Raises SourceInconsistent."""
+    """Return one row for each object in a list object. Raises SourceInconsistent."""
     return tuple(row(fields) for fields in list_fields(primitive, name))
 
 

@@ -1,8 +1,8 @@
 """Describe a host in the JSON forms of nova's compute node record: CPU, NUMA topology, PCI pools. Pure.
 
-The record (agent/node_record/record.py) and the report (agent/render/view_document.py) must say the same, so both use
-this module. The use of a cell is computed from the instances (agent/node_record/numa_usage.py); the report's cells show
-no use.
+The record (agent/node_record/record.py) and the report (agent/render/view_document.py) must show equal values, so both
+use this module. The usage of a NUMA cell is computed from the instances (agent/node_record/numa_usage.py). The report
+shows no usage of cells.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cpu_info(view: ResourceView) -> Document | None:
 
 
 def topology(cells: Iterable[ViewCell], usages: Iterable[CellUsage] = ()) -> Document:
-    """Return NUMATopology 1.2; a cell without an entry in ``usages`` (agent/node_record/numa_usage.py) shows no use."""
+    """Return nova's object NUMATopology 1.2. A cell without an entry in ``usages`` has the usage 0."""
     used = {usage.id: usage for usage in usages}
     return _object("NUMATopology", "1.2", {"cells": [_cell(cell, used.get(cell.id)) for cell in cells]})
 
@@ -53,7 +53,7 @@ def topology_text(cells: Iterable[ViewCell], usages: Iterable[CellUsage]) -> str
 
 
 def pci_stats(pools: Iterable[PciPool]) -> Document:
-    """Return PciDevicePoolList 1.1."""
+    """Return the pools as nova's object PciDevicePoolList 1.1."""
     return _object("PciDevicePoolList", "1.1", {"objects": [_pool(pool) for pool in pools]})
 
 

@@ -1,8 +1,8 @@
-"""Compute the NUMA cells as guests may use them.
+"""Compute the host's NUMA cells as guests may use them.
 
-Two rules surprise. Without a dedicated set, guests can be pinned to the shared CPUs too, unless ``cpu_shared_set``
-marks them as shared only. Huge pages that are reserved for the host do not lower the cell's memory; they only appear as
-``reserved`` of their page size.
+Two rules are unexpected. Without ``cpu_dedicated_set``, guests can be pinned to the shared CPUs too, unless
+``cpu_shared_set`` says that these CPUs are only for sharing. Huge pages that are reserved for the host do not lower the
+cell's memory; they only appear as ``reserved`` of their page size.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _ALWAYS = frozenset({"ppc64", "ppc64le"})
 def numa_cells(host: HostFacts, settings: Settings) -> tuple[ViewCell, ...] | None:
     """Return the cells sorted by id, or None if nova has no NUMA topology for this host.
 
-    nova has none for architectures and drivers that ``_ALWAYS`` and ``_WITH_QEMU`` do not name, or if libvirt reports
-    no cells.
+    nova has a topology only if libvirt reports cells, and only on ppc64, or on x86 and aarch64 with driver QEMU.
     """
     arch = host.capabilities.host_cpu.arch if host.capabilities else ""
     if not host.cells or not (arch in _ALWAYS or (arch in _WITH_QEMU and host.driver == "QEMU")):
@@ -57,7 +56,7 @@ def _in(cpu_ids: Iterable[int], wanted: frozenset[int]) -> tuple[int, ...]:
 
 
 def _one_socket(sockets: Iterable[int | None]) -> int | None:
-    """Return the socket of all online CPUs of the cell, or None; libvirt reports no socket for offline CPUs."""
+    """Return the socket of the cell's online CPUs; None if they are on several sockets, or if all CPUs are offline."""
     known = {socket for socket in sockets if socket is not None}
     return known.pop() if len(known) == 1 else None
 

@@ -1,9 +1,9 @@
-"""Count what guests use of each NUMA cell, and find the CPUs to which guests are wrongly pinned. Pure.
+"""Count how much of each NUMA cell guests use, and find the CPUs to which guests are wrongly pinned. Pure.
 
-The id of an instance's cell is the id of the host's cell. Pages are counted in the instance's page size, or in the
-host's smallest size. An instance that isolates its threads also takes the siblings of its CPUs. If two guests are
-pinned to one CPU, nova aborts its audit of the node. The agent counts both guests and reports a finding, so that one
-wrong guest does not stop the record.
+The id of an instance's cell is the id of the host's cell. Pages are counted in the instance's page size, else in the
+host cell's smallest size. An instance with thread policy ``isolate`` also takes the siblings of its CPUs. If two guests
+are pinned to one CPU, nova aborts its audit of the node. The agent counts both guests and reports a finding, so that
+one wrong guest does not prevent an update of the record.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PINNING = frozenset({"dedicated", "mixed"})
 def cell_usages(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[CellUsage, ...]:
     """Return one usage per host cell, in the order of ``cells``.
 
-    Instances without cells, and instances' cells that the host does not have, use nothing.
+    An instance without NUMA cells does not count. An instance's cell does not count if the host has no cell of that id.
     """
     by_cell = _by_cell(occupancies)
     return tuple(_usage(cell, [used for _, used in by_cell.get(cell.id, ())]) for cell in cells)
 
 
 def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[PinConflict, ...]:
-    """Return the CPUs to which several instances are pinned, or to which none may be pinned; sorted by cell and CPU."""
+    """Return the pinned CPUs with several instances or outside the cell's ``pcpuset``, sorted by cell and CPU."""
     by_cell = _by_cell(occupancies)
     return tuple(conflict for cell in cells for conflict in _conflicts(cell, by_cell.get(cell.id, ())))
 
@@ -64,7 +64,7 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Return the instance's exclusive host CPUs: its own, its emulator's; with isolated threads also their siblings."""
+    """Return the host CPUs of the instance's vCPUs and emulator threads; with policy ``isolate`` also the siblings."""
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

@@ -1,8 +1,8 @@
 """Decide which of this host's compute nodes are orphaned, and which of their records and providers may be deleted.
 
-libvirt reports one node per host, so every other live row of the host is an orphan. nova-compute deletes the provider
-of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from its tree
-and every provider in the tree is nova's or the agent's (scenarios 68, 158).
+libvirt reports one node per host, so every other undeleted row of the host is an orphan. nova-compute deletes the
+provider of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from
+its tree, and if every provider in the tree belongs to nova or the agent (scenarios 68, 158).
 
 The agent deletes the record first. If the row belongs to another host by now, nova refuses the deletion; the provider
 then belongs to that host too.
@@ -31,9 +31,9 @@ _Codes = frozenset[tuple[str, str | None]]
 
 
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
-    """Return live rows of this host whose name differs from libvirt's; none while that name or the identity is unknown.
+    """Return this host's undeleted rows whose node name is not libvirt's; none if that name or the uuid is unknown.
 
-    A row with this host's own uuid under another name is a renamed host, never an orphan (identity-changed).
+    A row with this host's own uuid and another name is not an orphan: the host was renamed (finding identity-changed).
     """
     if state is None or node is None or root_uuid is None:
         return ()
@@ -45,7 +45,7 @@ def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None
 
 
 def taken_by_others(state: NovaState | None) -> frozenset[str]:
-    """Return the uuids of live rows of other hosts, as far as the state source was asked for those rows."""
+    """Return the uuids of other hosts' undeleted compute node rows, among the rows that the state source returned."""
     nodes = state.nodes if state else ()
     return frozenset(row.uuid for row in nodes if state and not row.deleted and row.host != state.host)
 
@@ -53,7 +53,7 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Return the uuids whose provider trees an audit must read: orphaned nodes, and providers of earlier orphans."""
+    """Return the uuids whose provider trees an audit must read: those of orphaned nodes, and those in ``left``."""
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 
@@ -73,11 +73,11 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
 
 
 def _foreign(tree: DetachedTree) -> str | None:
-    """Return why the tree's providers are not all this node's own, None if they are."""
+    """Return why a provider of the tree does not belong to this node; None if all of them do."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is below it: {', '.join(nodes)}"
     if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
-        return f"no trait shows that it is nova's or this agent's (no {RIVAL}, no {AGENT_OWNER}): {', '.join(foreign)}"
+        return f"no owner trait of nova ({RIVAL}) or of this agent ({AGENT_OWNER}) is on {', '.join(foreign)}"
     return None
 
 
@@ -93,8 +93,8 @@ def orphan_plan(
 ) -> Plan:
     """Return the plan that deletes this host's orphaned records with their providers, and the providers in ``left``.
 
-    The plan's removals have children first. ``confirmed`` are (code, provider uuid) of the findings that count as
-    confirmed in this audit.
+    The plan removes children before parents. ``confirmed``: (code, provider uuid) of each finding that is confirmed in
+    this audit.
     """
     state, view = snapshot.nova.value, snapshot.placement.value
     if state is None or view is None or not writes_records(settings, state):
@@ -128,7 +128,7 @@ def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str 
         return f"the record of {row.hypervisor_hostname} was not read"
     here = (row.host, row.hypervisor_hostname)
     if named := [i for i in state.instances if not i.deleted and (i.host, i.node) == here]:
-        there = f"instance {named[0].uuid} names it" if len(named) == 1 else f"{len(named)} instances name it"
+        there = f"instance {named[0].uuid} is on it" if len(named) == 1 else f"{len(named)} instances are on it"
         return f"{there} ({row.hypervisor_hostname})"
     return None
 
@@ -157,9 +157,9 @@ def left_after(
     """Return the providers whose compute node record the agent has deleted or is about to delete.
 
     The agent remembers such a provider until Placement no longer has it. ``rows`` are the rows whose records will be
-    deleted. The agent remembers them beforehand: after a crash between the two deletions nothing else would name the
-    provider. ``deleted`` and ``removed`` are the records and providers that this audit deleted. ``taken`` are the uuids
-    of other hosts' records: such a provider belongs to that other host.
+    deleted. The agent remembers them before it deletes them: after a crash between the deletions of record and provider
+    nothing else would name the provider. ``deleted`` and ``removed`` are the records and providers that this audit
+    deleted. ``taken`` are the uuids of other hosts' records: a provider with such a uuid belongs to that other host.
     """
     known = {one.uuid: one for one in before}
     known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})

@@ -60,7 +60,7 @@ def _guest_files(domains: tuple[Domain, ...]) -> frozenset[GuestFile]:
 
 
 def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
-    """Return the over-commit of all domains. A file that two domains share counts for each, as in nova."""
+    """Return the over-commit of all domains. A file that two domains share counts once for each domain, as in nova."""
     return _over_commit(host.domains, host.odd_domains, tuple(files))
 
 
@@ -83,7 +83,7 @@ def _over_commit(
 
 
 def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
-    """Return the free bytes of the store with the guests' disks, minus the over-commit of every domain."""
+    """Return the free bytes of the file system or volume group for guests' disks, minus every domain's over-commit."""
     store, host = counted_store(snapshot, settings), snapshot.host.value
     if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)

@@ -1,7 +1,7 @@
 """Build the pools of free PCI devices that the scheduler filters by (the record's ``pci_stats``).
 
-Pure. Devices of a physical network are in the pools, unlike in Placement. A virtual function in use removes its
-physical function from the pools, and a physical function in use removes its virtual functions.
+Pure. Devices with the tag ``physical_network`` are in the pools, but not in Placement. A virtual function in use
+removes its physical function from the pools, and a physical function in use removes its virtual functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pools(
     in_use: frozenset[str],
     providers: Mapping[str, str] = _NO_PROVIDERS,
 ) -> tuple[PciPool, ...]:
-    """Return the pools, sorted by address; ``in_use`` are addresses, ``providers`` are provider uuids by address."""
+    """Return the pools, sorted by address. ``in_use``: addresses in use; ``providers``: provider uuids by address."""
     blocked = _blocked(devices, in_use)
     alike: dict[PciPool, int] = defaultdict(int)
     for match in matched(devices, specs):
@@ -40,7 +40,7 @@ def pools(
 
 
 def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
-    """Return the devices in use, and those that no guest can have at the same time."""
+    """Return the addresses in use, and the addresses of functions that cannot be used at the same time as these."""
     blocked = set(in_use)
     for device in devices:
         if device.parent_address is None:

@@ -1,8 +1,8 @@
 """Decide which PCI devices are free for the record's ``pci_stats``. Pure.
 
-Two sources decide: the cloud's rows and libvirt's definitions. A row that names an instance as owner counts only while
-the instance is or may be on the node, or moves from or to the node. A guest whose definition has a device has that
-device, whatever the rows say. A device for which neither source names an owner is free, whatever the row's status is.
+Two sources decide: nova's ``pci_devices`` rows and libvirt's domain definitions. A row that names an instance as owner
+counts only while the instance is or may be on the node, or moves from or to the node. A device in a guest's definition
+is in use, whatever the rows say. If neither source names an owner, the device is free, whatever the row's status is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
-    """Return the addresses on ``node`` whose rows name an owner that is or may be on it, or moves from or to it."""
+    """Return the PCI addresses whose rows name an instance that is or may be on ``node``, or moves from or to it."""
     of_this_node = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
@@ -30,9 +30,9 @@ def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
 def free_pools(
     host: HostFacts, settings: Settings, tree: DesiredTree | None, owned: frozenset[str] = frozenset()
 ) -> tuple[PciPool, ...] | None:
-    """Return the pools of devices that neither ``owned`` nor a guest's definition has; None if the devices are unknown.
+    """Return the pools without the devices in ``owned`` or in a guest's definition; None if the devices are unknown.
 
-    ``tree`` names the devices' providers.
+    ``tree`` contains the providers of the devices.
     """
     if host.devices is None:
         return None

@@ -1,8 +1,8 @@
 """Decide what the compute node record of this host should say, and which columns must be written.
 
-A column whose source was not read keeps its stored value, so a failed read never writes a zero. If a row has this
-host's uuid but was not read in full, the agent must not create the record: nova would overwrite that row, whichever
-host it belongs to.
+A column whose source was not read keeps its stored value, so a failed read never causes the agent to write a zero. If a
+row has this host's uuid but was not read in full, the agent must not create the record: nova would overwrite that row,
+whichever host it belongs to.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ RECORD = "compute node record"
 # What nova stores if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
 
-#: Columns by the record's own names; an unknown column is left out.
+#: Values of columns by field name of NodeRecord. A column whose value is unknown is absent.
 _Columns = dict[str, Any]
 
 
 def writes_records(settings: Settings, state: NovaState | None) -> bool:
-    """Return whether the agent may write this host's record and can do so."""
+    """Return whether the agent may write this host's record (role owner) and the state source can write records."""
     return settings.role is Role.OWNER and state is not None and state.kind.writes_records
 
 
 def used_by_the_books(
     snapshot: Snapshot, settings: Settings, root_uuid: str | None, view: ResourceView | None, taken: Occupied
 ) -> Usage | None:
-    """Return the figures of use, for the record and the report; None if the cloud's state or libvirt was not read."""
+    """Return the usage for the record and the report; None if the cloud's state or libvirt was not read."""
     state = snapshot.nova.value
     if state is None or view is None:
         return None
@@ -54,7 +54,7 @@ def _stored(state: NovaState, root_uuid: str | None) -> NodeRecord | None:
 def record_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None, used: Usage | None
 ) -> Plan:
-    """Return the plan that makes this host's own record describe ``view`` and ``used``.
+    """Return the plan that creates or updates this host's own record so that it contains ``view`` and ``used``.
 
     The plan is empty if the agent may not write the record.
     """
@@ -77,19 +77,19 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return the row with which a new record would clash (scenario 62), or which it would overwrite; else None."""
+    """Return the reason if this record would duplicate (scenario 62) or overwrite another row; None otherwise."""
     for row in state.nodes:
         if row.deleted:
             continue
         if row.uuid == root_uuid and stored is None:
             return f"row {row.id} has this host's uuid, and was not read in full"
         if row.uuid != root_uuid and (row.host, row.hypervisor_hostname) == (state.host, node):
-            return f"row {row.id} has this host and node, and uuid {row.uuid}"
+            return f"row {row.id} has this host and node name, but another uuid: {row.uuid}"
     return None
 
 
 def _identity(settings: Settings, state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> _Columns:
-    """Return the identifying columns. Without a service the stored ``service_id`` stays (scenario 64)."""
+    """Return the identifying columns. If nova has no service row, the stored ``service_id`` is kept (scenario 64)."""
     stored_service = stored.service_id if stored else None
     return {
         "id": stored.id if stored else None,
@@ -107,7 +107,7 @@ def _ratio(policy: RatioPolicy, stored: float | None) -> float:
 
 
 def _host_columns(view: ResourceView) -> _Columns:
-    """Return the columns that describe the host, except those that are unknown now."""
+    """Return the columns that describe the host, except columns whose value is unknown now."""
     known: _Columns = {
         "vcpus": view.vcpus,
         "memory_mib": view.memory_mib,
@@ -124,14 +124,14 @@ def _host_columns(view: ResourceView) -> _Columns:
 
 
 def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used: Usage) -> _Columns:
-    """Return the columns of use, by the books; none while a row cannot be read: the sums would be too low."""
+    """Return the usage columns; none if an instance's row could not be read, because the sums would be too low."""
     if used.unknown or state.unreadable:
         return {}
     columns: _Columns = {
         name: getattr(used, name)
         for name in ("vcpus_used", "memory_mib_used", "free_ram_mib", "running_vms", "current_workload", "stats")
     }
-    # The use of the volume group is part of the sum, so without a measurement both columns of disk stay as they are.
+    # The volume group's measured use is part of the sum, so without a measurement both disk columns keep their values.
     if settings.disk_group is None or view.disk_used_bytes is not None:
         columns["local_gib_used"] = used.local_gib_used
         if used.free_disk_gib is not None:
@@ -143,7 +143,7 @@ def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used:
     return columns
 
 
-# These columns are NULL until known; the others have no value for "unknown".
+# In a new record these columns are NULL if their value is unknown; the columns in _NEEDED must be known.
 _NULLABLE = ("disk_available_least_gib", "host_ip", "numa_topology", "pci_pools")
 _NEEDED = (
     *("vcpus", "local_gib", "hypervisor_version", "cpu_info", "supported_instances"),
@@ -154,7 +154,7 @@ _NEEDED = (
 def _created(root_uuid: str, columns: _Columns, view: ResourceView) -> Plan:
     if missing := [name for name in _NEEDED if name not in columns]:
         because = f" ({'; '.join(view.unknown)})" if view.unknown else ""
-        return Plan.nothing(root_uuid, RECORD, f"not known yet: {', '.join(missing)}{because}")
+        return Plan.nothing(root_uuid, RECORD, f"these columns are still unknown: {', '.join(missing)}{because}")
     record = NodeRecord(**{**dict.fromkeys(_NULLABLE), **columns})
     return Plan(records=(CreateComputeNode(record=record),))
 

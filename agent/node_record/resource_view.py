@@ -1,7 +1,7 @@
 """Describe the host as a compute node record does.
 
-These are the driver's own figures; the record adds what guests *use* by the books. A figure whose source was not read
-is unknown, and the view names it.
+These figures come from libvirt and the host; the record adds what nova's instances *use*. A figure whose source was not
+read is unknown, and ``ResourceView.unknown`` names it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _KNOWN_MODES = frozenset({"exe", "hvm", "uml", "xen"})
 def resource_view(
     snapshot: Snapshot, settings: Settings, node: str | None, tree: DesiredTree | None = None
 ) -> ResourceView | None:
-    """Return the view; None while libvirt cannot be read or the node has no name yet.
+    """Return the host's figures; None if libvirt was not read or the node's name is not known yet.
 
-    ``tree`` names the devices' providers.
+    ``tree`` contains the providers of PCI devices.
     """
     host = snapshot.host.value
     if host is None or node is None:
@@ -56,7 +56,7 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # A row names its owner before libvirt defines the guest, and also while a suspended guest has no devices.
+    # A pci_devices row names its owner before libvirt defines the guest, and while a suspended guest has no devices.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,
@@ -82,9 +82,9 @@ def resource_view(
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
-    """Return the used memory in MiB: with file-backed memory the running guests' memory, else by /proc/meminfo.
+    """Return the used memory in MiB, by /proc/meminfo; with file-backed memory, the memory of the running guests.
 
-    With file-backed memory no host memory counts (nova bug 1801702).
+    File-backed memory is not host memory, so the use of host memory does not count (nova bug 1801702).
     """
     if not settings.file_backed_memory_mib:
         return host.memory_used_mib
@@ -126,6 +126,6 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
         doubt = store_doubt(snapshot, settings)
         reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")
     if least.size_bytes is None:
-        reasons.append("disk_available_least: free room or guests' files were not measured")
+        reasons.append("disk_available_least: free space or guests' files were not measured")
     reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.reason}" for d in least.unknown)
     return tuple(reasons)

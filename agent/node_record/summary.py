@@ -1,4 +1,4 @@
-"""Compute the figures of nova-compute's three log lines: what the host has, and what is used by the books."""
+"""Compute the figures of nova-compute's three log lines: what the host has, and what nova's instances use of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agent.model.usage import Usage
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
     """Return the figures; if ``used`` is None (the cloud's state was not read), the use is unknown."""
-    # Dedicated CPUs are not in nova's count of usable CPUs, but those promised to guests are in its count of used
-    # CPUs. Without usable CPUs both counts are 0.
+    # nova's number of usable CPUs excludes dedicated CPUs; its number of used CPUs includes guests' dedicated CPUs.
+    # Without usable CPUs both numbers are 0.
     total_vcpus = view.vcpus or 0
     return HostSummary(
         node=view.hypervisor_hostname,

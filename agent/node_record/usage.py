@@ -1,7 +1,7 @@
-"""Count what a compute node record reports as used, from the flavors that occupy the host. Pure.
+"""Count what a compute node record reports as used, from the flavors of the instances on the host. Pure.
 
-These figures are not Placement's. Swap is truncated to whole GiB per instance, but rounded up for Placement. A pinned
-CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.
+These figures differ from Placement's: here each instance's swap is truncated to whole GiB, for Placement it is rounded
+up. A pinned CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IO_HEAVY = ("num_vm_building", *(f"{_TASK}{task}" for task in _IO_HEAVY_TASKS))
 def usage(
     taken: Occupied, view: ResourceView, settings: Settings, stored: Stats = (), uptime: str | None = None
 ) -> Usage:
-    """Return the figures of use. ``stored`` are the record's present stats, ``uptime`` the text for the new stats."""
+    """Return the usage. ``stored`` are the present stats of the record; ``uptime`` is a text for the new stats."""
     memory = settings.reserved_host_memory_mib + sum(one.flavor.memory_mib for one in taken.occupancies)
     disk = _disk_gib(taken.occupancies, view, settings)
     counts = _counts(one.instance for one in taken.occupancies if one.cause is Cause.INSTANCE)
@@ -68,16 +68,16 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 
 
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
-    """Return the promised disk in whole GiB; for a volume group at least the measured use.
+    """Return the disk size in whole GiB that the flavors promise; for a volume group at least its measured use.
 
-    Nova adds each part to an integer column, which truncates it: so each instance's swap is truncated by itself.
+    Nova adds each part to an integer column, which truncates the part: so each instance's swap is truncated separately.
     """
     promised = settings.reserved_host_disk_mib // 1024
     for one in occupancies:
         root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
         promised += root + one.flavor.ephemeral_gib + one.flavor.swap_mib // 1024
-    # Never below what the volume group itself reports as used (scenario 91). On a file system not only guests take
-    # space, so there only the flavors count.
+    # Not less than the volume group itself reports as used (scenario 91). On a file system, files of others take space
+    # too, so only the flavors count there.
     is_group = settings.disk_group is not None
     return max(promised, bytes_to_gib_ceil(view.disk_used_bytes) if view.disk_used_bytes and is_group else 0)
 

@@ -98,10 +98,10 @@ def test_unread_instance_row_returns_the_error_as_the_instances_problem():
     ("answer", "words"),
     [
         (None, "a MigrationList is not an object but None"),
-        (envelope("InstanceList", "2.6", {"objects": []}), "no MigrationList"),
+        (envelope("InstanceList", "2.6", {"objects": []}), "instead of MigrationList"),
         (envelope("MigrationList", "1.5", {}), "is not a list but None"),
         (envelope("MigrationList", "1.5", {"objects": [7]}), "a Migration is not an object but 7"),
-        (listed("MigrationList", "1.5", INSTANCE), "no Migration"),
+        (listed("MigrationList", "1.5", INSTANCE), "instead of Migration"),
     ],
 )
 def test_rows_rejects_an_object_of_another_type(answer, words):

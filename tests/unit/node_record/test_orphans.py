@@ -144,7 +144,7 @@ def test_the_record_and_the_provider_are_kept_while_an_instance_names_the_node()
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
     (why,) = [h.why for h in plan.held_back if h.provider_uuid == OLD.uuid]
-    assert why == f"instance {uuid('i1')} names it (old-name)"
+    assert why == f"instance {uuid('i1')} is on it (old-name)"
 
 
 def test_a_deleted_instance_does_not_prevent_deletion_of_the_orphaned_record():

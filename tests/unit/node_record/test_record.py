@@ -98,7 +98,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert plan.records == ()
     assert plan.writes != ()
     assert [h.why for h in plan.held_back if h.what == "compute node record"] == [
-        f"row 7 has this host and node, and uuid {uuid('other')}"
+        f"row 7 has this host and node name, but another uuid: {uuid('other')}"
     ]
     (found,) = findings(world, "identity-changed")
     assert uuid("other") in found.actual
