@@ -1,13 +1,13 @@
-"""Decide the allocations of the agent's own consumers, which show the scheduler the use that the cloud does not know.
+"""Decide the allocations of the agent's own consumers, by which the scheduler sees usage that nova does not know.
 
 Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
 capacity is (total − reserved) × ratio, and an allocation takes exactly its amount from the capacity. So a guest's
 demand is allocated unchanged, and used bytes are first multiplied by the ratio. ``reserve.py`` does the reverse: it
 divides the demand by the ratio and reserves the bytes unchanged. Up to rounding, both leave the same free capacity.
 
-Placement rejects (409) an allocation that is no multiple of step_size, is below min_unit or above max_unit, or exceeds
-the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). Consumers
-that grow are written first if the capacity suffices, else those that shrink. Pure.
+Placement rejects (409) an allocation that is not a multiple of step_size, is below min_unit or above max_unit, or
+exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). If
+the capacity suffices, growing consumers are written before shrinking ones, else after them. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Held = Mapping[tuple[str, str], int]
 class Unplaced:
     """Unmanaged use of one class that the scheduler does not see.
 
-    ``placed`` of the ``wanted`` units are allocated; ``why`` says why not more.
+    ``placed`` of the ``wanted`` units are allocated; ``why`` says why the rest is not.
     """
 
     resource_class: str
@@ -52,7 +52,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The writes for the agent's own consumers, in order; what must not change now; and use that was not allocated."""
+    """The ordered writes for the agent's own consumers, the classes that must not change now, and unallocated use."""
 
     writes: tuple[PutAllocations, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
@@ -69,10 +69,10 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes that give each cause of unmanaged use its consumer, as far as ``settings`` reserves this use.
+    """Return the writes that allocate unmanaged use, one consumer for each cause, if ``settings`` reserves such use.
 
-    A consumer whose recorded allocations are right already gets no write. If a source behind a class could not be read,
-    the class keeps its recorded allocations.
+    A consumer whose recorded allocations are right already gets no write. If a source on which a class depends could
+    not be read, the class keeps its recorded allocations.
     """
     view = snapshot.placement.value
     if view is None:
@@ -102,11 +102,11 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 
 
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
-    """Return the writes that empty the agent's own consumers, in role owner.
+    """Return the writes that remove the allocations of the agent's own consumers, in role owner.
 
-    These writes must follow the write of the inventory whose ``reserved`` counts the same use. A consumer stays if it
-    has allocations of a frozen class or of a class whose reserve is unknown now: counting use twice for a while is less
-    wrong than not counting it.
+    These writes must follow the write of the inventory whose ``reserved`` counts the same use. A consumer keeps its
+    allocations if one of their classes is frozen or its reserve is unknown now: counting use twice for a while is less
+    wrong than not counting the use.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -155,14 +155,14 @@ def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
 def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim]) -> _Fitted:
     view = snapshot.placement.value
     if view is None or view.root is None:
-        raise AssertionError("asked for what fits on no provider")
+        raise AssertionError("the tree has no root provider to allocate from")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
         why = "the sources of this class could not be read: the agent's consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:
-        why = f"this host's provider offers no {name}"
+        why = f"this host's provider has no inventory of {name}"
         return _Fitted(amounts={}, unplaced=_rest(name, claims, _units(claims, Fraction(1)), {}, why))
     amounts = cut(shares(claims, inventory), inventory, others)
     why = (
@@ -173,7 +173,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Return the units to allocate, so that as much capacity is left free as with ``reserve.py``.
+    """Return the units to allocate, so that as much capacity stays free as if ``reserve.py`` reserved the use.
 
     The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
     """
@@ -191,7 +191,7 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 
 
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
-    """Return the demand by cause, rounded up to whole steps: no other consumer could use the rest of a step."""
+    """Return the demand by cause, rounded up to multiples of step_size: no consumer could use the rest of a step."""
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_cause[claim.cause].append(claim)
@@ -209,7 +209,7 @@ def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
 def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) -> dict[Cause, int]:
     """Return the amounts of ``wanted`` that Placement accepts.
 
-    Each is 0, or in whole steps between min_unit and max_unit; their sum does not exceed the free capacity.
+    Each amount is 0, or a multiple of step_size between min_unit and max_unit. The sum fits into the free capacity.
     """
     step = inventory.step_size
     least = _up(inventory.min_unit, step)

@@ -1,8 +1,8 @@
-"""Decide the provider tree as it should be, from one snapshot.
+"""Decide the wanted provider tree from one snapshot.
 
 A class whose facts are missing is frozen: its inventory in Placement stays as it is. Three rules depend on what
-Placement records now: a ratio that the operator did not configure is kept, ``reserved`` is not lowered in doubt, and a
-child provider that exists already is reused.
+Placement records now. A ratio that the operator did not configure is kept. ``reserved`` is not lowered while unmanaged
+use is unknown. A child provider that exists already is reused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
             continue
         for key, inventory in resource.inventory(snapshot, settings):
             if key != ROOT:
-                raise AssertionError(f"{key}: a resource decides classes of the root; children are agent/nested's")
+                raise AssertionError(f"{key}: a module of agent/resources may decide only classes of the root")
             wanted, terms = _reserved(resource, inventory, snapshot, settings, written)
             inventories.append(wanted)
             reserves.append(terms)
@@ -80,7 +80,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
     """Return the classes that the agent decides on the root.
 
-    They are the classes of agent/resources, and classes of child providers that an older nova-compute had on the root.
+    These are the classes of agent/resources, and classes of children that an older nova-compute put on the root.
     """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
     moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if can_decide(f, snapshot, settings)))
@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the classes that are frozen with ``resource``; the resource's name if it has no class in Placement yet."""
+    """Return the classes that ``resource`` decides; the resource's name if Placement has no such class yet."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family can decide its children, even if their classes are still on the root."""
+    """Whether the family can decide its children; classes of the children may still be on the root."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 

@@ -1,11 +1,11 @@
 """Decide the writes that turn the observed tree into the desired one.
 
-The order is: parents first, and each provider's writes together (created or moved, then inventories, traits,
-aggregates). Deletes come last, children first.
+Parents are written before their children. The writes of one provider are together: create or move, inventories, traits,
+aggregates. Deletes are last, children before parents.
 
-The plan changes only owned classes, and only traits and aggregates that the desired tree sets or clears. A PUT replaces
-the whole set, so the agent sends everything else unchanged with it. Without a difference there is no write: even an
-identical inventory PUT would raise the generation.
+The plan changes only classes that the agent decides, and only traits and aggregates that the desired tree sets or
+clears. A PUT replaces a whole set, so it repeats the rest of the set unchanged. Without a difference there is no write:
+even an identical inventory PUT would raise the generation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
 
 
 def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
-    """Return the deletes, decided on the tree after all other writes: a child that moves away blocks no delete."""
+    """Return the deletes for the tree as it is after all other writes: a child that moves away blocks no delete."""
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known
     names = {p.uuid: p.name for p in wanted.providers} | {p.uuid: p.name for p in known.values()}
@@ -77,14 +77,14 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 
 
 def _undeletable(used: list[str], left: list[str]) -> str | None:
-    # Placement answers 409 in both cases. Children that are left belong to another service.
+    # Placement answers 409 in both cases. The remaining children belong to another service.
     if used:
         return f"the provider must be deleted, but {', '.join(used)} has allocations"
     return f"the provider must be deleted, but has children: {', '.join(left)}" if left else None
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
-    """Return the classes of that provider that have allocations."""
+    """Return the resource classes of which that provider has allocations."""
     return _used(view).get(provider_uuid, frozenset())
 
 

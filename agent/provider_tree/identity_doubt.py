@@ -5,8 +5,8 @@ a row has this host's node name and another uuid, the agent reports the row and 
 ``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host that has
 guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
 
-A renamed, cloned or reinstalled host, or a misspelt ``[DEFAULT] host``, shows as a uuid and a name that do not belong
-together. nova-compute then refuses to start; the agent goes on auditing and reports a finding (scenario 92).
+If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
+nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def doubts(
 
 
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
-    """Return how many guests made by nova are on a host of which the cloud knows no service and no compute node.
+    """Return how many guests made by nova are on the host, if the database has neither service nor node of the host.
 
-    The number is 0 if the cloud knows the host. With such guests nova-compute does not start: the database is another
-    cloud's, or empty.
+    The number is 0 if the database knows the host. With such guests nova-compute does not start: the database belongs
+    to another cloud, or is empty.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if not state.kind.has_cloud or is_known:
@@ -59,8 +59,8 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
     guests = "one guest that nova made is" if count == 1 else f"{count} guests that nova made are"
     return Doubt(
         expected=f"the database knows host {state.host}, on which {guests} defined",
-        actual="the database has no service and no compute node of this host: another cloud's database, or one "
-        "restored from an old backup",
+        actual="the database has no service and no compute node of this host: the database belongs to another cloud, "
+        "or was restored from an old backup",
         stops_writes=True,
     )
 
@@ -77,7 +77,7 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
 
 
 def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
-    """Return the doubt about a host name that changed; the agent keeps the old one, as nova-compute (scenario 92)."""
+    """Return the doubt about a changed host name; the agent keeps the old name, as nova-compute does (scenario 92)."""
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(

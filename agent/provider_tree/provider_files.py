@@ -1,9 +1,9 @@
 """Add the entries of provider.yaml files to the desired tree, unless they contradict the agent's own decisions.
 
 - An entry for $COMPUTE_NODE is ignored if another entry names the root itself.
-- A class or trait that an earlier audit wrote for the same entry is no conflict (scenario 135).
+- A class or trait that an earlier audit wrote for the same entry is not a conflict (scenario 135).
 - An addition that no file names any more is removed. Placement does not record who added a class or trait, so the agent
-  remembers its additions until the tree wants them without a file.
+  remembers its additions until the agent itself wants them without a file.
 - If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
   other entries are applied.
 - If a child provider of the agent cannot be decided now, or must be deleted, nothing is added to it or removed from it.
@@ -29,7 +29,7 @@ def with_provider_files(
 ) -> DesiredTree:
     """Return the tree with the additions of all applicable entries, and the problems of the other entries.
 
-    ``before`` is what files added in earlier audits: additions that no entry names any more are removed.
+    ``before`` is what files added in earlier audits. Additions that no entry names any more are removed.
     """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}
@@ -58,7 +58,7 @@ def with_provider_files(
 
 
 def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
-    """Whether the tree wants the class or trait without any file; then no change of a file removes the addition."""
+    """Whether the agent wants the class or trait without any file. A change of a file then does not remove it."""
     provider = known.get(addition.provider_uuid)
     if provider is None:
         return False
@@ -102,7 +102,7 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
     """Return the provider without a decision on the remembered additions of contradictory entries.
 
-    The agent neither adds nor removes these additions. On a child provider it decides everything else.
+    The agent neither adds nor removes these additions. It still decides everything else on a child provider.
     """
     return dataclasses.replace(
         target,

@@ -1,4 +1,4 @@
-"""Decide ``reserved`` of one class: the operator's own reserve, and use that the cloud does not know.
+"""Decide ``reserved`` of one class: the operator's own reserve plus usage that nova does not know.
 
 Capacity is (total − reserved) × ratio, so a guest's demand is divided by the ratio before it is reserved. Bytes are
 physical and are not divided. Each term is a sum that is rounded once. ``reserved`` never exceeds the total, because
@@ -24,9 +24,9 @@ HELD_TERM = "kept-from-placement"
 def raised(
     inventory: Inventory, own_terms: Iterable[tuple[str, int]], unmanaged: Iterable[Claim], settings: Settings
 ) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with unmanaged use added to ``reserved``, and the summands of that sum (terms).
+    """Return the inventory with unmanaged use added to ``reserved``, and the terms of that sum.
 
-    The operator's ``own_terms`` come first, uncut. ``reserved`` is at most the total; the excess is ``overflow``.
+    The operator's ``own_terms`` are the first terms. ``reserved`` is at most the total; the excess is ``overflow``.
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)
@@ -43,7 +43,7 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with ``reserved`` not below Placement's value, while unmanaged use is unknown."""
+    """Return the inventory with at least the ``reserved`` that Placement has now, because unmanaged use is unknown."""
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:
         return inventory, terms
@@ -76,5 +76,5 @@ def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple
         so_far.extend(claim for claim in claims if claim.cause is cause)
         shares.append((cause.value, _reserve(so_far, inventory) - before))
     if sum(share for _, share in shares) != amount:
-        raise AssertionError("the terms of a reserve add up to it")
+        raise AssertionError("the terms of a reserve do not add up to the reserve")
     return shares

@@ -22,8 +22,8 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# Two audits scheduled a minute apart may be some tenths of a second closer; without this tolerance the silence would
-# be proven only by the third audit, a minute later.
+# Fraction of service_down_time. Two audits scheduled a minute apart may be some tenths of a second closer. Without this
+# tolerance only the third audit, a minute later, would prove that nova-compute is silent.
 ENOUGH = 0.95
 
 
@@ -42,9 +42,9 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """Return the rival of this root. None if the agent may write the root; None in role companion, which never does.
+    """Return why the agent must not write this root; None if it may, and in role companion, which never writes it.
 
-    ``silent_for_s``: for how long neither nova-compute's heartbeat nor the root's generation has moved (``Silence``).
+    ``silent_for_s``: the seconds without a change of nova-compute's heartbeat and the root's generation (``Silence``).
     """
     if settings.role is Role.COMPANION:
         return None
@@ -98,8 +98,8 @@ def _not_proven_gone(settings: Settings) -> Rival:
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
     """Return since when nova-compute has shown no sign of life: its heartbeat and the root's generation did not change.
 
-    None if the provider has no trait of nova-compute. After a failed read ``before`` stays: the next read sees every
-    change in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
+    None if the provider has no trait of nova-compute. After a failed read ``before`` is returned, because the next read
+    sees every change in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
         return before
@@ -184,15 +184,15 @@ def _size(inventory: Inventory) -> tuple[int, int, int, int]:
 
 
 def judged(written: WrittenProvider | None, root: Provider | None, wanted: DesiredProvider) -> WrittenProvider | None:
-    """Return ``written`` with the number of strikes after this audit's read of the root.
+    """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
-    A change from outside is a strike only if it contradicts what the agent wants now: a ratio that an operator sets
-    through the API is kept and is no strike. At MAX_STRIKES the count stays until a restart or SIGHUP: a rival that
-    pauses is still a rival.
+    A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
+    sets through the API is kept and is not a strike. At MAX_STRIKES the count stays until a restart or SIGHUP: a rival
+    that pauses is still a rival.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    # Another client deleted the root. That is no strike: the count starts at 0 when the agent creates the root again.
+    # Another client deleted the root. That is not a strike: the count is 0 again when the agent creates the root again.
     if root is None:
         return None
     frozen = frozenset(f.name for f in wanted.frozen)

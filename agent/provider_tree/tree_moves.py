@@ -1,10 +1,10 @@
 """Decide which providers are created, which get another parent, and in which order these writes are possible.
 
-Parents come first: when a provider is written, its wanted ancestors are already in place. So a swap (A below B becomes
+Parents are first: when a provider is written, its wanted ancestors are already in place. So a swap (A below B becomes
 B below A) needs no detour out of the tree. An interrupted plan leaves every provider inside the tree, where the next
 read finds it.
 
-No generation guards a move. A move also moves all providers below the provider, even those of other services.
+Placement checks no generation in a move. A move also moves all descendants, even those of other services.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def places(wanted: DesiredTree, view: PlacementView) -> Places:
 
 
 def depth(uuid: str, parents: _Parents) -> int:
-    """Return the number of known ancestors of a provider; a loop is counted once."""
+    """Return the number of known ancestors of a provider; in a loop each ancestor is counted once."""
     return len(ancestors(uuid, parents))
 
 

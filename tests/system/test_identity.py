@@ -189,7 +189,7 @@ def test_the_agent_writes_nothing_if_the_database_has_no_rows_of_novas_guests(pl
     assert own_file(host).exists() == (known == "file")
     report = host.report()["audit"]
     (found,) = [f for f in report["findings"] if f["code"] == "identity-changed"]
-    assert "another cloud's database, or one restored from an old backup" in found["actual"]
+    assert "the database belongs to another cloud, or was restored from an old backup" in found["actual"]
 
     fill(host, row_of(host, uuid))
     assert host.agent("--once").code in (0, 3)
