@@ -1,7 +1,7 @@
-"""Choose oslo.service's threading backend before oslo.messaging is imported, which would choose eventlet's.
+"""Select oslo.service's threading backend before the import of oslo.messaging, which would select eventlet's backend.
 
-oslo.service does not let a process change its backend later. agent/cmd shuts eventlet out, so the wrong backend
-fails at import.
+oslo.service does not let a process change its backend later. agent/cmd blocks the import of eventlet, so eventlet's
+backend could not be imported.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
     │  │  └─ AnswerTooLarge        a response above the size limit              NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
-    │  │  └─ ConsumerConflict      the same for a consumer's generation         AT_ONCE
-    │  ├─ AllocationRefused        409: the inventory lacks room for it         NEVER
+    │  │  └─ ConsumerConflict      409 for the generation of a consumer         AT_ONCE
+    │  ├─ AllocationRefused        409: the inventory lacks room                NEVER
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
-    │  ├─ ProviderElsewhere        the same for a uuid: it is in another tree   NEVER
+    │  ├─ ProviderElsewhere        409: the uuid exists in another tree         NEVER
     │  ├─ PlacementRejected        400, 406: an agent bug or bad configuration  NEVER
     │  ├─ WritesRefused            only some writes of a plan were rejected     NEVER
     │  └─ PlacementDenied          401, 403                                     NEXT_AUDIT
@@ -25,7 +25,7 @@
     ├─ LockHeld                    another process on this host is writing      NEXT_AUDIT
     └─ AuditCancelled              a stop was requested between two stages
 
-An error's place does not depend on which call raised the error.
+The class of an error does not depend on which call raised the error.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class SourceInconsistent(SourceError):
 class SourceStale(SourceError):
     """The source's data is complete, but nothing proves that it is current.
 
-    ``behind_s`` is the minimum age of the data in seconds, None if unknown. ``heartbeat`` is the newest heartbeat in
-    the data: the next read compares its own heartbeat with this one.
+    ``behind_s`` is the minimum age of the data in seconds, None if unknown. ``heartbeat`` is the newest heartbeat of a
+    nova service in the data: the next read compares its newest heartbeat with this heartbeat.
     """
 
     def __init__(
@@ -135,13 +135,13 @@ class PlacementError(AgentError):
     """A request to Placement that failed.
 
     ``status`` is the HTTP status, None if no response came. ``request_id`` is the server's
-    ``x-openstack-request-id``. The writer sets ``applied``. The client sets ``not_before`` if the server sent
-    Retry-After: before that moment, in monotonic seconds, the server wants no request.
+    ``x-openstack-request-id``. The writer sets ``applied``. If the server sent Retry-After, the client sets
+    ``not_before``: the agent must not send a request before this time (monotonic seconds).
     """
 
     applied: Acknowledged | None = None
     not_before: float | None = None
-    #: The cause of the 409, for classes that stand for a 409.
+    #: The cause of the 409; None in the classes of other errors.
     conflict: ConflictKind | None = None
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
@@ -199,14 +199,14 @@ class ProviderInUse(PlacementError):
 
 
 class DuplicateName(PlacementError):
-    """Another provider has this name."""
+    """Placement refused a provider's name, because another provider has this name."""
 
     retry = Retry.NEVER
     conflict = ConflictKind.DUPLICATE_NAME
 
 
 class ProviderElsewhere(PlacementError):
-    """The provider to create exists already, in another tree. Only the operator can find out why."""
+    """The provider to create exists already in another provider tree. Only the operator can find out why."""
 
     retry = Retry.NEVER
 
@@ -218,7 +218,7 @@ class PlacementRejected(PlacementError):
 
 
 class WritesRefused(PlacementError):
-    """Placement rejected some writes of a plan permanently. All writes that do not depend on them were done."""
+    """Placement rejected some writes of a plan permanently. The agent did all writes that do not depend on these."""
 
     retry = Retry.NEVER
 
@@ -228,11 +228,11 @@ class PlacementDenied(PlacementError):
 
 
 class RecordRefused(AgentError):
-    """nova-conductor understood a write of a compute node record and rejected it. The message has its error."""
+    """nova-conductor rejected the write of a compute node record. The message contains nova-conductor's error."""
 
 
 class LockHeld(AgentError):
-    """The agent cannot take the write lock: another process on this host has it, or its file cannot be opened.
+    """The agent cannot take the write lock: another process on this host has the lock, or its file cannot be opened.
 
     The message is the lock's path followed by ``problem``.
     """
@@ -244,6 +244,6 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The service is stopping; no write is half done. The writer sets ``applied``."""
+    """The audit ended early because the agent is stopping; no write is half done. The writer sets ``applied``."""
 
     applied: Acknowledged | None = None

@@ -87,19 +87,19 @@ class StateSource(Protocol):
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """Return the state of ``host``. Raises SourceError.
 
-        ``consumers`` are consumer uuids with allocations on this host's provider tree: the source looks up their rows
-        too. ``node_uuid`` is this host's identity if known: the source looks up the compute node row with this uuid,
-        whichever host the row names, and even if the row is deleted.
+        ``consumers`` are the uuids of consumers with allocations on this host's provider tree: the source also reads
+        the rows of these instances and migrations. ``node_uuid`` is this host's identity if known: the source also
+        reads the compute node row with this uuid, even if the row names another host or is deleted.
         """
         ...
 
     def pulse(self, deadline: Deadline) -> Pulse:
-        """Return the cell's heartbeat from rows that are as new as those of a ``read`` now. Raises SourceError."""
+        """Return the newest heartbeats of the cell's services, as current as a ``read`` now. Raises SourceError."""
         ...
 
 
 class RecordWriter(Protocol):
-    """Writes nova's compute node records; only the conductor source can."""
+    """Writes nova's compute node records; only the source that uses nova-conductor has such a writer."""
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
         """Carry out one write. Raises SourceError, and RecordRefused if nova-conductor rejects the write."""
@@ -161,19 +161,20 @@ class ViewRequest:
     """What an audit reads from Placement. A consumer's record has all its allocations, in this tree and elsewhere.
 
     - ``fresh_allocations``: read allocations even if no generation changed.
-    - ``consumer_reads``: the maximum number of consumer records to read, among those whose consumer generation is new
-      to the reader. The reader reads the records of ``suspects`` first.
+    - ``consumer_reads``: the maximum number of consumer records to read because the consumer's generation is new to
+      the reader. The reader reads the records of ``suspects`` first.
     - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
-      reader reads their records again, within ``consumer_reads``. A consumer that was deleted and created again (every
-      move of an instance does this) counts its generation from the start, so that generation alone proves nothing.
-    - ``unsuspicious_reads``: the number of additional records to read, of consumers that are no suspects, are in no
-      reported finding and did not appear or change since the last read. The reader takes records that it never read,
-      then those that it read longest ago. None: read these records like the others.
-    - ``shared_reads``: for how many consumers to read the allocations on providers that share with this host's root,
-      suspects first. 0: do not search for sharing providers.
-    - ``everything``: reuse nothing from earlier reads but consumers' records.
-    - ``usages``: compare the usages that Placement counts with the allocations that it lists, one request for each
-      provider. Unless ``spares_nothing``, only the providers where the last complete comparison found a difference.
+      reader reads their records again, within ``consumer_reads``. The generation of a consumer that was deleted and
+      created again (as in every move of an instance) starts from 0, so an equal generation of the consumer proves
+      nothing.
+    - ``unsuspicious_reads``: the number of additional records to read, of consumers that are not suspects, are in no
+      reported finding and did not appear or change since the last read. The reader takes the records that it never
+      read, then the records that it read longest ago. None: read these records like the others.
+    - ``shared_reads``: the maximum number of consumers whose allocations on providers that share with this host's root
+      are read, suspects first. 0: do not search for sharing providers.
+    - ``everything``: from earlier reads, reuse only consumers' records.
+    - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
+      each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
     """
 
     root_uuid: str
@@ -201,7 +202,7 @@ class PlacementReader(Protocol):
         ...
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` with the trees of these orphaned nodes, allocations read now. Raises PlacementError."""
+        """Return ``view`` and the trees of these orphaned nodes, with allocations read now. Raises PlacementError."""
         ...
 
     def forget(self) -> None:
@@ -213,7 +214,7 @@ class Reporter(Protocol):
     """Carries out a plan."""
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Carry out the writes in order; each one uses the generation that the write before it returned.
+        """Carry out the writes in order; each write uses the generation that the previous write returned.
 
         Raises PlacementError, and AuditCancelled between two writes.
         """
@@ -224,7 +225,7 @@ class EventSource(Protocol):
     """Requests audits from a thread of its own."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start. The source calls ``notify`` from any thread with an audit's reason; ``notify`` returns at once."""
+        """Start. The source calls ``notify`` with a reason to audit, from any thread; ``notify`` returns at once."""
         ...
 
     def stop(self) -> None:

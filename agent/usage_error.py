@@ -1,7 +1,7 @@
-"""The error for a command line that names something that does not exist: exit 127, as for bad arguments."""
+"""The error for a command line that argparse accepts but the command cannot use, such as an unknown name: exit 127."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A sentence for the operator: what the command line named, and the nearest match or where the command searched."""
+    """A mistake in the command line. The message names the mistake, and the nearest match or the places searched."""

@@ -1,4 +1,4 @@
-"""The message bus: what the agent sends to the broker, and what it answers there (oslo.messaging).
+"""Send messages to the broker of OpenStack's message bus, and answer RPC calls there (oslo.messaging).
 
 The package does three things. It sends a notification for each audit and each changed finding. It casts the host's
 state to all listeners (``stocktake watch`` is one). It answers RPC calls: audit now, last report, publish now, ping.

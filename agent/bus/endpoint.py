@@ -1,8 +1,8 @@
 """Answer RPC calls on the bus: audit now, last report, publish now, ping.
 
-A call can ask for an audit or return a report; the agent takes no data from a caller. The library's server blocks in
-``start`` until the broker is reachable, so it starts in a separate thread. Once started, the server reconnects by
-itself when the broker comes back.
+A call can request an audit or return a report; the agent takes no data from a caller. oslo.messaging's server blocks in
+``start`` until the broker is reachable, so it is started in a separate thread. A started server reconnects by itself
+when the broker is reachable again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BadCall(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcFunctions:
-    """What RPC callers reach; ``publish_now`` requests a host's state and returns False where the agent sends none."""
+    """What the RPC methods use. ``publish_now`` returns False if the agent sends no messages with the host's state."""
 
     host: str
     agent_version: str
@@ -60,7 +60,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Return ``accepted`` (false while the agent stops), the waiting reasons, and the seconds until the audit."""
+        """Request an audit. Return ``accepted`` (false while the agent stops), waiting reasons and seconds to wait."""
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {
@@ -71,31 +71,31 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def last_report(self, _context: object, /, **arguments: object) -> Document | None:
-        """Return the document of the report file, null before the first audit."""
+        """Return the last audit's report as in the report file, null before the first audit."""
         _refuse(arguments)
         report = self._reached.daemon.last_report()
         if report is None:
             return None
         kept = self._document
-        # Built once per report: a report of a thousand guests takes 60 ms, and callers decide how often they call.
+        # Built once per report: with a thousand guests it takes 60 ms, and the agent cannot limit the number of calls.
         if kept is None or kept[0] is not report:
             kept = self._document = (report, report_document(report))
         return kept[1]
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request a message with the host's state to the fleet's topic; false if this host publishes none."""
+        """Request a message with the host's state for all watchers; ``accepted`` is false if the agent sends none."""
         _refuse(arguments)
         return {"accepted": self._reached.publish_now()}
 
 
 def _refuse(arguments: dict[str, object]) -> None:
     if arguments:
-        raise BadCall(f"takes no arguments, got {', '.join(sorted(arguments))}")
+        raise BadCall(f"this method takes no arguments, but got {', '.join(sorted(arguments))}")
 
 
 class EndpointServer:
-    """Runs AgentEndpoint as server ``host`` of the agents' topic."""
+    """Runs AgentEndpoint as an RPC server on the agents' topic; the server's name is the host's name."""
 
     def __init__(self, bus: Bus, reached: RpcFunctions) -> None:
         self._bus = bus
@@ -106,11 +106,11 @@ class EndpointServer:
         self._thread = threading.Thread(target=self._live, name="bus-endpoint", daemon=True)
 
     def start(self) -> None:
-        """Start the server's thread and return at once; the server comes up as soon as the broker accepts it."""
+        """Start the server's thread and return at once; the server answers as soon as the broker is reachable."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop answering; abandon a server that still waits for its broker."""
+        """Stop the server; abandon a server that still waits for the broker."""
         self._stopping.set()
         server = self._server
         if server is not None:
@@ -122,7 +122,7 @@ class EndpointServer:
             server = self._bus.server(AGENT_TOPIC, self._host, self._endpoint)
             try:
                 server.start()
-            except Exception as error:  # noqa: BLE001 - whatever the broker refuses with: try again later
+            except Exception as error:  # noqa: BLE001 - after any error of the broker, try again later
                 failures += 1
                 if worth_reporting(failures):
                     LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": failures})

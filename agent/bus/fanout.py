@@ -1,6 +1,6 @@
-"""Cast to all listeners of a topic: a host's state to the fleet's, a request to the agents.
+"""Cast to all listeners of a topic: a host's state to all watchers, or a request to all agents.
 
-A fan-out needs no reader: the broker drops a message that has no listener, so no queue grows.
+A fan-out needs no listener: the broker drops a message that has no listener, so no queue grows.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: The broker deletes the exchange together with its last listener, but the library remembers that it declared the
-#: exchange. The library reports this error once and declares the exchange again at the next cast.
+#: The error of a cast after the broker deleted the exchange together with its last listener: oslo.messaging does not
+#: know of the deletion. It raises this error once, and declares the exchange again at the next cast.
 GONE = "NOT_FOUND - no exchange"
 
 
@@ -49,7 +49,7 @@ class Fanout:
 
 
 class Fleet(Fanout):
-    """Sends one host's state to the fleet's listeners."""
+    """Sends one host's state to all listeners of the fleet's topic, such as ``stocktake watch``."""
 
     def __init__(self, bus: Bus) -> None:
         super().__init__(bus, FLEET_TOPIC)

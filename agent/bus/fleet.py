@@ -1,7 +1,7 @@
-"""Decide what ``watch`` shows of the fleet: one row per host from its last message, and which hosts are silent.
+"""Decide what ``stocktake watch`` shows: one row per host from the host's last message, and which hosts are silent.
 
-Pure. Messages come from any client of the broker, and from agents of other versions. A message that has not the shape
-of a host's state is rejected as a whole, and names are made printable. A message's age counts from its arrival, not
+Pure. Any client of the broker may send messages, and so may agents of other versions. A message that is not a host's
+state is rejected as a whole, and control characters in names are escaped. A message's age counts from its arrival, not
 from the sender's clock.
 """
 
@@ -19,7 +19,7 @@ from agent.text.wording import printable
 
 #: Intervals without a message after which a host counts as silent.
 PATIENCE = 3
-#: Seconds that a message may be late without making its host silent: a broker and two schedulers are in between.
+#: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
 SLACK_S = 5.0
 
 SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
@@ -32,8 +32,8 @@ ABSENT = "-"
 class HostSeen:
     """The last message of one host.
 
-    ``amounts`` are (used, free) of the host's own classes. They, ``guests`` and ``findings`` are None where they are
-    unknown. ``received_at`` is in monotonic seconds.
+    ``amounts`` has (used, free) for each class of the host's root provider. ``amounts``, ``guests`` and ``findings``
+    are None if unknown. ``received_at`` is in monotonic seconds.
     """
 
     host: str
@@ -50,7 +50,7 @@ class HostSeen:
         return max(0.0, now - self.received_at)
 
     def is_silent(self, now: float) -> bool:
-        """Return whether three of the host's messages are missing."""
+        """Return whether no message of the host has arrived for more than three intervals."""
         return self.age_s(now) > PATIENCE * self.interval_s + SLACK_S
 
 
@@ -58,7 +58,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
     """Return the parts of a message that ``watch`` shows. Raises SourceInconsistent if it is not a host's state."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(document, dict) or version != SCHEMA_VERSION:
-        problem = f"a message of schema_version {version!r}, this program reads {SCHEMA_VERSION}"
+        problem = f"a message has schema_version {version!r}, but this program reads {SCHEMA_VERSION}"
         raise SourceInconsistent("fleet", problem)
     try:
         return _seen(document, received_at)
@@ -97,7 +97,7 @@ def line(seen: HostSeen) -> str:
 
 def silence_line(seen: HostSeen, now: float) -> str:
     """Return the line that is printed once when a host goes silent."""
-    return f"{seen.host} silent for {seen.age_s(now):.0f} s, it publishes every {seen.interval_s:g} s"
+    return f"{seen.host} is silent: no message for {seen.age_s(now):.0f} s, one was due every {seen.interval_s:g} s"
 
 
 def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
@@ -127,7 +127,7 @@ def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the number in its own type, since a whole number is shown without a fraction."""
+    """Return the number, a whole number as int, because whole numbers are shown without a fraction."""
     value: float | None = row[name]
     return value if value is None else whole(value) or _finite(row, name)
 

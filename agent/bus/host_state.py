@@ -1,8 +1,8 @@
-"""Build the document of a host's capabilities and use, for programs that cache it: schedulers, ``stocktake watch``.
+"""Build the message about a host's capabilities and use, which schedulers and ``stocktake watch`` may cache.
 
 A value that the audit did not read is null, never 0 and never an empty list: after an audit that read nothing,
-``resources`` and ``findings`` are null. Keys are added, never renamed or removed, without a new ``SCHEMA_VERSION``.
-docs/messages.md has an example. Pure.
+``resources`` and ``findings`` are null. New keys may be added; renaming or removing a key needs a new
+``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sending:
 
 
 def host_state(report: AuditReport, sending: Sending) -> Document:
-    """Return the document. ``at`` is when the agent sent it, ``audited_at`` when the audit behind it began."""
+    """Return the document. ``at`` is the time of sending, ``audited_at`` the start of the audit that read it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "host": report.host,
@@ -53,7 +53,7 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
 
 
 def state_of(report: AuditReport) -> Document:
-    """Return the document's part about the host, which is equal for two audits between which nothing changed."""
+    """Return the part of the document that stays equal from audit to audit while nothing changes on the host."""
     is_silent = report.outcome in OUTCOMES_WITHOUT_FINDINGS
     findings = Counter(seen.finding.code for seen in report.findings)
     return {
@@ -79,13 +79,13 @@ def _was_read(report: AuditReport, name: str) -> bool:
 def _is_in_placement(report: AuditReport) -> bool:
     """Return whether Placement was read and records exactly these inventories.
 
-    The report's ``published`` says only what its own audit wrote.
+    The report's ``published`` says only whether this audit itself wrote the inventories.
     """
     is_read = _was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)
     return is_read and report.error is None and all(row.wanted in (None, row.recorded) for row in report.inventory)
 
 
-# Cached: on a quiet host the ledger equals that of the last audit, and a thousand guests have thousands of rows.
+# Cached: on an unchanged host the ledger equals the last audit's, and a thousand guests have thousands of rows.
 @for_equal_arguments
 def _resources(inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]) -> list[Document]:
     causes = _by_cause(ledger)
@@ -108,7 +108,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return each cause's amount in each book, per provider and class; null if the book has no amount of the cause."""
+    """Return for each provider and class the amount of each cause in each of the three books, null if there is none."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))
@@ -121,14 +121,14 @@ def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
 
 @for_equal_arguments
 def _guests(ledger: tuple[LedgerRow, ...]) -> int:
-    """Return the number of guests that the host holds."""
+    """Return the number of guests that have CPUs or memory on the host."""
     rows = (row for row in ledger if row.consumer_kind in _GUESTS and row.resource_class in _TAKEN_BY_GUESTS)
     return len({row.consumer_key for row in rows if row.held is not None})
 
 
 @for_equal_arguments
 def _traits_digest(traits: tuple[TraitRow, ...]) -> str:
-    """Return a digest of all traits that the providers have after this audit, including the operators' own traits."""
+    """Return a digest of all traits that the providers should have after this audit, operators' own traits included."""
     lines = sorted(f"{row.provider_uuid} {row.trait}\n" for row in traits if row.wanted)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -1,7 +1,7 @@
-"""Receive the messages that the fleet's agents cast, from now on and in order of arrival.
+"""Receive the messages that all hosts' agents cast, in order of arrival.
 
-The library waits for a dead broker forever, so it is started in a thread. The listener finds out what is wrong by
-sending a message, because sending has a bound.
+oslo.messaging's server waits for a dead broker forever, so it is started in a thread. If the server is not up in time,
+the listener sends a message to get the broker's error, because sending has a time limit.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from agent.bus.transport import (
 )
 from agent.errors import SourceUnavailable
 
-#: Seconds without a connection after which the listener sends a message to learn the reason.
+#: Seconds without a connection after which the listener sends a message to get the broker's error.
 DOUBT_S = 2.0
 REACH_S = 10.0
 STOP_S = 1.0
-#: Most messages that wait in this process. The oldest are dropped first: each host's next message says the same or
-#: more.
+#: The maximum number of messages that wait in this process. The oldest messages are dropped first, because the next
+#: message of the same host replaces them.
 MOST_WAITING = 10_000
 
 Message = tuple[float, Any]
@@ -51,7 +51,7 @@ class FleetEndpoint:
         while self._received.full():
             with contextlib.suppress(queue.Empty):
                 self._received.get_nowait()
-        # Another thread of the library may have filled the queue meanwhile; then this message is dropped.
+        # Another thread of oslo.messaging may have filled the queue again; then this message is dropped.
         with contextlib.suppress(queue.Full):
             self._received.put_nowait((time.monotonic(), state))
 
@@ -67,7 +67,7 @@ class FleetListener:
         self._refused: Exception | None = None
 
     def listen(self) -> None:
-        """Return when every later message will be received. Raises SourceUnavailable with the reason."""
+        """Start to receive messages; return when the server is up. Raises SourceUnavailable with the broker's error."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()
@@ -75,7 +75,7 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Ask every agent that answers calls to cast its state now. Raises SourceUnavailable."""
+        """Request that every agent with an RPC server casts its state now. Raises SourceUnavailable."""
         Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
 
     def take(self, timeout_s: float) -> Message | None:
@@ -86,7 +86,7 @@ class FleetListener:
             return None
 
     def close(self) -> None:
-        """Stop listening and close the connection; abandon what a frozen broker does not acknowledge."""
+        """Stop the server and close the connection, each for at most a second if the broker is frozen."""
         if self._up.is_set() and self._refused is None:
             ended_within(STOP_S, lambda: end_server(self._server), "bus-listener-stop")
         ended_within(STOP_S, self._bus.close, "bus-close")
@@ -100,12 +100,12 @@ class FleetListener:
     def _start(self) -> None:
         try:
             self._server.start()
-        except Exception as error:  # noqa: BLE001 - the library lets errors of three others through
+        except Exception as error:  # noqa: BLE001 - the library passes on errors of three others
             self._refused = error
         self._up.set()
 
     def _find_out(self) -> None:
-        """Raise SourceUnavailable unless the connection comes up after all."""
+        """Wait longer for the server. Raises SourceUnavailable with the broker's error if the server does not start."""
         refusals: list[SourceUnavailable] = []
 
         def probe() -> None:
@@ -119,4 +119,4 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {refusals[0].message}") from refusals[0]
         if not self._up.wait(DOUBT_S):
             waited_s = REACH_S + DOUBT_S
-            raise SourceUnavailable(BROKER, f"{self._bus.options.shown} does not answer within {waited_s:g} s")
+            raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {waited_s:g} s")

@@ -1,7 +1,7 @@
 """Turn an audit into notifications: one for its end, and one for each change of a finding that the log reports too.
 
-The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. Keys are
-added, never renamed or removed, without a new ``SCHEMA_VERSION``. docs/messages.md has an example of each. Pure.
+The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. New keys
+may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has examples. Pure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SCHEMA_VERSION = 1
 AUDIT_END = "stocktake.audit.end"
 FINDING = "stocktake.finding."
 
-#: Most claims of a finding's evidence in one notification, so that a finding about a thousand volumes fits in a
-#: message.
+#: The maximum number of claims in one notification's ``evidence``, so that a finding about a thousand volumes fits in
+#: a message.
 EVIDENCE = 20
 
 INFO = "info"

@@ -25,7 +25,7 @@ class Unsent(logging.Filter):
         self._found = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Store the error of a record and drop the record: its text holds the whole message."""
+        """Store the error of a record and drop the record, because its text contains the whole message."""
         if record.exc_info and record.exc_info[1] is not None:
             self._found.error = record.exc_info[1]
             return False
@@ -39,7 +39,7 @@ class Unsent(logging.Filter):
 
 
 class Notifications:
-    """Sends notifications as publisher ``stocktake.HOST``; only one thread may use it."""
+    """Sends notifications with the publisher id ``stocktake.HOST``. Only one thread may use an instance."""
 
     def __init__(self, bus: Bus, host: str, topics: tuple[str, ...]) -> None:
         self._bus = bus

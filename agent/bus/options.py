@@ -1,4 +1,4 @@
-"""Define what the daemon passes to the message bus: options, and functions for RPC callers. Loads no library."""
+"""Define what the daemon passes to agent/bus: options, and functions for RPC callers. Imports no messaging library."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agent.model.report import AuditReport
 class BusOptions:
     """How to reach the broker.
 
-    ``url`` is oslo.messaging's transport_url and holds a password, so it is not in the repr. ``rabbit`` are (option,
-    value) pairs of [oslo_messaging_rabbit] that a file sets: queues must be declared as nova's services declare them
-    (durable or not), or the broker rejects the declaration. ``response_timeout_s`` is how long an answer may take.
+    ``url`` is oslo.messaging's transport_url. The repr omits it, because it contains a password. ``rabbit`` has the
+    options of [oslo_messaging_rabbit] that a file sets: the agent must declare queues as nova's services do (durable or
+    not), or the broker rejects the declaration. ``response_timeout_s`` is the time limit for the response to a call.
     """
 
     url: str = field(repr=False)
@@ -31,10 +31,10 @@ class BusOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishingOptions:
-    """What the agent sends to the broker and answers.
+    """Which messages the agent sends to the broker, and whether it answers RPC calls (``answers``).
 
-    ``topics``: notifications go to these topics (none: no notifications). ``interval_s``: seconds between two messages
-    with the host's state (None: none are sent). ``answers``: whether the agent answers RPC calls.
+    ``topics`` are the topics of notifications (none: no notifications). ``interval_s`` is the number of seconds between
+    two messages with the host's state (None: no such messages).
     """
 
     topics: tuple[str, ...]
@@ -44,11 +44,11 @@ class PublishingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonControl:
-    """What RPC callers reach of a daemon, from any thread: they ask for audits and read reports, nothing else.
+    """The daemon's functions for RPC callers: they can only request audits and read reports. Any thread may call them.
 
-    ``request_by_peer`` queues a reason to audit. It returns in how many seconds the agent begins the audit at the
-    latest (a running audit ends first); None: no audit follows. ``waiting`` returns the reasons that no audit has taken
-    yet. ``last_report`` returns None before the first audit.
+    ``request_by_peer`` queues a reason to audit. It returns the maximum number of seconds until the audit is due (a
+    running audit ends first), None if no audit follows. ``waiting`` returns the reasons that wait for the next audit.
+    ``last_report`` returns None before the first audit.
     """
 
     request_by_peer: Callable[[str], float | None]

@@ -1,7 +1,7 @@
-"""Store what the sender has still to send: the newest report, and a bounded queue of notifications.
+"""Store the messages that the sender thread must still send: the newest report, and a bounded queue of notifications.
 
-When the queue is full, the oldest notification is dropped first. The audit's thread puts, the sender's thread takes.
-Neither keeps the lock during slow work, so a hanging broker does not delay an audit.
+When the queue is full, the oldest notification is dropped first. The thread that audits puts messages in, and the
+sender thread takes them out. No thread keeps the lock during slow work, so a hanging broker does not delay an audit.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections import deque
 from agent.bus.notices import Notice
 from agent.model.report import AuditReport
 
-#: Enough for some hundred quiet audits, or for the findings of one bad hour.
+#: Enough for some hundred audits without changes, or for the changed findings of an hour with many problems.
 MOST_NOTICES = 512
 
 
 class Outbox:
-    """Any thread may put and ask; one thread takes.
+    """Any thread may call ``put`` and ``ask``; only the sender thread takes messages out.
 
-    ``report`` is the newest report, None before the first one. ``closed``: nothing more will be put. ``dropped`` counts
-    notifications that newer ones replaced.
+    ``report`` is the newest report, None before the first report. ``closed``: no more messages will be put in.
+    ``dropped`` counts the notifications that were dropped from the full queue.
     """
 
     def __init__(self, most_notices: int = MOST_NOTICES) -> None:
@@ -49,7 +49,7 @@ class Outbox:
             self._wake()
 
     def ask(self) -> None:
-        """Record that a caller asks for the host's state now."""
+        """Record that an RPC caller requests the host's state now."""
         with self._changed:
             self._asked = True
             self._wake()
@@ -61,13 +61,13 @@ class Outbox:
             self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Block until something was put or asked since the last call, the outbox is closed, or the time is over."""
+        """Block until ``put`` or ``ask`` was called since the last call, the outbox is closed, or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False
 
     def asked(self) -> bool:
-        """Return whether a caller has asked since the last call."""
+        """Return whether ``ask`` was called since the last call of this method."""
         with self._changed:
             asked, self._asked = self._asked, False
             return asked
@@ -78,7 +78,7 @@ class Outbox:
             return self._notices[0] if self._notices else None
 
     def done(self, notice: Notice) -> None:
-        """Remove the notification, unless it was dropped meanwhile."""
+        """Remove the sent notification, unless the full queue has dropped it already."""
         with self._changed:
             if self._notices and self._notices[0] is notice:
                 self._notices.popleft()

@@ -1,10 +1,10 @@
 """Send messages from one thread: the host's state at each change and each interval, and notifications in order.
 
-A message to a frozen broker blocks for as long as the heartbeat allows (a minute). So only this thread may send, and a
+Sending to a frozen broker blocks until the AMQP heartbeat times out (a minute). So only this thread may send, and a
 stop does not wait for a blocked message.
 
-The thread decides what is due at the moment when it can send. While the broker is away, only the newest state counts;
-notifications are kept up to the outbox's bound.
+The thread decides which messages are due only when it can send. While the broker is unreachable, only the newest state
+is kept, and notifications up to the outbox's bound.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """What sends a state and a notification, or raises SourceUnavailable (None: none is sent).
+    """The functions that send a host's state and a notification (None: nothing is sent). They raise SourceUnavailable.
 
-    ``interval_s`` is the time between two states, ``broker`` the broker's name in the log.
+    ``interval_s`` is the time between two messages with the state, ``broker`` the broker's name in the log.
     """
 
     send_state: Callable[[dict[str, Any]], None] | None
@@ -71,7 +71,7 @@ class Sender:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send what waits if the broker accepts it in time; abandon the rest."""
+        """Send the waiting messages that the broker accepts within a second; abandon all others."""
         self._outbox.close()
         if self._thread.ident is not None:
             self._thread.join(STOP_S)
@@ -81,7 +81,7 @@ class Sender:
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def ask(self) -> None:
-        """Send the host's state soon, because a caller asks for it."""
+        """Send the host's state soon, because an RPC caller requests it."""
         self._outbox.ask()
 
     def _live(self) -> None:
@@ -94,7 +94,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Return the seconds until the next send that needs no new report: a new report wakes the thread by itself."""
+        """Return the seconds until a message is due without a new report. A new report wakes the thread by itself."""
         if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.send_state is None:
@@ -134,7 +134,7 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # Never later than the announced interval; random, so that hosts started by one command do not send in step.
+        # Never later than the announced interval. Random, so that hosts started by one command send at various times.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 

@@ -1,6 +1,6 @@
-"""Join both directions of the bus over one connection pool: the sender of messages and the RPC server.
+"""Run the sender of messages and the RPC server over one connection pool.
 
-Every call here returns at once or within a second, even if the broker is dead or frozen.
+Every call here returns at once or within two seconds, even if the broker is dead or frozen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.model.report import AuditReport
 from agent.telemetry.finding_changes import FindingChange
 
 CLOSE_S = 1.0
-#: Most RPC calls that wait in this process; without this bound, the library would read a flood of calls into memory.
+#: The maximum number of RPC calls that wait in this process; without it, a flood of calls would fill the memory.
 PREFETCH = ("rabbit_qos_prefetch_count", 16)
 
 
@@ -29,7 +29,7 @@ class BusConnection:
     """The daemon's connection to the bus.
 
     The daemon starts this object before the worker and stops it after the worker. ``listen`` and ``deafen`` start and
-    stop the RPC server alone.
+    stop only the RPC server.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class BusConnection:
 
 
 def checked_bus(options: BusOptions) -> Bus:
-    """Return a bus whose URL oslo.messaging can parse; connects to nothing. Raises ConfigError."""
+    """Return a bus. Raises ConfigError if oslo.messaging cannot parse its URL. Opens no connection."""
     bus = Bus(replace(options, rabbit=(PREFETCH, *options.rabbit)))
     try:
         _ = bus.rpc, bus.notification

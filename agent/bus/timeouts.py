@@ -1,4 +1,4 @@
-"""Wait a limited time for a call that cannot be cancelled, and between two tries to reach a lost broker.
+"""Limit the wait for a call that cannot be cancelled, and decide the pause before a new try to reach a lost broker.
 
 oslo.messaging's start, stop and cleanup wait for the broker, forever if the broker is frozen.
 """
@@ -15,7 +15,7 @@ LONGEST_PAUSE_S = 30.0
 
 
 def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
-    """Return whether ``call`` returned within ``seconds``; if not, it goes on in a daemon thread called ``name``."""
+    """Run ``call`` in a daemon thread ``name``, which may run on after ``seconds``; return whether it ended in time."""
     ended = threading.Event()
 
     def run() -> None:
@@ -29,5 +29,5 @@ def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
 
 
 def pause_s(failures: int) -> float:
-    """Return the seconds until the next try after ``failures`` in a row; the duration of a try is not included."""
+    """Return the seconds from the end of the last try to the next try, after ``failures`` failed tries in a row."""
     return grown_s(FIRST_PAUSE_S, LONGEST_PAUSE_S, failures - 1) if failures else 0.0

@@ -1,14 +1,15 @@
 """Open oslo.messaging's transports with a bound on every wait; define the names used on the broker.
 
-docs/messages.md documents the names. Modules import ``oslo_messaging`` from here, so that no import precedes the choice
-of the backend.
+docs/messages.md documents the names. Modules import ``oslo_messaging`` from here, so that the threading backend is
+always selected before that import.
 
-A call's ``timeout`` does not cover its delivery. With the library's own ``retry`` (none given: forever), a call to a
-dead broker blocks until the broker is back (measured). So every client here gets a number of tries.
+The ``timeout`` of an RPC call does not cover the call's delivery. By default, oslo.messaging retries the delivery
+forever, so that a call to a dead broker blocks until the broker is back (measured). So every client here limits the
+number of tries.
 
-The library reads its options from a ConfigOpts. It gets a separate one here, because the agent's own ConfigOpts must
-not gain options that no operator may set. The library registers its options for tracing and metrics on the global
-ConfigOpts alone, so ``_conf`` registers them on the separate one.
+oslo.messaging reads its options from a ConfigOpts. This module passes a separate ConfigOpts, because the agent's own
+must not contain options that no operator may set. oslo.messaging registers its options for tracing and metrics only on
+the global ConfigOpts, so ``_conf`` registers these options on the separate ConfigOpts.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ BROKER = "broker"
 #: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is 1, growing
 #: to 30).
 TRIES = 2
-#: Threads of an RPC server. The library's default of 64 leaves as many idle threads (measured: 73 after 60 calls).
+#: Threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after 60 calls).
 SERVER_THREADS = 4
 _BOUNDED = {"rabbit_retry_interval": 1, "rabbit_interval_max": 2, "kombu_reconnect_delay": 0.5}
 
 
 class Bus:
-    """One connection to the broker, opened at first use. Threads may share it, like the library's own transports."""
+    """The agent's connections to the broker, opened at first use. Several threads may share a Bus."""
 
     def __init__(self, options: BusOptions) -> None:
         self.options = options
@@ -112,7 +113,7 @@ class PlainSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # t
 
 
 def end_server(server: Any) -> None:  # noqa: ANN401 - the library has no types
-    """Stop a started server and wait for its end, forever if the broker is frozen."""
+    """Stop a started server and wait until it has ended. Waits forever if the broker is frozen."""
     server.stop()
     server.wait()
 

@@ -1,4 +1,4 @@
-"""The running daemon: its threads, when an audit starts, and what follows an audit.
+"""Run the daemon: its threads, when an audit starts, and what follows an audit.
 
 Two threads do the work. The main thread (``runner.py``) acts on signals and reports to systemd. The worker
 (``worker.py``) is the only thread that audits and writes. Between them, ``audit_queue.py`` merges all reasons to audit

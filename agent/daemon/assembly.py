@@ -15,12 +15,12 @@ from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
 from agent.telemetry.dump import dump_state
 
-#: After this many reads of libvirt in a row without an answer, the runner stops feeding the watchdog.
+#: After this many timed-out reads of libvirt in a row, the runner stops the watchdog messages, so systemd acts.
 LIBVIRT_MISSES = 3
 
 
 def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: Notifier) -> Runner:
-    """Return the runner of a whole daemon."""
+    """Return the runner of a daemon, connected to all other parts."""
     current = Current(configured)
     queue = AuditQueue(configured.pacing)
     if outside.start_delay_s > 0:

@@ -1,14 +1,14 @@
-"""Decide when the waiting reasons to audit are handed out as one audit.
+"""Collect the reasons to audit, and decide when the worker gets all waiting reasons for one audit.
 
-Reasons never carry data: an audit reads everything anew, so a hundred reasons and one reason ask for the same work. The
-queue hands out the reasons when no new reason has come for ``settle_s``, or ``cap_s`` after the first one. So 200
-libvirt events in a second cause few audits, and none waits forever. A reason that comes while an audit runs waits for
-the next ``take``: an audit that starts after a request follows each request.
+Reasons contain no data: every audit reads the present state, so a hundred reasons and one reason cause the same work.
+The reasons are due when no new reason has come for ``settle_s``, or ``cap_s`` after the first reason. So 200 libvirt
+events in a second cause few audits, and no event waits forever. A reason that comes while an audit runs waits for the
+next ``take``, so every request is followed by an audit that starts after the request.
 
-Where start-ups are spread over time, the first audit waits for this host's start time. Until then, only a request from
-an operator or a peer makes the queue hand out reasons.
+If [agent] start_splay spreads start-ups over time, the first audit waits for this host's start time. Until then, only a
+request of an operator or a peer makes the reasons due.
 
-A peer (a caller on the message bus) may ask as often as it likes. The requests of peers become one audit per
+A peer (a caller on the message bus) may request audits without limit. All requests of peers cause at most one audit per
 ``peer_s``, or join an audit that another request causes.
 """
 
@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: Distinct reasons kept per kind (the text before the first colon); above that, only the kind is named.
+#: The maximum number of different reasons per kind (the text before the first colon). Above it, only the kind is named.
 REASONS_PER_KIND = 8
-#: Distinct kinds kept; callers use a handful.
+#: The maximum number of different kinds. Callers use only a few.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -29,9 +29,9 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """How long reasons gather, in seconds since the last one (``settle_s``) and since the first one (``cap_s``).
+    """When waiting reasons are due: ``settle_s`` seconds after the last reason, at most ``cap_s`` after the first.
 
-    ``peer_s`` is the least time between two audits that peers alone ask for.
+    ``peer_s`` is the minimum time in seconds between two audits that only peers request.
     """
 
     settle_s: float = 0.2
@@ -41,7 +41,7 @@ class Pacing:
 
 @dataclass(slots=True)
 class _Gathering:
-    """The waiting reasons, bounded in number and length whatever the callers do."""
+    """The waiting reasons, with bounds on their number and length."""
 
     first_at: float
     last_at: float
@@ -71,9 +71,8 @@ class _Gathering:
 class AuditQueue:
     """A queue with many producers and one consumer.
 
-    Any thread may call every method but ``take``, libvirt's callbacks included: the methods take one lock that no
-    thread keeps during slow work, and they cannot fail. Only the worker calls ``take``. ``closed``: the queue hands out
-    no further request.
+    Only the worker calls ``take``. Any thread may call the other methods, even in a callback of libvirt: they cannot
+    fail, and no thread keeps the queue's lock during slow work. ``closed``: ``take`` returns no more reasons.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -88,31 +87,30 @@ class AuditQueue:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The reasons not handed out yet, sorted."""
+        """The reasons that ``take`` has not returned yet, sorted."""
         with self._changed:
             return self._reasons()
 
     def request(self, reason: str) -> None:
-        """Request an audit soon: ``kind`` or ``kind: detail``."""
+        """Request an audit soon. ``reason`` is ``kind`` or ``kind: detail``."""
         with self._changed:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Request an audit without the settle time (an operator, a reload, a retry, a repeated audit)."""
+        """Request an audit without the settle time, for an operator, a reload, a retry or a repeated audit."""
         with self._changed:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request an audit without the settle time, but not before this host's start time (the interval)."""
+        """Request a periodic audit, without the settle time but not before this host's start time."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
 
     def request_by_peer(self, reason: str) -> float | None:
-        """Request an audit for a peer; return in how many seconds at the latest it is handed out, None if never.
+        """Request an audit for a peer; return the maximum seconds until it is due, None if the queue is closed.
 
-        The request is handed out ``peer_s`` after the last peer's request was, or together with another request. It is
-        never handed out once the queue is closed.
+        The request is due ``peer_s`` after ``take`` last returned a peer's request, or together with another request.
         """
         with self._changed:
             if self.closed:
@@ -127,7 +125,7 @@ class AuditQueue:
             return max(0.0, due_at - now)
 
     def hold(self) -> None:
-        """Until ``release``, only an operator or a peer makes an audit due; all other reasons gather."""
+        """Let all reasons wait until ``release``, unless an operator or a peer requests an audit."""
         with self._changed:
             self._held = True
 
@@ -138,7 +136,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def pace(self, pacing: Pacing) -> None:
-        """Change settle time and cap (reload); the change applies to waiting reasons too."""
+        """Replace the pacing; the new pacing applies to waiting reasons too."""
         with self._changed:
             self._pacing = pacing
             self._changed.notify_all()
@@ -158,7 +156,7 @@ class AuditQueue:
             return None
 
     def close(self) -> None:
-        """Hand out nothing more, and wake ``take``. Later requests are ignored."""
+        """Drop the waiting reasons, ignore all later requests, and wake ``take``."""
         with self._changed:
             self.closed = True
             self._gathering = self._peers = None

@@ -1,9 +1,9 @@
-"""What a stop may cut short: a pause that the agent chose itself, and a read in progress; nothing else.
+"""Let a stop end the worker's pauses and see whether a read is in progress; a stop interrupts nothing else.
 
-Pauses are between the rounds of a conflict, before the checks after a lost answer, and while the agent spares an
-overloaded Placement. The code that paused goes on and checks itself whether to end, because it must still verify and
-record a change that is half done. A read of a frozen libvirt, a silent Placement or a hung database takes as long as
-its time-outs allow: half a minute and more. A read has no side effects; a write must finish or end at its own time-out.
+The agent pauses between two tries after a conflict, before it checks a write whose response was lost, and while
+Placement is overloaded. After the end of its pause, the paused code decides itself whether to end, because it must
+still verify and journal a change that is half done. A read has no side effects, and with a frozen libvirt, Placement or
+database it takes half a minute and more. A write must finish or end at its own time-out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 
 class Pauses:
-    """The pauses of the worker's thread; the thread that stops the worker ends them."""
+    """The pauses of the worker's thread. The thread that stops the worker ends these pauses."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
@@ -24,7 +24,7 @@ class Pauses:
         self._over.wait(seconds)
 
     def end(self) -> None:
-        """Cancel the current pause and make all later ones return at once."""
+        """End the current pause, and make all later pauses return at once."""
         self._over.set()
 
 

@@ -1,7 +1,7 @@
 """Report this process's state to systemd: the sd_notify protocol, of which oslo.service sends only READY.
 
-Each message is one datagram to ``$NOTIFY_SOCKET``. The variables are removed from the environment, so that vgs and
-other child processes cannot send in the agent's name. Without systemd, every message is dropped.
+Each message is one datagram to ``$NOTIFY_SOCKET``. The agent removes systemd's variables from its environment, so that
+vgs and other child processes cannot send in the agent's name. Without systemd, every message is dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """A sender to systemd. ``watchdog_s``: most seconds between two ``WATCHDOG=1``, None without a watchdog."""
+    """Sends to systemd. ``watchdog_s`` is the maximum time between two ``WATCHDOG=1``, None without a watchdog."""
 
     address: str | None
     watchdog_s: float | None
@@ -30,7 +30,7 @@ class Notifier:
         message = "\n".join(line.replace("\n", " ") for line in assignments).encode()
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-                # A full buffer must neither lose READY nor stop the main thread.
+                # If the buffer is full, wait a limited time: READY must not be lost, and the main thread must go on.
                 out.settimeout(SEND_S)
                 out.sendto(message, address)
         except OSError:

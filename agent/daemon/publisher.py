@@ -1,7 +1,7 @@
 """Publish a report: log lines, the report file, a status line for the main thread, and messages for the broker.
 
-A failure to write the report file (a full disk) is logged once per change of its cause and never ends an audit. Another
-thread sends the messages to the broker; nothing here waits for the broker.
+A failure to write the report file (a full disk) is logged when its cause changes, and never ends an audit. Another
+thread sends the messages to the broker, so nothing here waits for the broker.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from agent.telemetry.lines import emit
 
 LOG = logging.getLogger(__name__)
 
-#: Must neither wait nor raise.
+#: A function that neither blocks nor raises.
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 
 class ReportDesk:
-    """Publishes reports.
+    """Publishes each audit's report.
 
     ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
-    ``publish`` hands a report, and the changes of findings that the log reports, to the thread that sends messages.
+    ``publish`` passes a report, and the changes of findings that the log reports, to the thread that sends messages.
     """
 
     def __init__(

@@ -25,14 +25,14 @@ LOG = logging.getLogger(__name__)
 
 #: The runner sends READY after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
-#: Seconds between two ticks. A signal does not wake the main thread if another thread takes it, or if it comes just
-#: before the main thread begins to wait: its Python handler runs at the next tick (seen with two signals at once). A
-#: stop must not wait long for that.
+#: The longest wait of the main thread in seconds. A signal does not wake the main thread if another thread receives the
+#: signal, or if it comes just before the wait: the Python handler then runs only after the wait (seen with two signals
+#: at once). A stop must not be delayed for long.
 TICK_S = 1.0
 
 
 class Runner:
-    """The main loop. ``on_signal`` acts on SIGUSR1 and SIGUSR2; ``graceful_s`` limits a stop (0: no limit)."""
+    """The main loop. ``on_signal`` acts on SIGUSR1 and SIGUSR2; ``graceful_s`` is a stop's time limit (0: no limit)."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Runner:
         self._status = "first audit runs"
 
     def run(self) -> int:
-        """Run until a signal or the worker's end; return the exit code."""
+        """Run until a signal requests a stop or the worker ends; return the exit code."""
         try:
             self._service.start()
         except ConfigError as error:
@@ -124,7 +124,7 @@ class Runner:
         self._notifier.send(*(("READY=1",) if self._ready else ()), f"STATUS={self._status}")
 
     def _stop(self) -> int:
-        """Stop the service and wait for it within the time limit; a SIGINT meanwhile ends the wait."""
+        """Stop the service and wait until it has stopped, at most for the time limit. A SIGINT ends the wait."""
         self._notifier.send("STOPPING=1", "STATUS=stopping")
         LOG.info(events.STOPPING)
         outcome: list[bool] = []

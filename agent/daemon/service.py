@@ -1,8 +1,8 @@
 """Start, stop and reload the daemon's threads, and nothing else.
 
-oslo.service's own Service forgets running threads when it stops, so this class joins them itself. The sources of events
-start before the interval trigger, so an event may request an audit first. At a stop all of them end before the queue is
-closed, so nothing requests an audit after that.
+oslo.service's own Service does not wait for its threads when it stops, so AgentService joins its threads itself. The
+event sources start before the interval trigger, so an event may request an audit first. A stop ends event sources and
+triggers before it closes the queue, so nothing requests an audit of a closed queue.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class BusService(Protocol):
         """Send the queued messages, as far as that is possible within a second, and end."""
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Hand over a report for sending."""
+        """Pass a report to the sending thread."""
 
 
 class NoBus:
-    """The connection where no broker is configured: every method does nothing."""
+    """The BusService of a host without a configured broker: every method does nothing."""
 
     def _ignore(self, *_ignored: object) -> None:
         pass
@@ -61,15 +61,15 @@ class NoBus:
 class Outside:
     """What the daemon needs besides its configuration.
 
-    - ``reload`` returns the configuration, read anew, or raises ConfigError.
+    - ``reload`` reads the configuration files again and returns the configuration, or raises ConfigError.
     - ``save`` replaces the report file.
-    - ``misses`` counts the reads of libvirt in a row that got no answer in time.
+    - ``misses`` returns how many reads of libvirt in a row have timed out.
     - ``close`` frees the resources of the parts.
-    - ``graceful_s`` is the time limit of a stop in seconds, 0 for none.
-    - ``reading`` returns whether the audit reads; ``end_pauses`` cancels its pauses.
+    - ``graceful_s`` is the time limit of a stop in seconds, 0 for no limit.
+    - ``reading`` returns whether the audit is in a read; ``end_pauses`` ends the audit's pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
     - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
-    - ``start_delay_s`` is how many seconds the first audit waits, unless an operator asks for an audit.
+    - ``start_delay_s`` is the delay of the first audit in seconds; an operator or a peer can request an audit earlier.
     """
 
     audit: Audit
@@ -87,7 +87,7 @@ class Outside:
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
-    """The lifecycle around one queue and one worker."""
+    """Starts, stops and reloads one queue, one worker and everything that requests audits from them."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._outside = outside
 
     def start(self) -> None:
-        """Start all threads and request the first audit. Opens no connection: a dead libvirt does not block it."""
+        """Start all threads and request the first audit. Opens no connection, so a dead libvirt does not block here."""
         self._bus.start()
         self._worker.start()
-        # Before the first audit opens a connection: libvirt's event loop must be registered by then.
+        # The event sources register libvirt's event loop. This must precede the connection that the first audit opens.
         for source in self._outside.events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
@@ -122,7 +122,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
     def stop(self) -> None:
         """Stop all threads: a running audit ends at its next safe point; a read that hangs is abandoned."""
         self._worker.stop()
-        # After ``worker.stop``: a worker whose pause ends checks next whether to go on.
+        # End the pauses only after ``worker.stop``: after its pause, the worker checks whether a stop was requested.
         self._outside.end_pauses()
         self._bus.deafen()
         self._first.stop()
@@ -135,7 +135,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._outside.close()
 
     def wait(self) -> None:
-        """Wait for the worker to exit. Give up if it is stuck in a read: reads have no side effects."""
+        """Wait until the worker has ended. Give up if the worker is stuck in a read: reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():
                 LOG.info(events.READ_LEFT_BEHIND)

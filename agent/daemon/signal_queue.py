@@ -1,7 +1,7 @@
 """Define the messages to the main thread: signals, and the worker's reports. Imports nothing slow.
 
-A handler only puts a number into a queue whose ``put`` is re-entrant, so a signal handler may call it at any moment. A
-daemon installs the handlers first of all: without a handler, a SIGHUP during the imports would kill the process.
+A signal handler only puts the signal's number into a queue. The queue's ``put`` is re-entrant, so a handler may call
+``put`` at any moment. The daemon installs the handlers first: otherwise a SIGHUP during the imports would kill it.
 """
 
 from __future__ import annotations

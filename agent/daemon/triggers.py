@@ -1,8 +1,8 @@
-"""Request audits by the clock: the first audit, and then periodic audits, which make up for every lost event.
+"""Request audits by the clock: the first audit, and then periodic audits, which find changes whose event was lost.
 
-A host's name decides the times of its audits, and the name is known before anything is read. So hosts that one command
-started do not query Placement in step, and a host's times are the same after a restart (agent/timing/splay.py). By
-default, oslo.service's looping call ends forever after one exception, so its body here is one call that cannot fail.
+A host's name, which is known before any read, decides the times of the host's audits. So hosts that one command started
+query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py). By
+default, oslo.service's looping call ends forever after one exception. Here it makes one call, which cannot fail.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent.model.audit import PERIODIC
 from agent.timing.splay import phase, until_turn
 
 START_REASON = "start-up"
-# The start has just audited: a periodic audit closer to the start than this part of the interval is skipped.
+# The agent audits at its start. A periodic audit closer to the start than this fraction of the interval is skipped.
 _TOO_SOON = 0.5
 
 
@@ -31,7 +31,7 @@ def first_delay_s(identity: str, interval_s: float, now: float) -> float:
 
 
 def start_delay_s(identity: str, splay_s: float) -> float:
-    """Return how many seconds the first audit waits after a start, where starts are spread over ``splay_s``."""
+    """Return the seconds from a start to the first audit, if starts are spread over ``splay_s`` seconds."""
     return splay_s * phase(identity, START_REASON)
 
 
@@ -61,9 +61,9 @@ class StartTrigger:
 
 
 class IntervalTrigger:
-    """Calls ``request`` with a reason once per interval, from a thread of its own; an interval of None means off.
+    """Calls ``request`` with a reason once per interval, in a separate thread. ``interval_s`` None means no calls.
 
-    ``identity`` decides at which moment of the interval. ``interval_s`` is the interval in force.
+    ``identity`` decides at which moment of the interval the calls come.
     """
 
     def __init__(self, request: Callable[[str], None], identity: str) -> None:
@@ -73,7 +73,7 @@ class IntervalTrigger:
         self._call: loopingcall.FixedIntervalLoopingCall | None = None
 
     def start(self, interval_s: float | None) -> None:
-        """Start; the first request comes at the host's own time, at least half an interval away."""
+        """Start. The first request comes at the host's moment of the interval, after at least half an interval."""
         self.interval_s = interval_s
         if interval_s is None:
             return
@@ -82,7 +82,7 @@ class IntervalTrigger:
         self._call.start(interval_s, initial_delay=delay_s, stop_on_exception=False)
 
     def replace(self, interval_s: float | None) -> None:
-        """Continue with another interval; an unchanged interval keeps its phase."""
+        """Continue with another interval. If the interval is unchanged, do nothing, so that the times stay the same."""
         if interval_s != self.interval_s:
             self.stop()
             self.start(interval_s)

@@ -1,9 +1,9 @@
 """Run the one thread that audits and writes: take a request, run the audit, publish the report.
 
-An AgentError (a source or Placement fails) does not end the thread: it is in the report. Two errors do end it:
-ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug: it is logged in
-full, reported as CRASHED, and the next audit runs as usual with the memory of the last good one. This thread replaces
-settings and parts as a whole, between two audits; no other thread touches them while they are in use.
+An AgentError (a source or Placement fails) does not end the thread: the report contains the error. Two errors do end
+the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug: it is
+logged with a traceback, the report's outcome is CRASHED, and the next audit runs with the memory of the last successful
+audit. This thread replaces settings and parts as a whole, between two audits; no other thread touches them during use.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from agent.model.settings import Settings
 from agent.model.snapshot import PLACEMENT
 from agent.timing.backoff import grown_s
 
-#: Seconds that ``take`` blocks: how soon the worker sees a stop or a due retry when nothing else happens.
+#: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
 TAKE_S = 0.5
-#: A worker is stuck if it did none of these for this long: wait for work, reach a point between two stages, send a
-#: request. The time limit of every single read or request is well below. A whole stage has no time limit: the first
+#: The worker counts as stuck if for this many seconds it did not wait for work, reach a point between two stages or
+#: send a request. Every single read or request has a much lower time limit. A whole stage has no time limit: the first
 #: read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
-#: While Placement is unread, reasons to audit gather for at most this long. Less than the shortest usual interval.
+#: While Placement cannot be read, reasons to audit wait at most this many seconds: less than the usual intervals.
 GATHER_CAP_S = 30.0
 REPEAT_FIRST_S = 0.5
 REPEAT_CAP_S = 60.0
@@ -48,7 +48,7 @@ Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """All that a reload replaces, as one value. ``interval_s`` None means: no periodic audits."""
+    """All that a reload replaces, as one value. ``interval_s`` is None if there are no periodic audits."""
 
     settings: Settings
     parts: Parts
@@ -59,7 +59,7 @@ class Configured:
 
 
 class Current:
-    """The configuration in force: one reference, replaced as a whole."""
+    """The present configuration: one reference, which a reload replaces as a whole."""
 
     def __init__(self, configured: Configured) -> None:
         self._configured = configured
@@ -81,16 +81,16 @@ class Publisher(Protocol):
         ...
 
     def bug(self, where: str, error: Exception) -> None:
-        """Log an exception that is no AgentError; called while the exception is being handled."""
+        """Log an exception that is not an AgentError; called while the exception is being handled."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """What the last audits leave open, and when the worker audits again without a request.
+    """The retry or repetition that the worker does without a request, ``at`` a time in monotonic seconds or None.
 
-    ``failures`` and ``repeats`` count the audits in a row that failed or asked for a repetition. ``at`` is in monotonic
-    seconds; None: no audit before the next request.
+    ``failures`` is the number of audits in a row that failed, ``repeats`` the number of audits in a row that asked for
+    a repetition.
     """
 
     failures: int = 0
@@ -100,14 +100,14 @@ class FollowUp:
 
 
 def retry_delay(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
-    """Return the retry's delay in seconds after ``failures`` in a row: exponential, capped, jittered (×0.5 to ×1)."""
+    """Return the back-off in seconds after ``failures`` failed audits in a row: capped, with jitter (×0.5 to ×1)."""
     return grown_s(RETRY_FIRST_S, RETRY_CAP_S, failures - 1) * uniform(0.5, 1.0)
 
 
 def repeat_delay(repeats: int) -> float:
-    """Return the seconds before the n-th repetition in a row: 0 at first, then growing.
+    """Return the seconds before repetition number ``repeats`` in a row: 0 before the first, then growing.
 
-    A host that changes during every audit must not make the agent audit without a pause.
+    The pauses grow because otherwise a host that changes during every audit would make the agent audit without a pause.
     """
     return 0.0 if repeats <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, repeats - 2)
 
@@ -117,8 +117,8 @@ def follow_up(
 ) -> FollowUp:
     """Return when the worker audits again without a request; the periodic audits go on regardless.
 
-    ``not_before``: Placement asked for no request until then. If an event or the interval triggers an audit while a
-    retry is scheduled, its failure does not lengthen the back-off; the scheduled retry stays.
+    ``not_before`` is the time before which Placement wants no request (Retry-After). If an event or the interval
+    triggers an audit while a retry is scheduled, and the audit fails, the scheduled retry and the back-off stay.
     """
     earliest = not_before or now
     repeats = before.repeats + 1 if audit_again else 0
@@ -134,11 +134,11 @@ def follow_up(
 
 
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
-    """Return how long reasons gather after ``report``: as configured, and longer while Placement stays unread.
+    """Return the pacing after ``report``: as configured, but with longer waits while Placement cannot be read.
 
-    Events must not make the agent query a Placement more often that is down, or coming back. Requests from operators,
-    retries and the interval do not wait. The time stays as configured while the host's identity is unknown: the audit
-    has then not even queried Placement, and a libvirt event may be what ends that state.
+    Events must not make the agent query a Placement that is down or recovering more often. Requests of operators,
+    retries and the interval do not wait. While the host's identity is unknown, the pacing stays as configured: the
+    audit has not queried Placement then, and a libvirt event may announce that the identity can be read now.
     """
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
@@ -148,7 +148,7 @@ def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
 
 
 def worth_retrying(report: AuditReport) -> bool:
-    """Return whether a read or a write failed, so that the audit is worth another try before the interval."""
+    """Return whether a read or a write failed, so that the worker retries the audit before the next interval."""
     return report.error is not None or not report.sources or any(not source.ok for source in report.sources)
 
 
@@ -172,7 +172,7 @@ def crash_report(
 
 
 def _trim_heap() -> None:
-    """Return about a megabyte to the machine: imports and the first read leave it free inside the C library's heap."""
+    """Return to the kernel about a megabyte that imports and the first read leave unused in the C library's heap."""
     gc.collect()
     # Only glibc has this function.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -215,7 +215,7 @@ class Worker:
         return not self._thread.is_alive()
 
     def healthy(self, sent_at: float) -> bool:
-        """Return whether the loop moves: it waits for work, or its audit lately passed a safe point or sent a request.
+        """Return whether the worker lives and within STALL_S waited for work, passed a safe point or sent a request.
 
         ``sent_at``: when the last request to Placement was sent, in monotonic seconds.
         """
@@ -225,7 +225,7 @@ class Worker:
         code = BUG
         try:
             code = self._loop()
-        except Exception as error:  # noqa: BLE001 - the last boundary: a thread's death must be heard
+        except Exception as error:  # noqa: BLE001 - the last boundary: on_end must run
             self._publisher.bug("worker", error)
         finally:
             self._on_end(code)
@@ -251,18 +251,18 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # The default depth, also for the first audit: a full one would read a thousand consumers' records before the
-        # inventory.
+        # Even the first audit has the default depth: a full audit would read the records of a thousand consumers before
+        # it writes the inventory.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
         except (AuditCancelled, ConfigError):
             raise
         except Exception as error:
-            # A bug in one audit must not end the next ones.
+            # A bug in one audit must not prevent the next audits.
             if isinstance(error, FolderUnavailable) and self._memory.identity is None:
-                # Only that folder could supply the identity. The process exits, and systemd starts it again until
-                # the folder works.
+                # Only the unavailable folder could supply the host's identity. The process exits, and systemd starts
+                # the agent again until the folder can be read.
                 raise
             if not isinstance(error, AgentError):
                 self._publisher.bug("audit", error)
@@ -278,10 +278,10 @@ class Worker:
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use a replaced configuration from now on; drop what was cached under the old one.
+        """Use a replaced configuration from now on; drop all caches that were filled under the old configuration.
 
-        Also drop the memory of the agent's last write: by a reload an operator signals that the rival writer is gone,
-        or that Placement was upgraded and knows more traits.
+        Also drop the memory of the agent's last write and of unknown traits: by a reload an operator signals that
+        another writer of the inventory is gone, or that Placement was upgraded and knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

@@ -49,7 +49,7 @@ def test_a_host_is_silent_after_three_intervals_and_a_grace_period(age_s, is_sil
 
 
 def test_the_line_for_a_silent_host_shows_the_seconds_since_its_last_message():
-    assert silence_line(seen(), 1190.0) == "compute-17 silent for 190 s, it publishes every 60 s"
+    assert silence_line(seen(), 1190.0) == "compute-17 is silent: no message for 190 s, one was due every 60 s"
 
 
 def test_a_plain_watch_line_names_each_of_its_values():
