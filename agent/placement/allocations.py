@@ -1,7 +1,7 @@
-"""Read and replace one consumer's allocations; the consumer's generation makes a change based on old data a conflict.
+"""Read and replace one consumer's allocations; Placement rejects a PUT with an old consumer generation (409).
 
-A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. With the last allocation of a
-consumer, Placement deletes the consumer, its type and its generation. So a caller that may have to restore the consumer
+A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. When a consumer's last allocation is
+removed, Placement deletes the consumer with its type and generation. So a caller that may have to restore the consumer
 must save the type before. A PUT for a consumer without allocations contains the generation null.
 """
 

@@ -1,13 +1,13 @@
-"""Read the records of the tree's consumers, one request per record: a few records in each tree read, all over time.
+"""Read the records of consumers that have allocations on this host's tree: a few in each tree read, in time all.
 
-A record contains the consumer's project, type and allocations, also those on other hosts' providers. The consumer's
-allocations on this host's tree are known without the record.
+A record takes one request. It contains the consumer's project, type and allocations, also those on other hosts'
+providers. The consumer's allocations on this host's tree are known without the record.
 
 A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
-requests after each restart, and a fleet would do so on every host. Three kinds of records are read at once: suspects,
-consumers named by findings, and consumers that came or changed since the last read. The last kind costs at
-most one request for each write of the cloud. No other consumer can have changed, so each tree read reads only a few of
-the other records, in turn.
+requests after each restart, and so would every host of a fleet. The records of three kinds of consumers are read at
+once: suspects, consumers named by findings, and consumers that are new or changed since the last read. The last kind
+costs at most one request for each allocation that nova writes. No other consumer can have changed, so each tree read
+reads only a few of the other records, in turn.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
-    """What one tree read knows of the tree's consumers; the next read starts from it.
+    """What is known of the tree's consumers after a tree read; the next read starts with this value.
 
     ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
-    whose record was read, ``awaited`` the consumers that came or changed and whose record is still to be read.
+    whose record was read, ``awaited`` the new or changed consumers whose record is still to be read.
     """
 
     reads: int = 0
@@ -106,9 +106,9 @@ def _holders(held: Held) -> dict[str, _Holders]:
 
 
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
-    """Return the consumers that came or changed since the last read, and earlier ones that are still unread.
+    """Return the consumers that are new or changed since the last read, and earlier ones that are still unread.
 
-    The result is empty in the first read, because the consumers present then may have existed for years.
+    The result is empty in the first read, because the consumers found then may have existed for years.
     """
     if not last.reads:
         return frozenset()

@@ -24,9 +24,9 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the trees of the ``uuids`` that it lacks; no allocation comes from the cache.
+        """Return ``view`` with the trees of those ``uuids`` that are not in it; no allocation comes from the cache.
 
-        Raises PlacementError; GenerationConflict if providers vanished during two attempts to read them.
+        Raises PlacementError; GenerationConflict if providers were deleted during two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

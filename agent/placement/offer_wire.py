@@ -1,4 +1,4 @@
-"""Parse Placement's answers about use and offers into values: usages, provider summaries, names of classes.
+"""Parse Placement's answers into values: usages, provider summaries, names of resource classes.
 
 As in agent/placement/wire.py, the parsers skip nothing, and raise PlacementUnavailable for any unexpected shape. A
 summary's ``capacity`` is (total − reserved) × ratio, rounded down, so no inventory can be computed from a summary.
@@ -24,7 +24,7 @@ def parse_usages_at(body: object) -> tuple[int, Amounts]:
     """Parse ``GET …/usages`` into the provider's generation and the used amounts at that generation."""
     generation = whole(_object(body, "usages").get("resource_provider_generation"))
     if generation is None:
-        raise _odd("resource_provider_generation, not a 64-bit integer,", body)
+        raise _odd("usages without a 64-bit integer as resource_provider_generation", body)
     return generation, parse_usages(body)
 
 
@@ -54,7 +54,7 @@ def _numbers(found: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for name, value in found.items():
         amount = whole(value)
         if amount is None:
-            raise _odd(f"the amount of {name}, not a 64-bit integer,", value)
+            raise _odd(f"the amount of {name} is not a 64-bit integer", value)
         yield name, amount
 
 
@@ -65,4 +65,4 @@ def _object(value: object, what: str) -> Mapping[str, object]:
 
 
 def _odd(what: str, value: object) -> PlacementUnavailable:
-    return PlacementUnavailable(f"answer not understood: {what} is {type(value).__name__}")
+    return PlacementUnavailable(f"answer not understood: {what}: received a value of type {type(value).__name__}")

@@ -50,7 +50,7 @@ class Offers:
 def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     """Return the tree of ``view`` with its used amounts, and the trees of the providers that share with it.
 
-    Each shared tree takes one request, and four for each of its providers. Raises PlacementError.
+    The tree of a sharing provider takes one request, and four for each of its providers. Raises PlacementError.
     """
     used: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider_uuid, resource_class), amount in view.used.items():
@@ -69,9 +69,9 @@ def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders
 def cloud_offers(
     client: PlacementClient, request: ResourceRequest, report: Callable[[str], None], most_reads: int = MOST_READS
 ) -> Offers:
-    """Return every tree of the cloud, with the facts that the request needs. ``report`` receives progress lines.
+    """Return every tree of the cloud, with the facts that ``request`` needs. Raises PlacementError.
 
-    Raises PlacementError.
+    ``report`` receives progress lines.
     """
     everywhere = wire.parents_first(every_provider(client))
     report(f"{len(everywhere)} providers")
@@ -125,7 +125,7 @@ class _Unread:
         found = none_if_gone(lambda: self._read(provider, used))
         self._done += 1
         if self._done % PROGRESS_EVERY == 0:
-            self._report(f"{self._done} of them read")
+            self._report(f"{self._done} providers read")
         return None if found is None else replace(found, root_uuid=root)
 
     def _read(self, provider: Provider, used: Amounts | None) -> OfferedProvider:

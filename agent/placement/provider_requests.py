@@ -1,6 +1,6 @@
 """Send the requests that several modules of this package share: lists of providers, and the parts of one provider.
 
-A 404 counts as an answer: the provider was deleted since it was listed. All functions raise PlacementError.
+All functions raise PlacementError. A 404 means that the provider was deleted since it was listed (``none_if_gone``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def allocations(client: PlacementClient, uuid: str, most: int) -> wire.Allocatio
 
 
 def delete_provider(client: PlacementClient, uuid: str) -> None:
-    """Delete the provider; a missing provider is no error. Raises ProviderInUse among others."""
+    """Delete the provider; a missing provider is not an error. Raises ProviderInUse among others."""
     none_if_gone(lambda: client.delete(provider_path(uuid), MINIMUM))
 
 
@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return the error that makes the audit read and decide again, with text, status and id of ``error``."""
+    """Return the error that makes the audit read and decide again, with text, status and request id of ``error``."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

@@ -7,11 +7,11 @@ added or changed. It does not prove three other things:
   read again when the audit requests it, and only for providers that had allocations. A provider without allocations has
   none as long as its generation is unchanged.
 - The provider was not renamed. So names and parents come from the list.
-- The database is still the same. agent/timing/full_read_schedule.py decides when everything is read again.
+- The database was not replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
 
-Other services' nested providers are part of the tree and of the view. A provider above this host's root is not part of
-them, nor is any other provider below that one. If an operator put whole hosts below one provider, the list names all of
-them, and the agent ignores the other hosts.
+Other services' nested providers are part of the tree and of the view. A provider above this host's root is left out,
+with all its other descendants. If an operator put whole hosts below one provider, the list names all of these hosts,
+and the agent ignores the other hosts.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class TreeReader:
     def view(self, request: ViewRequest) -> PlacementView:
         """Return the present tree, parents first. A failed view leaves the cache as it was.
 
-        Raises PlacementError; GenerationConflict if providers vanished during two attempts to read them.
+        Raises PlacementError; GenerationConflict if providers were deleted during two attempts to read them.
         """
         with self._client.global_request_id():
             before = self._client.requests
@@ -157,10 +157,10 @@ class TreeReader:
         return self._sharing.read((known.provider for known in reading.providers), known, request)
 
     def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
-        """Return the usage that Placement counts but does not list.
+        """Return the usage that Placement counts although its list of allocations does not show it.
 
-        The first audit and each audit that spares nothing compare all providers. The other audits compare only the
-        providers for which the last comparison of all found such usage.
+        The first audit, each full read and each command compare all providers. Other audits compare only the providers
+        for which the last complete comparison found such usage.
         """
         if not request.usages:
             return ()
@@ -179,7 +179,7 @@ def _read_tree(client: PlacementClient, last: _TreeReading, request: ViewRequest
         holders = listed(client, name=request.root_name) if request.root_name else ()
         return _TreeReading(consumers=consumers, name_holder=next(iter(holders), None))
     if request.root_uuid not in {provider.uuid for provider in found}:
-        raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} does not contain it")
+        raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} lacks this provider")
     known = () if request.everything else last.providers
     providers, fresh = _tree(client, _below(request.root_uuid, found), known, request.fresh_allocations)
     held = tuple((k.provider, k.allocations) for k in providers)
@@ -228,7 +228,7 @@ def _tree(
 def _too_many(provider: Provider) -> str:
     return (
         f"the tree up to provider {provider.uuid} has more than {MOST_ENTRIES} classes, traits, aggregates and "
-        "allocations, the limit for one host: check whose they are by "
+        "allocations, the limit for one host: find out whose they are by "
         f"openstack resource provider show --allocations {provider.uuid}"
     )
 
@@ -244,7 +244,7 @@ def _unless_vanishing(read: Callable[[], T], what: str) -> T:
     except PlacementRejected as error:
         if error.status != 404:
             raise
-        raise conflict(f"providers vanish while {what} is read", error) from error
+        raise conflict(f"providers were deleted while {what} was read", error) from error
 
 
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:

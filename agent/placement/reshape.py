@@ -2,7 +2,7 @@
 
 The request uses a microversion below 1.38 even if the server supports 1.38. At 1.38 the request must name each
 consumer's type. Placement rejects "unknown", which nova's consumers have, and any other type would change the consumer
-for ever. Below 1.38 every consumer keeps its type.
+permanently. Below 1.38 every consumer keeps its type.
 
 The request contains the whole set of inventories of each provider that it names; other providers stay as they are. A
 child must exist before the request can name it, so new children are created empty first. If the reshape then
@@ -31,7 +31,7 @@ class ReshapeClient:
             made = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
         except DuplicateName as error:
             # A duplicate uuid and a duplicate name have the same code (writer.py). A duplicate uuid means that another
-            # writer has created the provider meanwhile.
+            # writer has created the provider since the decision.
             if not listed(self._client, uuid=write.provider_uuid):
                 raise
             raise conflict("another client created the provider meanwhile", error) from error
@@ -41,10 +41,10 @@ class ReshapeClient:
         """Apply the whole reshape or nothing of it.
 
         Raises PlacementError. GenerationConflict: a provider or a consumer has changed since the decision.
-        AllocationRefused: there is no room. InventoryInUse: another consumer has allocations of a class to be removed.
+        AllocationRefused: an allocation does not fit. InventoryInUse: another consumer uses a class to be removed.
         """
         self._client.post("/reshaper", MINIMUM, wire.render_reshape(write), wire.nothing)
 
     def delete(self, provider_uuid: str) -> None:
-        """Delete a provider; a missing provider is no error. Raises PlacementError, ProviderInUse among others."""
+        """Delete a provider; a missing provider is not an error. Raises PlacementError, ProviderInUse among others."""
         delete_provider(self._client, provider_uuid)

@@ -1,15 +1,15 @@
 """Read the allocations on providers that share with this host's tree through an aggregate.
 
 If any provider of the tree is in the aggregate, even a child, Placement lets the whole tree use the sharing provider.
-Every host of the aggregate may keep its guests' disks on a sharing provider, so that one provider may have all
-consumers of the cloud. Only the state source knows to which host a consumer belongs, and must read a row for each
-consumer. So a read returns only a window of a long list, and the next read begins where this window ended.
+All hosts of the aggregate may have their guests' disks on one sharing provider, so the provider may have all consumers
+of the cloud. Only the state source knows to which host a consumer belongs, and it must read a row for each consumer. So
+a read returns only a window (a part) of a long list of consumers, and the next read begins where this window ended.
 
 The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the set is
 read again only when the tree's aggregates change, or when an audit reads everything again.
 
-If the list of a provider's allocations is too large, the provider stays unread until the set is read again. Such a list
-is the most expensive one for Placement, and all hosts of the aggregate would request it.
+If the list of a provider's allocations is too large, the provider stays unread until the set is read again. Placement
+needs most work for such a list, and all hosts of the aggregate would request the list.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agent.placement.provider_requests import allocations, listed, none_if_gone
 from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-# A proxy in front of Placement may reject a URL that names more aggregates (nova names as many at once).
+# A proxy in front of Placement may reject a URL that names more aggregates. nova uses the same limit.
 AGGREGATES_AT_ONCE = 200
 # Limit of allocations on one sharing provider. The window is chosen at once, so most allocations cost little more than
 # the parsing of their JSON.
@@ -42,11 +42,11 @@ class SharingReader:
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
-        """The sharing providers whose list is too large, named as in the finding, each with the reason; sorted."""
+        """Pairs (name as in the finding, reason) of the sharing providers whose list is too large, sorted."""
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop the set of sharing providers: the next read reads the set again, and retries too large lists."""
+        """Drop the set of sharing providers: the next read reads the set again, and lists that were too large."""
         self._listed = None
 
     def read(
@@ -89,10 +89,10 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """Return at most ``most`` of the holders: suspects first, then the others, sorted, beginning behind ``after``.
+    """Return at most ``most`` of the consumers in ``holders``: suspects first, then those that sort after ``after``.
 
-    After the last holder, the first holder follows. The second returned value is the ``after`` of the next window: the
-    last holder of this window that is no suspect.
+    After the last consumer, the first one follows. The second returned value is the ``after`` of the next window: the
+    last consumer of this window that is not a suspect.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

@@ -1,8 +1,8 @@
 """Parse Placement's JSON into values, and render values as Placement's JSON; offer_wire.py parses usages and summaries.
 
-A field that Placement leaves out gets Placement's default, so that two inventories can be compared by ``==``. No parser
-skips what it cannot read: on any unexpected shape, a parser raises PlacementUnavailable and no other error. Only
-``parse_refusal`` raises nothing. Pure: no I/O.
+A field that Placement leaves out gets Placement's default, so that two inventories can be compared by ``==``. A parser
+raises PlacementUnavailable if any part of an answer has an unexpected shape, instead of skipping that part. Only
+``parse_refusal`` never raises. Pure: no I/O.
 
 The generation in an answer is the provider's generation at the time of that answer. It may be newer than the
 generation in the list of providers.
@@ -35,7 +35,7 @@ class Microversion(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventories:
-    """``…/inventories``: the whole set, sorted by class, at one generation."""
+    """The answer of ``…/inventories``: all inventories of a provider at one generation, sorted by class."""
 
     generation: int
     inventories: tuple[Inventory, ...]
@@ -43,7 +43,7 @@ class Inventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """``…/traits`` at one generation."""
+    """The answer of ``…/traits``: all traits of a provider at one generation."""
 
     generation: int
     traits: frozenset[str]
@@ -51,7 +51,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregates:
-    """``…/aggregates`` at one generation (1.19)."""
+    """The answer of ``…/aggregates`` (1.19): all aggregates of a provider at one generation."""
 
     generation: int
     aggregates: frozenset[str]
@@ -59,7 +59,7 @@ class Aggregates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocations:
-    """``…/allocations`` of one provider at one generation (1.28), sorted by consumer and class."""
+    """The answer of ``…/allocations`` (1.28): a provider's allocations at one generation, by consumer and class."""
 
     generation: int
     allocations: tuple[Allocation, ...]
@@ -85,7 +85,7 @@ def parse_maximum(body: object) -> Microversion:
         found = _object(version, "version")
         if str(found.get("id", "")).startswith("v1."):
             return _microversion(_text(found, "max_version"))
-    raise _odd("root document", "names no version 1", body)
+    raise _odd("root document", "has no version 1", body)
 
 
 def parse_providers(body: object) -> tuple[Provider, ...]:
@@ -162,7 +162,7 @@ def parse_traits(body: object) -> Traits:
 
 
 def parse_trait_names(body: object) -> frozenset[str]:
-    """Parse ``GET /traits``: every name that this Placement knows."""
+    """Parse ``GET /traits``: the name of every trait that this Placement knows."""
     return _names(_object(body, "traits"), "traits")
 
 
@@ -183,7 +183,7 @@ def render_aggregates(aggregates: Iterable[str], generation: int) -> dict[str, o
 
 
 def render_provider(write: CreateProvider) -> dict[str, object]:
-    """Return the body of ``POST /resource_providers``; a root has no parent key: Placement answers 400 to a null."""
+    """Return the body of ``POST /resource_providers``. A root gets no parent key: Placement rejects a null (400)."""
     body: dict[str, object] = {"uuid": write.provider_uuid, "name": write.name}
     if write.parent_uuid is not None:
         body["parent_provider_uuid"] = write.parent_uuid

@@ -82,10 +82,10 @@ class _Course:
         return write.provider_uuid in self.skipped
 
     def refuse(self, write: Write, error: PlacementError) -> None:
-        """Note a write that Placement rejects, now and in every audit until an operator changes something."""
+        """Record a write that Placement rejects now, and will reject in every audit until an operator intervenes."""
         self.refused.append(RefusedWrite(write=write, error=error))
         if isinstance(write, MoveProvider):
-            return  # The provider's other writes are still right at its present place.
+            return  # The provider's other writes are right at its present place in the tree too.
         self._skip(write)
 
     def _skip(self, write: Write) -> None:
@@ -191,7 +191,7 @@ class TreeWriter:
             if not UNKNOWN_CLASS.search(error.message):
                 raise
             # Another client deleted a custom name, or two threads of the server refreshed its cache of names at once
-            # (attribute_cache.py; seen with 16 writers). The next round creates all custom names again.
+            # (attribute_cache.py; seen with 16 writers). The audit's next round creates all custom names again.
             self._ensured = frozenset()
             raise conflict("Placement does not know a custom name yet", error) from error
 

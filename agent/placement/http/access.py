@@ -3,9 +3,9 @@
 The options of the operator's nova.conf work here: any auth plugin, TLS options, ``endpoint_override`` or the catalog.
 ``auth_type`` must be set: without a plugin keystoneauth fails only at the first request and does not say why.
 
-This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. So does a URL without
-scheme or host, which keystoneauth would look up in the catalog. Each problem names the configuration file, which
-oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
+This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. A URL without scheme or
+host also makes the start fail; keystoneauth would look it up in the catalog. Each error text names the configuration
+file, which oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
 
 keystoneauth's plugin ``none`` sends the token "notused". A Placement with ``auth_strategy = noauth2`` rejects that
 token (403); it accepts ``admin_token`` with the token ``admin``.

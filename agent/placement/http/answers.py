@@ -1,7 +1,7 @@
 """Decide which error an answer or a missing answer becomes: the only mapping from HTTP to agent/errors.py.
 
 A 409 has several meanings. Its code (microversion 1.23 and later) says whether the agent must read again or report the
-error to the operator. Only an allocation that finds no room has no code of its own.
+error to the operator. Only the 409 to an allocation that does not fit has no code of its own.
 
 A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
 for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
@@ -53,10 +53,10 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement uses these statuses about a provider, a proxy about a page. The form of the body shows who answered.
+# By these statuses Placement means a missing provider, and a proxy a missing page. The body shows who answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# urllib3 writes host and URL before the reason. If they were kept, the limit above could cut the reason off.
+# urllib3 writes host and URL before the reason. If they were kept, the limit of a quotation could cut the reason off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -73,7 +73,7 @@ CONFLICTS: dict[str, type[PlacementError]] = {
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
-# A conflict of a consumer's generation has the code of a provider's: only the text differs (16.0.0, handlers/util.py).
+# A conflict of a consumer's generation has the same code as one of a provider's; the text differs (handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
 # Credentials are missing, malformed or rejected. The operator must act; a quick retry does not help.
@@ -178,7 +178,7 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
         # Without a known code: a 409 to a DELETE means that the provider is in use, any other 409 is a lost race.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)
-    # The client follows redirects; a 3xx that it does not follow is no answer of Placement's.
+    # The client follows redirects; a 3xx that it does not follow did not come from Placement.
     if reply.status == 429 or reply.status >= 500 or reply.status < 400:
         return PlacementUnavailable
     return PlacementRejected

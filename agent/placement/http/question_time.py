@@ -35,7 +35,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together; outside of a block, each request has its own."""
+        """Apply one time limit to all requests of the block together; outside, each request has a limit of its own."""
         before, self._asking, self._ends_at = self._asking, True, None
         try:
             yield

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 #: Seconds of pause, on average, for each second that an answer was late.
 PATIENCE = 10.0
-#: The spread after the first refusal (429, 503, …), in seconds.
+#: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
 #: This many refusals in a row (all tries of one read) mean that the server is down, not crowded. Pauses stay short
 #: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
@@ -45,7 +45,7 @@ _PUSHED_BACK = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """The operator's limits. ``slow_s``: how long after the server's usual time an answer counts as late.
+    """The operator's limits. ``slow_s``: an answer is late if it takes this much longer than the server's usual time.
 
     ``longest_s``: the longest single pause. With 0 the client never waits.
     """
@@ -65,11 +65,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What one client remembers of the server.
+    """What one client remembers of the server's answers.
 
-    ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread caused by refusals;
-    ``refusals``: the number of refusals in a row. ``quiet_until``: no read is sent before this time, in monotonic
-    seconds. ``paused_s``: how long this audit has paused.
+    ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread caused by refusals, in
+    seconds. ``refusals``: the number of refusals in a row. ``quiet_until``: no read is sent before this time, in
+    monotonic seconds. ``paused_s``: the sum of this audit's pauses.
     """
 
     best_s: float = math.inf

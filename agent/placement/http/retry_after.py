@@ -42,7 +42,7 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
 
 
 def hold_s(asked: float, random01: float) -> float:
-    """Return for how long the client sends nothing after a Retry-After of ``asked`` seconds; never above the cap."""
+    """Return for how many seconds the client sends nothing after a Retry-After of ``asked``; at most HOLD_CAP_S."""
     return min(HOLD_CAP_S, asked * (1.0 + HOLD_SPREAD * random01))
 
 

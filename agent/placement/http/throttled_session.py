@@ -52,7 +52,7 @@ class PacedSession(requests.Session):
         self.time = QuestionTime()
 
     def begin(self) -> None:
-        """Note that an audit or a command begins: its budget of pauses is full."""
+        """Begin an audit or a command: its pauses are counted from 0."""
         self.pace = rate_control.of_a_new_audit(self.pace)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
-requests opens a file only when it connects, and then raises a bare OSError. It does not check for a key without a
-certificate, or a certificate without a matching key, which the server rejects later. Here each of these problems makes
+requests opens a file only when it connects, and then raises a bare OSError. It does not notice a key without a
+certificate, or a certificate without a matching key; the server rejects these later. Here each of these problems makes
 the start fail, and the error names option and path.
 """
 

@@ -5,8 +5,8 @@ that sends a byte now and then could delay an audit for ever. Here each read of 
 the total time. The same applies to each connection attempt: urllib3 would give every address of a host the whole
 time-out.
 
-Nothing here limits the resolver's time for a name; agent/placement/http/question_time.py stops waiting for it. If the
-resolver answers after the end, nothing is sent: no caller waits for the answer any more.
+Nothing here limits how long the resolver looks up a name; agent/placement/http/question_time.py stops waiting for it.
+If the resolver answers after the end, nothing is sent, because no caller waits for the answer any more.
 
 A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
 piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit
