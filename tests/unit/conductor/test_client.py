@@ -124,7 +124,7 @@ def test_object_action_raises_if_the_response_is_not_a_pair(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):
-            with pytest.raises(SourceInconsistent, match="no pair"):
+            with pytest.raises(SourceInconsistent, match="did not return a pair"):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
