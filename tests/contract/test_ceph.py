@@ -59,7 +59,7 @@ def test_the_error_of_a_failed_ceph_df_contains_exit_status_and_stderr(
 
 
 def test_empty_output_of_ceph_df_raises_source_inconsistent(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(SourceInconsistent, match="printed no JSON"):
+    with pytest.raises(SourceInconsistent, match="the report of ceph df is not JSON"):
         read(rigs.ceph(tmp_path / "bin", "exit 0"))
 
 

@@ -178,9 +178,9 @@ def raw_instead(folder: pathlib.Path) -> pathlib.Path:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (cut_off, "a qcow2 header that ends after 60 bytes"),
-        (empty, "not a qcow2 image: its first bytes are another format's"),
-        (raw_instead, "not a qcow2 image: its first bytes are another format's"),
+        (cut_off, "the qcow2 header is incomplete: the file ends after 60 bytes"),
+        (empty, "not a qcow2 image: the first bytes are not those of a qcow2 header"),
+        (raw_instead, "not a qcow2 image: the first bytes are not those of a qcow2 header"),
     ],
     ids=["cut off", "empty", "raw"],
 )

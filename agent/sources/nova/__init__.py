@@ -7,9 +7,9 @@ none.py is the StateSource of a host without nova.
 - Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all database calls on its own
   thread.
 - Values: rows.py turns rows into values of agent/model/nova.py, documents.py parses nova's JSON documents, and
-  guest_rows_cache.py skips unchanged rows.
+  guest_rows_cache.py avoids that unchanged rows are parsed again.
 
-The modules rows.py, documents.py, columns.py and guest_rows_cache.py also serve the conductor's answers. The
-conductor's client itself is in agent/conductor. This package never writes to the database and does not judge its rows:
+The agent uses rows.py, documents.py, columns.py and guest_rows_cache.py also for nova-conductor's answers; the client
+for nova-conductor is in agent/conductor. This package never writes to the database and does not judge its rows:
 agent/audit/freshness.py decides whether the rows are recent enough, and agent/books compares the values.
 """

@@ -1,6 +1,6 @@
 """List the tables and columns of nova's cell database that the agent reads.
 
-Rows from the conductor use the same names. Pure.
+The agent gives the rows that it gets from nova-conductor the same column names. Pure.
 """
 
 from __future__ import annotations

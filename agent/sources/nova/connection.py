@@ -1,4 +1,4 @@
-"""Provide a PyMySQL connection on which no read outlasts the deadline: greeting, TLS, log-in and rows included.
+"""Provide a PyMySQL connection on which no read outlasts the deadline, from the server's greeting to the rows.
 
 PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. They do not limit
 the look-up of the server's name, which takes as long as the host's resolver takes. Nor do they limit the connects to

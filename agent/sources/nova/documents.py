@@ -1,8 +1,8 @@
-"""Parse nova's JSON documents and single cells strictly, into a value or a SourceInconsistent that names the cell.
+"""Parse nova's JSON documents and single database cells strictly; raise SourceInconsistent, which names a wrong cell.
 
-In nova's versioned objects, absent is not the same as null. The parsers accept newer minor versions and unknown fields,
-and reject only another major version. They parse database rows and the conductor's answers, because both contain the
-same objects. Pure.
+In nova's versioned objects, a missing field and a null field differ. The parsers accept newer minor versions and
+unknown fields, and reject only another major version. The agent uses the parsers for database rows and for
+nova-conductor's answers, because both contain the same objects. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of one row or document, each parsed as a required type; every error names ``where``."""
+    """The cells of one row or document. Each method returns one cell, with its type checked; errors name ``where``."""
 
     where: str
     row: Row
@@ -69,14 +69,14 @@ class Cells:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return a Boolean; NULL and 0 are False. ``deleted`` is a number: 0 in a live row."""
+        """Return a Boolean; NULL and 0 are False. The column ``deleted`` is an integer, 0 in a live row."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
-        raise self.wrong(name, "a truth value", value)
+        raise self.wrong(name, "a Boolean", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """Return a time in UTC without a zone, as in nova's columns; SQLite and RPC send strings, some with a zone."""
+        """Return a UTC time without tzinfo, as nova stores times; SQLite and RPC return strings, some with a zone."""
         value = self.row.get(name)
         if value is None:
             return None
@@ -96,7 +96,7 @@ class Cells:
         raise self.wrong(name, "a list", value)
 
     def mapping(self, name: str) -> dict[str, object]:
-        """Return a JSON object; empty for NULL and for an absent cell."""
+        """Return a JSON object, or {} for NULL and for an absent cell."""
         value = self.row.get(name)
         if value is None:
             return {}
@@ -105,7 +105,7 @@ class Cells:
         raise self.wrong(name, "an object", value)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return a set of CPUs, sorted; empty for NULL and for an absent cell."""
+        """Return sorted CPU numbers without duplicates, or () for NULL and for an absent cell."""
         if self.row.get(name) is None:
             return ()
         numbers = [whole(number) for number in self.items(name)]
@@ -115,7 +115,7 @@ class Cells:
         return tuple(sorted(found))
 
     def wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
-        """Return the error for a cell that is not ``wanted``."""
+        """Return the error to raise for a cell whose value is not ``wanted``, such as "a list"."""
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
 
 
@@ -141,8 +141,8 @@ def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
         raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
 
 
-# Many instances share a few documents, which stay the same between audits: the cache saves 8 of 34 ms at 1,000
-# instances. Equal documents also become one value in memory.
+# Many instances share a few flavor documents, which rarely change: with 1,000 instances, the cache saves 8 of 34 ms.
+# The cache also makes instances with equal documents share one object in memory.
 @functools.lru_cache(maxsize=1024)
 def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     document = _json_object(text)
@@ -169,7 +169,7 @@ def flavor_from_primitive(primitive: object, where: str) -> Flavor:
     )
 
 
-# Pinned guests differ in their CPUs, so there are more topologies than flavors.
+# Guests with pinned CPUs have different topologies, so this cache is larger than the cache of flavors.
 @functools.lru_cache(maxsize=4096)
 def _numa(text: str) -> tuple[InstanceCell, ...]:
     return _numa_cells(_json_object(text), "")
@@ -188,7 +188,7 @@ def _context(text: str) -> MigrationContext:
 
 
 def _numa_of_move(cells: Cells, name: str) -> tuple[InstanceCell, ...] | None:
-    # Documents written before nova had this field lack the field, which means the same as null.
+    # An old nova wrote documents without this field; the missing field means the same as null.
     primitive = cells.row.get(name)
     return None if primitive is None else _numa_cells(primitive, f"{cells.where} {name!r}")
 
@@ -261,7 +261,7 @@ def short(value: object) -> str:
     """Return a value as an error message shows it: at most 60 characters."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # an integer too long to be printed, a list too deep
+    except (ValueError, RecursionError):  # repr() fails for a very long integer or a deeply nested list
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -281,7 +281,7 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
 
 
 def _object_fields(primitive: object, name: str, where: str) -> Row:
-    """Return the fields of an object of oslo.versionedobjects (name, version, data), of any version 1.x."""
+    """Return the data fields of the oslo.versionedobjects primitive of a ``name`` object, of any version 1.x."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")

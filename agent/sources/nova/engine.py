@@ -31,11 +31,11 @@ from agent.ports import Deadline
 if TYPE_CHECKING:
     from agent.sources.nova.connection import BoundedConnection
 
-# The time-out of the ping that detects a stale pooled connection; a read's deadline does not limit that ping.
+# The time-out of SQLAlchemy's ping that detects a stale pooled connection; the read's deadline does not limit the ping.
 PING_S = 1.0
 # The default of sql_select_limit in MariaDB and MySQL.
 EVERY_ROW = 2**64 - 1
-# MariaDB reads 0 as "no limit".
+# The shortest time-out to set: MariaDB takes 0 as "no limit".
 SHORTEST_S = 0.01
 RECYCLE_S = 280
 # The errors that PyMySQL passes on unchanged. They occur if the server is not a MySQL server, if it requires an
@@ -58,7 +58,7 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """One kind of database for sql.py. ``pulse`` selects the database's clock and the two newest heartbeats."""
+    """One kind of database (see sql.py). ``pulse`` selects the database's time and the cell's two newest heartbeats."""
 
     shown: str
     pulse: TextClause
@@ -74,7 +74,7 @@ class CellDatabase(Protocol):
 
 
 def cell_database(url: str) -> CellDatabase:
-    """Return the database of a SQLAlchemy URL. Raises ConfigError unless the URL is for SQLite, or MySQL by PyMySQL."""
+    """Return the cell database at a SQLAlchemy URL. Raises ConfigError unless the URL is for SQLite or PyMySQL."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -94,7 +94,7 @@ def cell_database(url: str) -> CellDatabase:
 
 
 class SqliteCell:
-    """A SQLite file, opened anew for each read because an operator may replace the file between two reads."""
+    """A SQLite file. Each read opens the file again, because an operator may replace the file between two reads."""
 
     pulse = text(_PULSE.format(now="datetime('now')", ahead="datetime('now', '+60 seconds')"))
     known_columns = text(
@@ -177,7 +177,7 @@ class MariaDbCell:
             pool_recycle=RECYCLE_S,
             pool_size=1,
             max_overflow=0,
-            # With a lower isolation level, each SELECT would see a different moment.
+            # With a lower isolation level, each SELECT would see the database at a different time.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
         event.listen(engine, "do_connect", self._opened)
@@ -206,10 +206,10 @@ class MariaDbCell:
 
 
 def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
-    """Return the SQL that makes the server itself end long statements, and return every row of a SELECT.
+    """Return the SQL that makes the server abort a statement after ``seconds``, and lifts the server's row limit.
 
-    MySQL counts in ms, and limits only SELECT. If an operator has set ``sql_select_limit`` on the server, the server
-    returns at most that number of rows without an error, and a missing instance would look deleted.
+    MySQL takes the time in ms, and limits only SELECT. If an operator has set ``sql_select_limit`` on the server, the
+    server returns at most that number of rows without an error, and a missing instance would look deleted.
     """
     limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
     return f"SET SESSION {limit}, sql_select_limit = {EVERY_ROW}"

@@ -1,6 +1,6 @@
-"""Cache the values parsed from the last read's guest rows: on a quiet host every read returns the same rows.
+"""Cache the values parsed from the last read's guest rows: while no guest changes, every read returns the same rows.
 
-The cache compares only the rows about guests: the rows of the service and the node change with every heartbeat.
+The cache compares only the rows about guests: the rows of the service and the compute node change at every heartbeat.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from agent.sources.nova.rows import CellRows, GuestRows, about_guests, guests_fr
 
 
 class LastGuests:
-    """The cache of one StateSource. Only one thread at a time may use it."""
+    """The cached guest values of one StateSource. Only one thread at a time may use the cache."""
 
     def __init__(self) -> None:
         self._last: tuple[CellRows, GuestRows] | None = None

@@ -1,7 +1,7 @@
-"""Provide the StateSource of hosts without nova, where libvirt's domains define what is promised. It reads nothing.
+"""Provide the StateSource of a host without nova. The source reads nothing.
 
-The returned state differs from that of an empty cloud. With ``StateKind.NONE`` the later stages take what is promised
-from the domains, and report no consumer as leaked, because no cloud can confirm a leak.
+The returned state differs from the state of a cloud without instances. With ``StateKind.NONE`` the later stages count
+libvirt's domains as what the host must provide. They report no consumer as leaked, because no cloud can confirm a leak.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class NoState:
     def read(
         self,
         host: str,
-        consumers: frozenset[str],  # noqa: ARG002 - nobody is asked
+        consumers: frozenset[str],  # noqa: ARG002 - there is no cloud to query
         deadline: Deadline,  # noqa: ARG002
         node_uuid: str | None = None,  # noqa: ARG002
     ) -> NovaState:
         """See StateSource; never fails."""
         return NovaState(kind=StateKind.NONE, host=host)
 
-    def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - nobody is asked
-        """See StateSource: no service reports, so nothing can be out of date."""
+    def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query
+        """See StateSource. Without services there is no heartbeat, and no state that can be out of date."""
         return Pulse(now=None, heartbeat=None)

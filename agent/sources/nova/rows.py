@@ -1,7 +1,7 @@
 """Turn rows of nova's cell database into values. Each row is parsed separately: a broken row affects no other row.
 
-An instance's size comes from the flavor document in ``instance_extra``, never from the columns of ``instances``. An
-instance whose size cannot be read is *unknown*, which means neither zero nor deleted. Pure.
+An instance's size comes from the flavor document in ``instance_extra``, never from the columns of ``instances``. If
+the document cannot be read, the size is *unknown*: the agent does not count it as zero. Pure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Numbered = TypeVar("_Numbered", Migration, PciRow)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRows:
-    """The rows of one read, as mappings of column → value; each field in any order, a row may be repeated.
+    """The rows of one read, as mappings of column → value. The rows are in any order, and a row may occur twice.
 
     - ``instances`` have the columns of ``instances`` and, from ``instance_extra``, ``extra_id`` (None if there is no
       such row), ``extra_deleted``, ``flavor``, ``numa_topology`` and ``migration_context``.
@@ -39,7 +39,7 @@ class CellRows:
     - ``pci_devices`` are the devices of the host's live nodes.
     - ``now`` is the database's clock.
     - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services: at least the two newest if there are two.
-    - ``pulse_at`` is the clock's time when the heartbeats were read; None means ``now``.
+    - ``pulse_at`` is the database's time when the heartbeats were read; None means ``now``.
     """
 
     now: object
@@ -56,7 +56,7 @@ class CellRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestRows:
-    """The values of the rows about instances and their moves; the fields are those of NovaState."""
+    """The parsed rows about instances, their moves and devices. The fields have the same meaning as in NovaState."""
 
     instances: tuple[Instance, ...]
     migrations: tuple[Migration, ...]
@@ -73,7 +73,7 @@ def about_guests(rows: CellRows) -> CellRows:
 def state_from_rows(
     host: str, rows: CellRows, guests: GuestRows | None = None, kind: StateKind = StateKind.SQL
 ) -> NovaState:
-    """Return the state of ``host``, every tuple sorted by uuid or id.
+    """Return nova's state of ``host``; each tuple is sorted by uuid or id.
 
     ``guests`` has the values of the guest rows if the caller has already parsed them. Raises SourceInconsistent if the
     row of the compute node or of the service, or the clock, is broken. ``unreadable`` names every other broken row.
@@ -98,7 +98,7 @@ def state_from_rows(
 
 
 def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
-    """Return the clock, and the heartbeat that determines the age of the cell's rows. Raises SourceInconsistent."""
+    """Return the database's time, and the heartbeat that shows how old the rows are. Raises SourceInconsistent."""
     now = Cells("services", {"clock": clock}).moment("clock")
     moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
     true = true_heartbeats(now, moments)
@@ -108,15 +108,15 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the plausible heartbeats, newest first; a heartbeat a minute ahead of ``now`` comes from a wrong clock."""
+    """Return the heartbeats, newest first, without those a minute or more ahead of ``now``: their clock was wrong."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
 
 def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
-    """Return the second newest heartbeat: the newest may come from a fast clock and make an old copy look recent.
+    """Return the second newest heartbeat, or the newest if the second newest is a minute old or missing.
 
-    Return the newest heartbeat if the second newest is a minute old or missing.
+    The newest heartbeat may come from a clock that is fast; an old copy of the database would then look recent.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]
@@ -124,9 +124,9 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 
 
 def guests_from_rows(rows: CellRows) -> GuestRows:
-    """Return instances, migrations, finished evacuations and devices, and the names of the unreadable rows.
+    """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    A broken migration or device also sets its instance's ``problem``: what that instance occupies is then unknown.
+    An unreadable migration or device also sets its instance's ``problem``: what the instance occupies is then unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -218,9 +218,9 @@ def pci_from_row(row: Row) -> PciRow:
 
 
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
-    """Return one instance; if its flavor, NUMA cells or context cannot be parsed, ``problem`` has the reason.
+    """Return one instance; if its flavor, NUMA cells or migration context cannot be parsed, ``problem`` has the reason.
 
-    In that case ``flavor`` is None. Raises SourceInconsistent if not even the columns of ``instances`` can be read.
+    In that case ``flavor`` is None. Raises SourceInconsistent if the columns of ``instances`` cannot be read either.
     """
     instance = _bare_instance(row)
     try:
@@ -243,7 +243,7 @@ def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """A row without a usable value, and the instance that is in doubt because of that row."""
+    """Why a row cannot be read, and the instance whose use of the host is unknown because of that row."""
 
     problem: str
     instance_uuid: str | None = None
@@ -277,7 +277,7 @@ def _bare_instance(row: Row) -> Instance:
 def _extra_cells(instance: Instance, row: Row) -> Cells:
     cells = Cells(f"instance_extra of instance {instance.uuid}", row)
     if cells.integer("extra_id") is None:
-        raise SourceInconsistent(SOURCE, f"{cells.where}: there is no such row, so no flavor")
+        raise SourceInconsistent(SOURCE, f"{cells.where}: the row is missing, so the flavor is unknown")
     return cells
 
 
@@ -317,7 +317,7 @@ def _doubted(instance: Instance, problem: str | None) -> Instance:
 def _each(
     rows: Iterable[Row], read: Callable[[Row], _Numbered]
 ) -> tuple[tuple[_Numbered, ...], tuple[_Unreadable, ...]]:
-    """Return the value of each readable row, by id, and the unreadable rows."""
+    """Return the values of the readable rows, sorted by id, and the unreadable rows."""
     found: dict[int, _Numbered] = {}
     unreadable: list[_Unreadable] = []
     for row in rows:
@@ -339,7 +339,7 @@ def _only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
 
 
 def disks_by_instance(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
-    """Return rows of boot disks by the uuid of their instance."""
+    """Return the rows of boot disks, grouped by the uuid of the instance."""
     disks: dict[str, tuple[Row, ...]] = {}
     for row in rows:
         uuid = row.get("instance_uuid")

@@ -1,11 +1,11 @@
 """Read the cloud's state of one host from nova's cell database, in one read-only transaction with a few statements.
 
-The statements select instances by host, not by node (the pure stages check the node). They also select each instance
-that a migration, an evacuation or a consumer in Placement names: that instance may be on another host or deleted.
+The statements select instances by host, not by node (later stages of the audit check the node). The statements also
+select each instance that a migration, an evacuation or a consumer in Placement names: that instance may be on another
+host or deleted.
 
-A pooled connection that the server has closed meanwhile must not fail the read, so the source tries each read twice,
-within the deadline. The driver cannot limit every wait (the look-up of the server's name), so all of this runs on one
-separate thread.
+The server may have closed the pooled connection, so the source tries each read twice within the deadline. PyMySQL
+cannot limit every wait (such as the look-up of the server's name), so all database calls run on one separate thread.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
-# MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone and connection lost. For the last
-# two, unknown column and unknown table, the second try checks the schema and names what is missing.
+# MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone, connection lost, unknown column and
+# unknown table. After one of the last two codes, the second try checks the schema and names what is missing.
 WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
@@ -50,7 +50,7 @@ class NovaSql:
         self._thread = ReaderThread(STATE)
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable, and SourceInconsistent if the schema or a row violates nova's."""
+        """See StateSource. Raises SourceUnavailable; SourceInconsistent if a column is missing or a row malformed."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
@@ -131,7 +131,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    """Runs the statements of one transaction; starts none after the deadline."""
+    """Runs the statements of one transaction. After the deadline, raises SourceUnavailable and starts no statement."""
 
     connection: Connection
     deadline: Deadline
@@ -144,12 +144,12 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
-        """Return the rows of these uuids, in chunks."""
+        """Return the rows that ``statement`` selects for ``uuids``, with one query for each chunk of uuids."""
         return tuple(row for chunk in chunks(uuids) for row in self.rows(statement(chunk)))
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return every row that concerns a host. A consumer that is an instance of the host needs no further statement."""
+    """Return all rows about a host and its consumers. The statement for the host's instances covers most consumers."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))

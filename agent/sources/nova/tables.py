@@ -3,8 +3,8 @@
 Three facts shape the statements:
 
 - ``deleted`` is 0 in a live row, and the row's id in a deleted row.
-- A migration without a status is never in progress: NULL matches no list, ``NOT IN`` included.
-- A join finds the rows of the host's instances, so the number of statements does not grow with their number.
+- A migration whose status is NULL never counts as in progress: in SQL, NULL satisfies neither ``IN`` nor ``NOT IN``.
+- Joins find the rows of all instances of the host, so more instances do not need more statements.
 
 Columns carry no types: SQLite and MariaDB return different Python values, and rows.py reads both.
 """
@@ -24,8 +24,8 @@ FINISHED_EVACUATIONS = 100
 
 Query: TypeAlias = Select[*tuple[object, ...]]
 
-# SQLAlchemy takes as long to build the statements as to run them (0.8 ms a read, measured), and the host stays the
-# same.
+# Cache the statements, because the host stays the same: SQLAlchemy needs as much time to build the statements as to run
+# them (0.8 ms per read, measured).
 _once_per_host = functools.lru_cache(maxsize=4)
 
 _TABLES: dict[str, TableClause] = {
@@ -82,7 +82,7 @@ def boot_disks_named(uuids: Iterable[str]) -> Query:
 
 @_once_per_host
 def migrations_in_progress(host: str) -> Query:
-    """Select the migrations from or to a host that are in progress or in error (nova's own set), for any node."""
+    """Select migrations from or to any node of a host, in progress or in error: the same statuses as nova selects."""
     here = or_(_MIGRATIONS.c.source_compute == host, _MIGRATIONS.c.dest_compute == host)
     return _live(_MIGRATIONS).where(here, _MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
 
@@ -124,7 +124,7 @@ def _on(host: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _instances() -> Query:
-    """Select instances with their ``instance_extra`` columns, which are NULL if the instance has no such row."""
+    """Select instances with their ``instance_extra`` columns, which are NULL if there is no ``instance_extra`` row."""
     joined = _INSTANCES.outerjoin(_EXTRA, and_(_EXTRA.c.instance_uuid == _INSTANCES.c.uuid))
     extras = (
         _EXTRA.c.id.label("extra_id"),

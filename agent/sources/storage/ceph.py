@@ -20,14 +20,14 @@ from agent.sources.storage.lvm import Command, Runner, SubprocessRunner
 
 @dataclass(frozen=True, slots=True)
 class Ceph:
-    """The StorageSource of one pool. ``access.user`` is the user's name without ``client.``."""
+    """The StorageSource of one Ceph pool. ``access.user`` is the Ceph user's name without the prefix ``client.``."""
 
     access: CephAccess
     runner: Runner = field(default_factory=SubprocessRunner)
     name: str = snapshot.CEPH
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return the pool. Raises SourceUnavailable with ceph's error, SourceInconsistent if the pool is missing."""
+        """Return the pool's sizes. Raises SourceUnavailable with ceph's error, SourceInconsistent without the pool."""
         user = ("--id", self.access.user) if self.access.user else ()
         conf = ("--conf", self.access.conf) if self.access.conf else ()
         command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")

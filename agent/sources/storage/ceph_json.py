@@ -1,9 +1,8 @@
 """Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
-``total_bytes`` is raw: every replica of an object counts. ``max_avail`` is the number of bytes that clients can still
-write; replicas do not count. ``bytes_used`` counts the replicas only since Nautilus. All three figures come from the
-cluster's manager. They are 0 while no manager runs and before its first report, so the parser refuses a cluster of size
-0.
+``total_bytes`` is the raw size, in which every replica of an object counts. ``max_avail`` is the number of bytes that
+clients can still write, without the replicas. ``bytes_used`` includes the replicas only since Nautilus. The cluster's
+manager provides all three figures. They are 0 before its first report, so the parser refuses a cluster of size 0.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:
-    """Return the pool's sizes in bytes. Raises SourceInconsistent with the missing pool or item; ignores other keys."""
+    """Return the pool's sizes in bytes; ignore other keys. Raises SourceInconsistent, which names the missing item."""
     report = _document(text)
     pools = report.get("pools")
     if not isinstance(pools, list):
@@ -27,10 +26,10 @@ def parse_pool(text: str, pool: str) -> CephPool:
     found = next((one for one in pools if isinstance(one, dict) and one.get("name") == pool), None)
     if found is None:
         names = ", ".join(sorted(str(one.get("name")) for one in pools if isinstance(one, dict)))
-        _refuse(f"pool {pool} is not among the cluster's pools ({names or 'it has none'})")
+        _refuse(f"pool {pool} is not among the cluster's pools ({names or 'the cluster has no pool'})")
     cluster_bytes = _bytes(report, "total_bytes", "the cluster")
     if cluster_bytes == 0:
-        _refuse("the cluster: total_bytes is 0, so its manager has no statistics yet")
+        _refuse("the cluster: total_bytes is 0, so the cluster's manager has no statistics yet")
     return CephPool(
         name=pool,
         cluster_bytes=cluster_bytes,
@@ -43,7 +42,7 @@ def _document(text: str) -> Mapping[str, object]:
     try:
         report = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceInconsistent(CEPH, f"ceph df printed no JSON: {error}") from error
+        raise SourceInconsistent(CEPH, f"the report of ceph df is not JSON: {error}") from error
     if not isinstance(report, dict):
         _refuse("the report of ceph df is not an object")
     return report

@@ -1,11 +1,11 @@
 """Measure one file that a guest uses as a disk: its virtual size, and the bytes that the file occupies now.
 
 The format comes from the domain, never from the file: a guest can write a qcow2 header with any size into its raw disk.
-An error becomes that file's ``problem``, with errno's name, and affects no other file (scenario 89).
+If a file cannot be measured, only that file's ``problem`` has the error, with errno's name (scenario 89).
 
-The module opens only regular files: a FIFO or a device has no image header, and may block. It does not open files of
-the kernel either, although stat reports them as regular: they have size 0 (/proc, tracefs) or are on a file system that
-cannot contain disks (/sys).
+The module opens only regular files: a FIFO or a device has no image header, and may block. The module does not open
+the kernel's own files either, although stat reports them as regular: these files have size 0 (/proc, tracefs) or are on
+a file system that cannot contain disks (/sys).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def measure_disk(wanted: GuestFile) -> DiskFile:
-    """Return the sizes in bytes, or the problem that prevented the measurement. Raises nothing for any kind of file."""
+    """Return the sizes in bytes, or the problem that prevented the measurement. Raises no error, whatever the file."""
     sizes: tuple[int, int] | tuple[None, None] = None, None
     problem = error_name = None
     try:
@@ -64,7 +64,7 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # A path that is not the domain's comes from the image's header and may have any bytes, so escape it like repr().
+    # A path other than the domain's comes from the image's header and may have any bytes, so escape the path as repr().
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 
@@ -79,7 +79,7 @@ def _measure_qcow2(path: str) -> tuple[int, int]:
     header = parse_qcow2(head)
     if header.data_file is None:
         return header.virtual_bytes, taken_bytes(status)
-    # As in qemu-img: the image's bytes plus the bytes of the data file, which has the guest's data.
+    # Like qemu-img, add the bytes of the image and of the separate data file, which has the guest's data.
     beside = os.path.join(os.path.dirname(path), header.data_file)
     return header.virtual_bytes, taken_bytes(status) + taken_bytes(_regular(os.stat(beside)))
 
@@ -98,13 +98,13 @@ _MEASURES: Mapping[str, Callable[[str], tuple[int, int]]] = {"qcow2": _measure_q
 def _regular(status: os.stat_result) -> os.stat_result:
     if stat.S_ISREG(status.st_mode):
         return status
-    what = next((name for matches, name in _KINDS if matches(status.st_mode)), "no file")
+    what = next((name for matches, name in _KINDS if matches(status.st_mode)), "of an unknown type")
     raise HeaderError(f"not a regular file but {what}")
 
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
-    """Return ``status``, or raise HeaderError for a file of the kernel."""
-    # A file system without a block device (major 0) belongs to the kernel or to a network: its mount's type tells.
+    """Return ``status``. Raises HeaderError if the file is on a file system whose files the kernel generates."""
+    # Major number 0 means that no block device is below: the type says whether it is a kernel or network file system.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -1,7 +1,7 @@
 """Read size, free space and identity of the file systems at given paths, with statvfs and the list of mounts.
 
-statvfs on a dead network mount never returns, so it runs on a reader thread. ``free`` includes the blocks reserved for
-root, and ``available`` does not: size ≠ used + available.
+statvfs on a dead network mount never returns, so a reader thread calls it. Free bytes include the blocks reserved for
+root, available bytes do not; so used and available bytes do not add up to the size.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FileSystems:
 
 
 def measure(path: str, descriptor: int | None = None) -> FileSystem:
-    """Return the file system of ``path`` (open as ``descriptor``) in bytes, by nova's formula. Raises OSError."""
+    """Return the sizes of the file system at ``path`` (open as ``descriptor``), by nova's formula. Raises OSError."""
     answer = os.statvfs(path if descriptor is None else descriptor)
     return FileSystem(
         path=path,
@@ -51,9 +51,9 @@ def measure(path: str, descriptor: int | None = None) -> FileSystem:
 
 
 def measure_identified(path: str) -> FileSystem:
-    """Return one file system with its identity. Raises OSError.
+    """Return the sizes and the identity of the file system at ``path``. Raises OSError.
 
-    Size and identity come from one descriptor, so both belong to one file system even if it is unmounted in between.
+    Both come from one descriptor, so they belong to the same file system even if it is unmounted in between.
     """
     # statvfs triggers an automount. O_PATH does not, and an automount point without its mount has no size.
     os.statvfs(path)

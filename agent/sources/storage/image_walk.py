@@ -1,4 +1,4 @@
-"""List what is below ``instances_path``, on that file system only, as rows with the bytes that they occupy.
+"""List the files below ``instances_path``, on the same file system only, as rows with the bytes that they occupy.
 
 Each entry of ``instances_path`` has a row that includes everything below that entry: the row of an instance's folder
 includes its disks, logs and configuration. Two kinds of files have their own rows: cached images, and guests' disks
@@ -20,15 +20,19 @@ from agent.model.host.storage import StoredFile
 from agent.model.naming import instance_folder
 from agent.sources.storage.disk_files import taken_bytes
 
-# The walk does not enter deeper folders: nova creates three levels.
+# The deepest level of folders that the walk enters; nova creates three levels.
 MAX_DEPTH = 16
-# Half a second of work. A larger tree is not an image store; its further entries count as other use of the file system.
+# The walk lists this number of entries in half a second. A larger tree is not an image store: the remaining entries
+# count as other use of the file system.
 MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to enter. Its entries count in ``row``, except cached images and, if ``has_rows``, guests' disks."""
+    """A folder to enter. Its entries add their bytes to ``row``; cached images have rows of their own.
+
+    If ``has_rows``, guests' disks in this folder have rows of their own, too.
+    """
 
     path: str
     depth: int
@@ -39,7 +43,7 @@ class _Folder:
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
     """Return rows sorted by path, including ``root`` itself. Raises OSError if ``root`` cannot be listed.
 
-    ``disks`` are guests' disks. The walk skips entries that vanish and folders that the agent may not list.
+    ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
     """
     status = os.stat(root)
     taken = {root: taken_bytes(status)}
@@ -62,11 +66,11 @@ def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile,
 
 
 def cache_bytes(root: str, cache_path: str) -> int:
-    """Return the bytes of the cache folder's plain files; 0 if there is not a folder or its device is not ``root``'s.
+    """Return the bytes of the regular files in the image cache; 0 if the cache is missing or on another device.
 
-    Source: nova's ImageCacheManager.get_disk_usage, with two differences. If a file vanishes meanwhile, nova returns 0
-    for the whole cache; this function skips the file. If the cache is unreadable, nova returns 0; this function raises
-    OSError, because a reserve depends on the figure.
+    Source: nova's ImageCacheManager.get_disk_usage, with two differences. If a file vanishes during the call, nova
+    returns 0 for the whole cache; this function skips the file. If the cache is unreadable, nova returns 0; this
+    function raises OSError, because the agent computes a reserve from the result.
     """
     try:
         if os.stat(root).st_dev != os.stat(cache_path).st_dev:
@@ -78,7 +82,7 @@ def cache_bytes(root: str, cache_path: str) -> int:
 
 
 def _path_text(path: str) -> str:
-    """Return a path as UTF-8 text, with all other bytes in hexadecimal."""
+    """Return a path as text, with each byte that is not UTF-8 in hexadecimal."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

@@ -1,14 +1,14 @@
 """Measure the disk files of all defined domains, and nova's ``instances_path``.
 
-A read on a quiet host only compares the modification times of two folders, and returns the last object again. The
-source measures again if the set of disks changed, an entry of a folder came or went, a problem has changed, the last
+Most reads only compare the modification times of two folders, and return the last result again. The source measures
+again if the set of disks or a file's problem has changed, an entry of a folder was created or removed, the last
 measurement is old, or forget() was called.
 
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.
 
 If a part of the folder cannot be read, only that part is missing, and the next read tries again. A missing folder is
-not an error: there is then no image store.
+not an error: the host then has no image store.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
 
-# Files grow without a change of the folder's modification time. Of the measured figures, the agent publishes only the
-# image cache's reserve, in whole GiB. A measurement takes 50 µs per file. nova checks its image cache every 40 minutes.
+# Measure again at this age (50 µs per file): files grow without a change of the folder's modification time. Of the
+# sizes, only the image cache's reserve in whole GiB goes to Placement, and nova checks its cache every 40 minutes.
 MAX_AGE_S = 600.0
 
 
@@ -46,7 +46,7 @@ class _Measurement:
 
 
 class Images:
-    """The ImageSource of one host, with nova's two paths; tests replace ``monotonic``."""
+    """The ImageSource of one host; both paths are nova's; ``monotonic`` is the clock, which tests replace."""
 
     name = snapshot.IMAGES
 
@@ -67,10 +67,10 @@ class Images:
         self._at = ""
 
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
-        """Return disk files by path, and the image store.
+        """Return the disk files, sorted by path, and the image store.
 
-        If the folder cannot be listed, the facts have no store, and ``unread`` has the reason. Raises
-        SourceUnavailable, which names the file that did not answer by the deadline.
+        If ``instances_path`` cannot be listed, the facts have no store, and ``unread`` has the reason. Raises
+        SourceUnavailable, which names the file that was not measured by the deadline.
         """
         try:
             return self._reader.call(lambda: self._read(disks), deadline)
@@ -101,11 +101,11 @@ class Images:
             if is_recent and self._problems_stand(before.facts):
                 return before
         facts = self._measure(disks)
-        # The age counts from the end: otherwise a measurement longer than MAX_AGE_S would be too old at once.
+        # The age counts from the end of the measurement, because a measurement may take longer than MAX_AGE_S.
         return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
     def _problems_stand(self, facts: StorageFacts) -> bool:
-        """Return whether each file that could not be measured still has the same problem, and no part was unread."""
+        """Return whether every part was read, and each file that could not be measured still has the same problem."""
         if facts.unread:
             return False
         for file in facts.disk_files:
@@ -131,8 +131,8 @@ class Images:
                 files=walk(self._instances_path, self._cache_path, disks),
                 cache_path=self._cache_path,
                 cache_bytes=self._cache_bytes(unread),
-                # Read the size right after the walk, so that size and rows fit as closely as possible: the FileSystems
-                # source reads its size at another time.
+                # Read the file system's size directly after the walk, so that size and rows are of the same time: the
+                # FileSystems source reads at another time.
                 filesystem=measure(self._instances_path),
                 shared_because=shared_because(self._instances_path),
             )

@@ -24,11 +24,11 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# The source reads both reports again if they do not add up, because a volume has changed in between.
+# How many times the source reads the reports of vgs and lvs while they do not add up: a volume changed in between.
 READS = 3
-# vgs has died of SIGSEGV and worked at the next run (nova bug 1931710).
+# How many times to run a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug 1931710).
 RUNS = 2
-# A child that has not ended so long after SIGKILL hangs in the kernel on a dead device: do not wait for it.
+# The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
 _UNKILLABLE = "none, and SIGKILL did not end it"
 
@@ -48,7 +48,7 @@ class Completed:
 
     @property
     def reason(self) -> str:
-        """The last line for an error message about this command."""
+        """The last line on stderr, in words if there is none, for an error message about this command."""
         return self.last_line or "nothing on stderr"
 
 
@@ -56,13 +56,13 @@ class Runner(Protocol):
     """Runs one command until it ends."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command. Raises OSError if it cannot start, TimeoutError with stderr's last line after killing it."""
+        """Run the command; kill it at the time-out. Raises OSError, or TimeoutError with the last line on stderr."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of a source, with its name in error messages and its package, such as " (lvm2)"."""
+    """One command of a source; ``name`` and ``package`` (such as " (lvm2)") are for error messages."""
 
     source: str
     name: str
@@ -75,7 +75,7 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the limit of the whole read: the time left for this command differs each time, and so would the text.
+            # Name the limit of the whole read, which is constant: the time left for this command differs at each read.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:
@@ -86,10 +86,10 @@ class Command:
 
 
 class SubprocessRunner:
-    """Runs commands as children in a separate session, with stdin closed and messages in English.
+    """Runs each command as a child process in its own session, with empty stdin and messages in English.
 
-    ``environment`` is added to this process's own environment; its LVM_SYSTEM_DIR selects the lvm.conf. Only one thread
-    at a time may use a runner.
+    ``environment`` is added to this process's environment; the demo and tests set LVM_SYSTEM_DIR, the folder of
+    lvm.conf. Only one thread at a time may use a runner.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -189,7 +189,7 @@ class Lvm:
             raise SourceInconsistent(
                 self.name,
                 f"vgs ended with 0 and lists no volume group at all, but {', '.join(self.groups)} is configured: "
-                "most likely it lacks privileges (root with CAP_SYS_ADMIN and CAP_FOWNER) or cannot see the devices "
+                "most likely vgs lacks privileges (root with CAP_SYS_ADMIN and CAP_FOWNER) or cannot see the devices "
                 f"(PrivateDevices=, a filter in lvm.conf){last_line}",
             )
         return lvm_json.select(groups, self.groups)

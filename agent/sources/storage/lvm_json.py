@@ -1,10 +1,10 @@
 """Parse lvm2's JSON reports: volume groups, their volumes, and the number of extents of each volume.
 
-Every value is a string. The name of a hidden volume is in brackets. A volume of several segments has several rows.
+Every value in a report is a string. The name of a hidden volume is in brackets. A volume has one row per segment.
 
-The parser does not derive extents from layouts (stripes, legs, pools) but from ``seg_le_ranges``, the areas of a
-segment. An area on a physical volume counts for the segment's volume. An area on another volume of the group does not
-count, because that other volume has the extents. So every extent counts once.
+The parser counts extents not by the layout (stripes, legs, pools) but by ``seg_le_ranges``, the areas of a segment. An
+area on a physical volume counts for the segment's volume. An area on another volume of the group does not count,
+because that other volume already has the extents. So every extent counts once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
 # lvm2 prints this instead of the device of a physical volume that lvm2 cannot find.
 _MISSING_DEVICE = "[unknown]"
-# The extents of these volumes are in their pool. A cached volume names a pool too, but has its own extents.
+# Volumes of these types have their extents in their pool. A cached volume names a pool too, but has its own extents.
 _IN_POOL = frozenset({"thin", "vdo"})
 _POOLS = frozenset({"thin-pool", "cache-pool"})
 _CHECKSUMS = frozenset({"integrity", "metadata"})
@@ -59,7 +59,7 @@ def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """Return the groups of these names. Raises SourceInconsistent if two of them have the same name (a copied disk)."""
+    """Return the groups with these names. Raises SourceInconsistent if two groups have one name (a copied disk)."""
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
         if earlier.name == later.name:
@@ -67,15 +67,15 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
     return chosen
 
 
-# On a quiet host, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing it takes longer than the
-# rest of the audit. For equal text the cache returns the same objects, so later stages see at once that nothing has
-# changed.
+# While no volume changes, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing that takes
+# longer than the rest of the audit. For equal text the cache returns the same objects, which later stages recognize
+# as unchanged.
 @functools.lru_cache(maxsize=1)
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
-    """Return groups, volumes and thin pools of these groups from an ``lvs -a`` report with VOLUME_COLUMNS, by path.
+    """Parse an ``lvs -a`` report with VOLUME_COLUMNS; return ``groups`` with their volumes and thin pools, by name.
 
-    Sizes are bytes. Raises SourceInconsistent with the item that cannot be parsed. Raises ReportsDiffer if the extents
-    of a group's volumes and the group's free space do not add up to its size; in consistent reports they always do.
+    Sizes are bytes. Raises SourceInconsistent with the item that cannot be parsed. Raises ReportsDiffer if a group's
+    size is not the sum of its volumes' extents and its free space, as it is in consistent reports.
     """
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in _rows(text, "lv"):
@@ -145,7 +145,7 @@ def _group(row: Row) -> VolumeGroup:
     )
     if group.free_bytes > group.size_bytes or not group.extent_bytes:
         _refuse(
-            f"volume group {name!r}: {group.free_bytes} of {group.size_bytes} bytes free, "
+            f"volume group {name!r}: sizes that cannot be true: {group.free_bytes} of {group.size_bytes} bytes free, "
             f"extents of {group.extent_bytes} bytes"
         )
     return group
@@ -209,15 +209,14 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # Only the volume's name says to which volume these checksums belong; lvm2 itself chose the name.
+            # lvm2 gives dm-integrity's checksums the name of their volume plus "_imeta", and reports no other link.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent of a volume.
+        """Return the parent: the volume that lvm2 names, else one that lies on ``name``, else one that refers to it.
 
         If several volumes lie on ``name`` (pvmove), or several pools share ``name`` as their spare, return the first by
-        name. A volume that lies on ``name`` precedes a volume that only refers to it: a cached thin volume may have
-        snapshots.
+        name. References decide last, because a cached thin volume may have snapshots, which also refer to it.
         """
         if parent := self._named.get(name):
             return parent
@@ -227,7 +226,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume of which ``name`` is a snapshot; lvm2's "origin" may also be a hidden part of a cache."""
+        """Return the volume of which ``name`` is a snapshot; lvm2's "origin" may instead be a cache's hidden part."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
@@ -245,7 +244,7 @@ def _area(path: str, text: str) -> _Area:
 
 
 def _extents_on_disks(area: _Area, path: str, volumes: Mapping[str, object]) -> int:
-    """Return the area's extents if the area is on a physical volume, found or missing; 0 if on another volume."""
+    """Return the area's extents if the area is on a physical volume (found or missing); 0 if on a logical volume."""
     if area.device.startswith("/") or area.device == _MISSING_DEVICE:
         return area.extents
     if _bare(area.device) in volumes:
@@ -286,7 +285,7 @@ def _number(row: Row, column: str, item: str) -> int:
 
 
 def _percent(row: Row, column: str) -> float | None:
-    """Return a percentage from 0 to 100; None if lvm2 does not know it."""
+    """Return a percentage from 0 to 100; None if lvm2 left the column empty."""
     text = _field(row, column)
     if not text:
         return None

@@ -1,9 +1,9 @@
 """Read the list of mounts, and identify the file system of an open folder by properties that survive a reboot.
 
-Device numbers do not survive: dm-3 may be dm-4 after the next boot, and a file system whose number is not its disk's
-(NFS, btrfs, tmpfs) gets a new number at each mount. Nor does f_fsid, since XFS and others derive it from the device
-number. The UUID in the superblock, read from udev or from the kernel, survives. A network file system has no UUID, but
-the names of its server and export survive.
+Device numbers do not survive: dm-3 may be dm-4 after the next boot, and a file system with a device number of its own
+(NFS, btrfs, tmpfs) gets a new number at each mount. f_fsid does not survive, because XFS and others derive f_fsid from
+the device number. The UUID in the superblock, read from udev or from the kernel, survives. A network file system has no
+UUID, but the names of its server and export survive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BY_UUID = Path("/dev/disk/by-uuid")
 BTRFS = Path("/sys/fs/btrfs")
 # Only these file systems store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
-# From linux/fs.h, since Linux 6.9. The result is one byte with the length and sixteen bytes with the UUID.
+# An ioctl of linux/fs.h since Linux 6.9. Its result is one byte with the length and sixteen bytes with the UUID.
 _FS_IOC_GETFSUUID = 0x80111500
 _UUID_STRUCT = struct.Struct("B16s")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -77,7 +77,7 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """Return the UUID from Linux 6.9 or newer. An O_PATH descriptor accepts no ioctl, so open the path again."""
+    """Return the UUID that Linux 6.9 or newer reports. An O_PATH descriptor allows no ioctl: open the path again."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -92,7 +92,7 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the UUID: the name of udev's link to the device of the file system."""
+    """Return the UUID as udev found it: the name of udev's link to the device of the file system."""
     device = os.fstat(descriptor).st_dev
     return next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
 

@@ -17,10 +17,10 @@ from agent.text.numbers import whole
 
 
 def parse_namespaces(text: str) -> tuple[PmemNamespace, ...]:
-    """Return named devdax namespaces, sorted by name and device; sizes in bytes.
+    """Return the devdax namespaces that have a name, sorted by name and device; sizes are bytes.
 
-    The path is ``/dev/`` plus the name of the region's first character device. Raises SourceInconsistent with the item
-    that cannot be read.
+    The device path is ``/dev/`` plus the name of the region's first character device. Raises SourceInconsistent, which
+    names the item that cannot be parsed.
     """
     found = (_namespace(item) for item in _items(text))
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.name, one.device_path)))
@@ -43,7 +43,7 @@ def _namespace(item: object) -> PmemNamespace | None:
     if not name or region is None:
         return None
     if not isinstance(name, str) or not isinstance(region, dict):
-        _refuse(f"namespace {name!r:.80}: name or daxregion is of a wrong type")
+        _refuse(f"namespace {name!r:.80}: name or daxregion has a wrong type")
     return PmemNamespace(
         name=name,
         device_path=f"/dev/{_character_device(name, region)}",
@@ -57,14 +57,14 @@ def _character_device(name: str, region: dict[str, Any]) -> str:
     first = devices[0] if isinstance(devices, list) and devices else None
     device = first.get("chardev") if isinstance(first, dict) else None
     if not device or not isinstance(device, str):
-        _refuse(f"namespace {name!r}: its daxregion names no character device")
+        _refuse(f"namespace {name!r}: daxregion does not name a character device")
     return device
 
 
 def _bytes(name: str, item: dict[str, Any], key: str) -> int:
     size_bytes = whole(item.get(key))
     if size_bytes is None or size_bytes <= 0:
-        _refuse(f"namespace {name!r}: {key} is {item.get(key)!r:.80}, not a number of bytes")
+        _refuse(f"namespace {name!r}: {key} is {item.get(key)!r:.80}, not a positive byte count")
     return size_bytes
 
 

@@ -1,9 +1,9 @@
-"""Detect whether other hosts may store guests in ``instances_path``: then a folder without a guest here is no leftover.
+"""Detect whether other hosts may store guests in ``instances_path``.
 
-Either of two signs is enough. The first is a file system that several hosts can mount. The second is nova's file
-``compute_nodes`` in the folder, which maps each host name to the time of its last image cache run, if more than one
-host had a run in the last day. The absence of a sign proves nothing, so an operator must check before removing
-anything.
+If so, a folder without a guest on this host is not a leftover. Either of two signs is enough. The first is a file
+system that several hosts can mount. The second is nova's file ``compute_nodes`` in the folder, which has the time of
+each host's last image cache run, if several hosts had a run in the last day. The absence of both signs proves nothing,
+so an operator must check before removing anything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def shared_because(root: str) -> str:
 
 
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
-    """Return the hosts in nova's register with a run in the last day, sorted; () if the register is unreadable."""
+    """Return the hosts with a run in the last day by nova's file ``compute_nodes``, sorted; () if it is unreadable."""
     path = os.path.join(root, _REGISTER)
     try:
         status = os.stat(path)

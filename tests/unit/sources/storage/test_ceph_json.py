@@ -42,21 +42,21 @@ def report(**changes):
 
 
 BROKEN = {
-    "nothing": ("", "printed no JSON"),
-    "text": ("2024-01-01 monclient: hunting", "printed no JSON"),
-    "cut off": (REEF[:200], "printed no JSON"),
-    "nested without end": ("[" * 100000, "printed no JSON"),
+    "nothing": ("", "the report of ceph df is not JSON"),
+    "text": ("2024-01-01 monclient: hunting", "the report of ceph df is not JSON"),
+    "cut off": (REEF[:200], "the report of ceph df is not JSON"),
+    "nested without end": ("[" * 100000, "the report of ceph df is not JSON"),
     "a list": ("[]", "is not an object"),
     "no pools": ('{"stats": {"total_bytes": 9}}', "no list of pools"),
     "pools of another shape": (report(pools={"p": {}}), "no list of pools"),
-    "no pool at all": (report(pools=[]), r"pool p is not among .* \(it has none\)"),
+    "no pool at all": (report(pools=[]), r"pool p is not among .* \(the cluster has no pool\)"),
     "odd pools": (report(pools=[None, 1, "p", {}]), "pool p is not among"),
     "no cluster": (report(stats=None), "the cluster: total_bytes is null"),
     "a size that is text": (report(stats={"total_bytes": "9"}), 'the cluster: total_bytes is "9"'),
     "a negative size": (report(stats={"total_bytes": -1}), "the cluster: total_bytes is -1"),
     "a manager that has not counted yet": (
         report(stats={"total_bytes": 0}),
-        "the cluster: total_bytes is 0, so its manager has no statistics yet",
+        "the cluster: total_bytes is 0, so the cluster's manager has no statistics yet",
     ),
     "a truth": (report(stats={"total_bytes": True}), "the cluster: total_bytes is true"),
     "a fraction": (report(stats={"total_bytes": 9.5}), "the cluster: total_bytes is 9.5"),

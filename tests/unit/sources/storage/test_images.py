@@ -283,7 +283,7 @@ def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
     (tmp_path / "empty").touch()
     monkeypatch.setattr(disk_files.os, "open", None)
     (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files
-    assert file.problem == "not a qcow2 image: its first bytes are another format's"
+    assert file.problem == "not a qcow2 image: the first bytes are not those of a qcow2 header"
 
 
 def test_a_problem_escapes_control_characters_of_a_data_file_name(source, tmp_path):

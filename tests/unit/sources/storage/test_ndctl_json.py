@@ -59,25 +59,25 @@ BROKEN = {
     "nested without end": ("[" * 100_000, "the report is not JSON"),
     "an item that is no object": ("[7]", "a namespace is not an object: 7"),
     "a number": ("7", "a namespace is not an object: 7"),
-    "no size": (_without("size"), "namespace 'ns_0': size is None, not a number of bytes"),
+    "no size": (_without("size"), "namespace 'ns_0': size is None, not a positive byte count"),
     "a size for people": (
         {**DEVDAX, "size": "3.94 GiB (4.23 GB)"},
-        "namespace 'ns_0': size is '3.94 GiB (4.23 GB)', not a number of bytes",
+        "namespace 'ns_0': size is '3.94 GiB (4.23 GB)', not a positive byte count",
     ),
-    "a size of nothing": ({**DEVDAX, "size": 0}, "namespace 'ns_0': size is 0, not a number of bytes"),
-    "a size that is a truth": ({**DEVDAX, "size": True}, "namespace 'ns_0': size is True, not a number of bytes"),
-    "no alignment": (_without("daxregion", "align"), "namespace 'ns_0': align is None, not a number of bytes"),
-    "no devices": (_without("daxregion", "devices"), "namespace 'ns_0': its daxregion names no character device"),
+    "a size of nothing": ({**DEVDAX, "size": 0}, "namespace 'ns_0': size is 0, not a positive byte count"),
+    "a size that is a truth": ({**DEVDAX, "size": True}, "namespace 'ns_0': size is True, not a positive byte count"),
+    "no alignment": (_without("daxregion", "align"), "namespace 'ns_0': align is None, not a positive byte count"),
+    "no devices": (_without("daxregion", "devices"), "namespace 'ns_0': daxregion does not name a character device"),
     "no device in the list": (
         {**DEVDAX, "daxregion": {**DEVDAX["daxregion"], "devices": []}},
-        "namespace 'ns_0': its daxregion names no character device",
+        "namespace 'ns_0': daxregion does not name a character device",
     ),
     "a device without a name": (
         _without("daxregion", "devices", 0, "chardev"),
-        "namespace 'ns_0': its daxregion names no character device",
+        "namespace 'ns_0': daxregion does not name a character device",
     ),
-    "a region of another type": ({**DEVDAX, "daxregion": 7}, "namespace 'ns_0': name or daxregion is of a wrong type"),
-    "a name of another type": ({**DEVDAX, "name": 7}, "namespace 7: name or daxregion is of a wrong type"),
+    "a region of another type": ({**DEVDAX, "daxregion": 7}, "namespace 'ns_0': name or daxregion has a wrong type"),
+    "a name of another type": ({**DEVDAX, "name": 7}, "namespace 7: name or daxregion has a wrong type"),
 }
 
 

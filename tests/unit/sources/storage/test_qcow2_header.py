@@ -52,20 +52,20 @@ BROKEN = {
     "empty": (b"", "not a qcow2 image"),
     "raw": (b"\0" * 512, "not a qcow2 image"),
     "another byte order": (b"\xfbIFQ" + b"\0" * 508, "not a qcow2 image"),
-    "magic alone": (b"QFI\xfb", "ends after 4 bytes"),
-    "cut off before the size": (qcow2()[:28], "ends after 28 bytes"),
+    "magic alone": (b"QFI\xfb", "incomplete in the first 4 bytes"),
+    "cut off before the size": (qcow2()[:28], "incomplete in the first 28 bytes"),
     "version 2 cut off": (qcow2(2)[:71], "ends after 71 bytes"),
     "version 3 cut off": (qcow2()[:103], "ends after 103 bytes"),
-    "version 1": (qcow2(1), "version 1 is not known"),
-    "version 4": (qcow2(4), "version 4 is not known"),
+    "version 1": (qcow2(1), "unknown qcow2 version 1"),
+    "version 4": (qcow2(4), "unknown qcow2 version 4"),
     "a size that no file can have": (qcow2(size=1 << 63), f"impossible size {1 << 63}"),
-    "a data file without a name": (qcow2(incompatible=4), "does not name it"),
-    "an empty name": (qcow2(incompatible=4, extensions=extension(DATA_FILE, b"")), "does not name it"),
+    "a data file without a name": (qcow2(incompatible=4), "does not name that file"),
+    "an empty name": (qcow2(incompatible=4, extensions=extension(DATA_FILE, b"")), "does not name that file"),
     "a name that is longer than the file": (
         qcow2(incompatible=4, extensions=struct.pack(">II", DATA_FILE, 1 << 31)),
-        "does not name it",
+        "does not name that file",
     ),
-    "extensions beyond what was read": (qcow2(incompatible=4, header_length=(1 << 32) - 8), "ends after 4096 bytes"),
+    "extensions beyond what was read": (qcow2(incompatible=4, header_length=(1 << 32) - 8), "in the first 4096"),
 }
 
 
