@@ -1,4 +1,4 @@
-"""Contain the entry points of the two programs, and the wiring that builds their parts from a configuration.
+"""Run the two programs: their entry points, and the wiring that builds their parts from a configuration.
 
 ``stocktake-agent`` starts in daemon.py, ``stocktake`` in shell.py. Begin with wiring.py: it builds every
 source, client and file that an audit uses. registry.py lists the commands of ``stocktake``; commands/ has one

@@ -2,8 +2,8 @@
 
 The operator approves a plan by naming its digest.
 
-Each run reads everything again: with --store it makes a dry audit, without --store it reads the files, the provider and
-the compute node record. So a run carries out a plan that an earlier run showed only if the plan is still the same.
+Each run reads everything again: with --store it runs a dry audit, without --store it reads the files, the provider and
+the compute node record. A run carries out the plan of an earlier run only if its own plan is the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from agent.resources.store_doubt import store_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRun:
-    """The plan and the outcome of each step; ``read`` has the keys of the document about the facts that the run read.
+    """The plan and the outcome of each step. ``read`` has the JSON document's keys about the facts that were read.
 
     ``stale``: the digest that the operator named does not match the current plan.
     """
@@ -81,7 +81,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Make a dry audit, and plan to confirm the store from which DISK_GB is computed now."""
+    """Run a dry audit, and plan to confirm the store from which DISK_GB is computed now."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
@@ -124,7 +124,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return the document's keys about the facts that ``adopt --store`` read; ``before`` is the mark stored so far."""
+    """Return the document's keys about the facts that ``adopt --store`` read; ``before`` is the store saved before."""
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 
@@ -162,4 +162,4 @@ def adopt_lines(document: Document) -> Iterator[str]:
     if document["stale"]:
         yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif document["steps"] and not document["results"]:
-        yield f"to do it: {command} --plan {document['digest']} --yes"
+        yield f"to carry out the plan: {command} --plan {document['digest']} --yes"

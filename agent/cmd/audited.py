@@ -1,7 +1,7 @@
-"""Run one audit in a command's own process, with the daemon's code; it reads everything and writes only on request.
+"""Run one audit in a command's own process, with the daemon's code. The audit reads everything, writes only on request.
 
-The audit reads the findings' history, and changes the history only if the audit publishes. Each unread source gets one
-line on stderr, because stdout carries only the answer.
+The audit reads the findings' history, and changes the history only if the audit publishes. Each source that could not
+be read causes one line on stderr, because stdout has only the command's output.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def audited(
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        to_stderr(f"the findings of this run will not be remembered: {error}")
+        to_stderr(f"the findings of this run cannot be saved for later runs: {error}")
     with task_of(loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))

@@ -43,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Return the parsed arguments. Exits the process on bad arguments, and after --help and --version."""
     parser = _Parser(
-        prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its resource providers true."
+        prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its providers in Placement correct."
     )
     add_config_arguments(parser)
     parser.add_argument("--once", action="store_true", help="run one audit, write what the role allows, then exit")
@@ -207,14 +207,14 @@ def main() -> NoReturn:
     install_handlers(inbox)
     try:
         code = run(sys.argv[1:], inbox)
-    except Exception:  # noqa: BLE001 - the last boundary: a bug ends with 1 and says where
+    except Exception:  # noqa: BLE001 - the last boundary: a bug becomes exit code 1
         traceback.print_exc()
         code = BUG
     leave(code)
 
 
 def leave(code: int) -> NoReturn:
-    """Exit at once. A normal exit would join idle threads, and wait for ever for a thread that hangs in libvirt."""
+    """Exit at once. A normal exit would join idle threads, and wait forever for a thread that hangs in libvirt."""
     import logging
 
     logging.shutdown()
@@ -245,9 +245,9 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
 
 
 def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Configured]:
-    """Return the function that handles a SIGHUP.
+    """Return the function that handles a SIGHUP: it reads and checks all configuration files again.
 
-    The function reads the files again and checks them together. It logs each changed option that needs a restart.
+    The function logs each changed option that takes effect only after a restart.
     """
     from oslo_log import log as logging
 

@@ -1,9 +1,9 @@
 """Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
 
-The daemon also uses the functions for the configuration's arguments and for lines on stderr.
+The daemon also uses ``add_config_arguments`` and ``to_stderr``.
 
 cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so this module exits with 127
-on bad arguments. Only --debug prints a traceback.
+on bad arguments. A traceback is printed only with --debug.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def ended(run: Callable[[], int], *, debug: bool) -> int:
         return INTERRUPTED
     except SystemExit as error:
         return _of_exit(error)
-    except Exception as error:  # noqa: BLE001 - the last boundary: everything ends as a code and a line
+    except Exception as error:  # noqa: BLE001 - the last boundary: each exception becomes an exit code
         return _of_error(error, debug=debug)
     return code
 
@@ -50,8 +50,8 @@ def to_stderr(line: str, program: str = PROGRAM) -> None:
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the configuration files; both programs have these arguments."""
-    file = "configuration file; several are merged, later ones win (default: /etc/stocktake/stocktake.conf)"
-    folder = "folder of *.conf files, read after the files, in order of their names"
+    file = "configuration file, a later file overrides an earlier file (default: /etc/stocktake/stocktake.conf)"
+    folder = "folder of *.conf files, which are read after all --config-file, in the order of their names"
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help=file)
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=folder)
 

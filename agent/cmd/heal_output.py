@@ -55,19 +55,19 @@ def result_line(result: Document, subject: str) -> str:
 def heal_lines(document: Document) -> Iterator[str]:
     """Yield the plan and its refusals with reasons, then the results or the command that carries out the plan."""
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
-    yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} left alone"
+    yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} refused"
     if document["unread"]:
         names = ", ".join(each["source"] for each in document["unread"])
-        yield f"  not read: {names}; findings that rest on it are not in the plan"
+        yield f"  not read: {names}; findings that need this data are not in the plan"
     for action in actions:
         yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
         yield from _details(action)
     for refusal in refusals:
         about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
-        yield f"  leave {about} ({refusal['guard']}): {refusal['why']}"
+        yield f"  refused {about} ({refusal['guard']}): {refusal['why']}"
     if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
         yield (
-            "a finding's age is remembered between runs: leave the daemon running, or run this command again within "
+            "the age of a finding counts from run to run: leave the daemon running, or run this command again within "
             "three times update_resources_interval (180 s by default)"
         )
     yield from (result_line(result, result["consumer_uuid"] or result["finding_id"]) for result in results)
@@ -75,7 +75,7 @@ def heal_lines(document: Document) -> Iterator[str]:
 
 
 def _end(document: Document) -> Iterator[str]:
-    """Yield why an approved plan was not carried out, or the command that carries out the plan."""
+    """Yield the reason why an approved plan was not carried out, or else the command that carries out the plan."""
     actions = document["actions"]
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])
@@ -86,7 +86,7 @@ def _end(document: Document) -> Iterator[str]:
     elif document["stale"]:
         yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif actions and not document["results"]:
-        yield f"to do it: stocktake heal --plan {document['digest']} --yes (with the same --finding, if any)"
+        yield f"to carry out the plan: stocktake heal --plan {document['digest']} --yes (with any --finding as before)"
 
 
 def _details(action: Document) -> Iterator[str]:

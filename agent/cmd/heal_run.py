@@ -36,7 +36,7 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: ids of findings (empty means all with a repair), and the digest of the approved plan."""
+    """The operator's request: the digest of the approved plan, and finding ids (none: all findings with a repair)."""
 
     ids: frozenset[str]
     digest: str | None
@@ -112,7 +112,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     except (ConfigError, FolderUnavailable) as error:
         if ordered.digest is not None:
             raise
-        to_stderr(f"the findings of this run will not be remembered: {error}")
+        to_stderr(f"the findings of this run cannot be saved for later runs: {error}")
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
@@ -122,7 +122,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
             # Without the pause, both confirming audits could see the same moment of a build or a delete.
-            to_stderr(f"not confirmed yet: the next audit follows in {spacing_s:.0f} s ([agent] confirm_spacing)")
+            to_stderr(f"findings are not confirmed yet: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
@@ -138,8 +138,8 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Replace only the fields that this run's audits set, and keep what the daemon has saved since this run
-            # began.
+            # Replace only the fields that this run's audits set. Keep all that the daemon has saved since the start of
+            # this run.
             stored = task.parts.history.load()
             task.parts.history.save(
                 dataclasses.replace(
@@ -147,7 +147,7 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
                 )
             )
     except LockHeld as error:
-        to_stderr(f"the findings of this run are not remembered: {error}")
+        to_stderr(f"the findings of this run were not saved for later runs: {error}")
 
 
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:
@@ -156,9 +156,9 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
         return
     if all(source.ok for source in report.sources):
         raise UsageError(
-            f"no finding {', '.join(unknown)} now; `stocktake audit -f json` lists all findings with their ids"
+            f"unknown finding {', '.join(unknown)}: `stocktake audit -f json` lists all current findings with their ids"
         )
-    to_stderr(f"finding not found, but not every source could be read: {', '.join(unknown)}")
+    to_stderr(f"the audit did not find {', '.join(unknown)}, but it could not read every source")
 
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:

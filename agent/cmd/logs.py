@@ -48,7 +48,7 @@ _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "cont
 
 @contextlib.contextmanager
 def audit_context(audit_id: str) -> Iterator[None]:
-    """Put the id on every line that this thread logs inside the block, also on lines from libraries."""
+    """Add the id to every line that this thread logs inside the block, lines from libraries included."""
     token = _audit_id.set(audit_id)
     try:
         yield
@@ -76,7 +76,7 @@ class AuditIdFilter(stdlib.Filter):
 class FieldsFormatter(formatters.ContextFormatter):
     """oslo.log's text line with ``[audit ID]`` before the message and ``name=value`` after it.
 
-    The message is one line; each line of a traceback has oslo.log's own prefix. Every line is ``printable``.
+    The message is one line; each line of a traceback has oslo.log's own prefix. Control characters are escaped.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:

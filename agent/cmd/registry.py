@@ -19,7 +19,7 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command, in the place of cliff's entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
+    """One command, for cliff instead of an entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
 
     name: str
     summary: str
@@ -37,21 +37,21 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("adopt", "move this host's provider to a new identity: print the plan; --plan DIGEST --yes: do it"),
-    Entry("audit", "run one audit, one row per finding; --publish also writes the inventory"),
+    Entry("adopt", "make this host's uuid, names and record match: print the plan; --plan DIGEST --yes: carry it out"),
+    Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
     Entry("config check", "check the configuration and print every problem in it"),
-    Entry("config show", "every value in force, and the file that it came from"),
+    Entry("config show", "print the value of every option, and the file that sets it"),
     Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
-    Entry("explain", "the arithmetic behind one resource class or one consumer, in words"),
+    Entry("explain", "explain in words how the amounts of one resource class or one consumer are computed"),
     Entry("heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
-    Entry("inventory", "the inventory that the agent wants; --diff: beside what Placement records"),
-    Entry("journal", "every change of heal, undo and adopt, with the values before it"),
-    Entry("ledger", "each consumer's amounts: promised, held, recorded, verdict"),
-    Entry("status", "the daemon's last audit report"),
-    Entry("traits", "the traits of this host's providers; --diff: only what differs"),
-    Entry("undo", "undo what an entry of the journal changed"),
+    Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),
+    Entry("journal", "print every change that heal, undo and adopt made, with the values before the change"),
+    Entry("ledger", "print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement"),
+    Entry("status", "print the daemon's last audit report"),
+    Entry("traits", "print the traits of this host's providers; --diff: only the traits to add or remove"),
+    Entry("undo", "undo the change of one journal entry"),
     Entry("watch", "show all hosts live, from the agents' messages on the broker"),
-    Entry("why", "No valid host: what refuses a request, and the smallest change that would make it fit"),
+    Entry("why", 'explain "No valid host": what refuses a request, and the smallest change that makes it fit'),
 )
 # The commands that cliff itself provides.
 BUILT_IN = (("complete", "print the bash completion of this command"), ("help", "print the help of one command"))
@@ -63,7 +63,7 @@ class Commands(CommandManager):
     def __init__(self) -> None:
         super().__init__()
         for entry in COMMANDS:
-            self.commands[entry.name] = entry  # type: ignore[assignment]  # it asks for name, value and load() alone
+            self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
 
 def summaries() -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sys
 
-sys.modules["eventlet"] = None  # type: ignore[assignment]  # an import of it fails from now on
+sys.modules["eventlet"] = None  # type: ignore[assignment]  # any later import of eventlet fails
 
-import argparse  # noqa: E402 - after eventlet is shut out
+import argparse  # noqa: E402 - after eventlet is blocked
 from collections.abc import Sequence  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -23,7 +23,7 @@ from agent.cmd.registry import Commands, nearest, summaries  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402
 
-DESCRIPTION = "Audit this host: what the cloud promised, what the host holds, what Placement recorded."
+DESCRIPTION = "Audit this host: compare what the cloud promised, what the host holds and what Placement records."
 
 
 class VersionAction(argparse.Action):
@@ -52,7 +52,7 @@ class Shell(App):
         version: str | None,  # noqa: ARG002 - cliff's signature
         argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> argparse.ArgumentParser:
-        """Return the parser of the global options, which may stand before or after the command."""
+        """Return the parser of the global options, which the operator may give before or after the command."""
         parser = argparse.ArgumentParser(prog=PROGRAM, description=description, add_help=False, allow_abbrev=False)
         parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
         parser.add_argument(
@@ -92,10 +92,10 @@ class Shell(App):
 def _unknown(words: Sequence[str]) -> str:
     shown = " ".join(words)
     if words[0].startswith("-"):
-        return f"unknown option {words[0]}; {PROGRAM} --help lists them"
+        return f"unknown option {words[0]}; {PROGRAM} --help lists the options"
     near = nearest(words)
     hint = f": did you mean {near}?" if near else ""
-    return f"unknown command {shown}{hint} ({PROGRAM} --help lists them)"
+    return f"unknown command {shown}{hint} ({PROGRAM} --help lists the commands)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

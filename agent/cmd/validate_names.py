@@ -20,14 +20,14 @@ def require_class(report: AuditReport, name: str) -> str:
     if name in known:
         return name
     near = difflib.get_close_matches(name.upper(), sorted(known), n=1)
-    hint = f": did you mean {near[0]}?" if near else "; `stocktake inventory` lists those of this host"
+    hint = f": did you mean {near[0]}?" if near else "; `stocktake inventory` lists this host's classes"
     raise UsageError(f"unknown resource class {name}{hint}")
 
 
 def require_consumer(report: AuditReport, consumer: str) -> bool:
-    """Return True if the audit found the consumer. Raises UsageError if every source was read and none has it.
+    """Return True if the audit found the consumer. Raises UsageError if every source was read and no source has it.
 
-    If a source could not be read, write a line to stderr and return False: that source may have the consumer.
+    If a source could not be read, write a line to stderr and return False, because that source may have the consumer.
     """
     try:
         explain_consumer(report, consumer, owned)

@@ -19,7 +19,7 @@ MOST_COMPLAINTS = 100
 
 
 class Screen:
-    """Keeps each host's last state. Subclasses print it: ``show`` runs at each message, ``draw`` about every second."""
+    """Stores each host's last state; subclasses print it. ``show`` runs at each message, ``draw`` about each second."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
@@ -45,7 +45,7 @@ class Screen:
         """Redraw at ``now``, in monotonic seconds. Does nothing here."""
 
     def end(self, now: float) -> None:
-        """Show the result when the round of ``--once`` is over. Does nothing here."""
+        """Show the result of ``--once`` after the last answer. Does nothing here."""
 
 
 class Lines(Screen):
@@ -85,7 +85,7 @@ class JsonLines(Screen):
 
 
 class Table(Screen):
-    """The table of all hosts, once, at the end of the round."""
+    """The table of all hosts, written once when ``--once`` has the last answer."""
 
     def end(self, now: float) -> None:
         """Write the table, or nothing if no agent answered."""

@@ -124,7 +124,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Return the question with the flavor's notes; add the flavor's cells and page if the question has neither."""
+    """Return the question with the flavor's notes; if it has no NUMA cells and no page size, add the flavor's too."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
@@ -158,7 +158,7 @@ def _instance(result: AuditResult, text: str) -> Instance:
 
 
 def _why_unread(report: AuditReport, source: str) -> str:
-    """Return why the source could not be read, without the source's name, with which the caller's error starts."""
+    """Return why the source could not be read, without the source's name: the caller's error starts with the name."""
     lines = (line.removeprefix(f"{source}: ") for line in unread(report) if line.startswith(source))
     return "; ".join(lines) or "the source was not read"
 
@@ -177,6 +177,6 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
         lines = (
             *lines,
-            f"the room in NUMA cells and pages: {why_not or 'the use of the cells was not read'}",
+            f"the free room in NUMA cells: {why_not or 'the use of the cells was not read'}",
         )
     return lines

@@ -1,8 +1,8 @@
 """Refuse a request that names an unknown class, trait, aggregate or provider, and suggest the nearest name.
 
-Known are the names that this Placement lists. If Placement cannot list them, the names in os-resource-classes and
-os-traits are known, and no CUSTOM_ name is refused. Placement does not list aggregates: an aggregate counts as known if
-a provider is in it.
+The names that this Placement lists count as known. If Placement cannot list its names, the names in os-resource-classes
+and os-traits count as known, and no CUSTOM_ name is refused. Placement does not list aggregates: an aggregate counts as
+known if it contains a provider.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agent.placement.http.client import PlacementClient
 from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"
-# A mistyped uuid differs from the intended uuid in at most so many characters: two swapped digits make two differences,
-# while two random uuids differ in about 30 characters.
+# The maximum number of characters in which a mistyped uuid differs from the intended uuid: two swapped digits make two
+# differences, while two random uuids differ in about 30 characters.
 MOST_SLIPS = 2
 
 
@@ -60,7 +60,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
     wanted = any(aggregate in some for group in request.groups for some in group.member_of)
     end = "" if wanted else f"; leaving !{aggregate} out of the request changes nothing"
     return (
-        f"unknown aggregate {aggregate}: no provider is in it{hint}; if nova has it, its hosts were not synced: "
+        f"unknown aggregate {aggregate}: no provider is in it{hint}; if nova has this aggregate, sync its hosts with "
         f"nova-manage placement sync_aggregates{end}"
     )
 

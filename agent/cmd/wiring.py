@@ -62,8 +62,8 @@ from agent.sources.storage.lvm import Lvm
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
-#: The longest pause of a command while Placement is overloaded, in seconds. The daemon's pauses are longer: no operator
-#: waits for the daemon, and one command adds little load.
+#: The longest pause of a command while Placement is overloaded, in seconds. The daemon's pauses may be longer, because
+#: no operator waits for the daemon. One command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -88,7 +88,7 @@ class SystemClock:
         return _boot_id()
 
     def wait(self, seconds: float) -> None:
-        """Sleep for that time, but return at once when a stop is requested."""
+        """Sleep for ``seconds``, but return at once when a stop is requested."""
         self._wait(seconds)
 
 
@@ -232,7 +232,7 @@ def journal_of(loaded: Loaded) -> FileJournal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return which libvirt to read, and the guest configuration that decides its capability queries."""
+    """Return which libvirt to read, and the guest configuration that decides which capabilities to query."""
     guests = GuestChoice(
         virt_type=settings.virt_type,
         machine_types=settings.machine_types,
@@ -299,7 +299,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
 def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     bus = bus_options_from(loaded)
-    assert bus is not None, "state_options_from asks for a transport_url"
+    assert bus is not None, "state_options_from requires a transport_url"
     # Import late: oslo.messaging takes 9 MiB, and a host without a broker does not need it.
     from agent.bus.transport import Bus
     from agent.conductor.client import ConductorClient

@@ -11,11 +11,11 @@ from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, 
 
 
 class Adopt(DocumentCommand):
-    """After a rename or a reinstallation: make uuid, names and record match again; --store: confirm a new store."""
+    """After a rename or reinstallation, make this host's uuid, names and record match. --store: confirm a new store."""
 
     ARGUMENTS = (
         argument(
-            "--store", action="store_true", help="confirm this host's present store as the one that DISK_GB counts"
+            "--store", action="store_true", help="confirm that DISK_GB is computed from this host's present store"
         ),
         *APPROVAL,
     )

@@ -1,4 +1,4 @@
-"""``stocktake audit``: one audit, one row per finding; with --publish the audit also writes, as the daemon's does."""
+"""``stocktake audit``: run one audit and print its findings; with --publish the audit also writes to Placement."""
 
 from __future__ import annotations
 

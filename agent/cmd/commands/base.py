@@ -1,7 +1,7 @@
 """Provide the base classes of the commands, which print a document or a list for people and for programs.
 
-stdout carries only the answer. cliff itself scans the installed distributions for formatters and for the epilog of the
-help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
+stdout has only the document or list. cliff itself scans the installed distributions for formatters and for the epilog
+of the help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class ListCommand(BaseCommand, Lister):
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
         return _Formatters(_Formatter(*item) for item in FORMATTERS.items())
 
-    def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for those that choose
+    def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
         """Return the columns that the list has with these arguments."""
         return self.COLUMNS
 
@@ -163,20 +163,20 @@ class ListCommand(BaseCommand, Lister):
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
         unknown = [name for name in asked if self._normalize_column_name(name) not in known]
         if unknown:
-            raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(columns)}")
+            raise UsageError(f"unknown column {', '.join(unknown)}; the columns are {', '.join(columns)}")
 
 
 #: The arguments with which an operator approves a plan.
 APPROVAL = (
-    argument("--plan", metavar="DIGEST", help="the digest of the plan that was shown; goes with --yes"),
-    argument("--yes", action="store_true", help="carry out exactly that plan"),
+    argument("--plan", metavar="DIGEST", help="the digest of the printed plan; only together with --yes"),
+    argument("--yes", action="store_true", help="carry out exactly the plan with this digest"),
 )
 
 
 def approved_digest(parsed_args: argparse.Namespace) -> str | None:
     """Return the digest of the approved plan, or None. Raises UsageError if only one of --plan and --yes is given."""
     if parsed_args.yes != (parsed_args.plan is not None):
-        raise UsageError("--plan DIGEST and --yes go together: print the plan first, then name its digest")
+        raise UsageError("--plan DIGEST and --yes go together: print the plan first, then pass its digest")
     digest: str | None = parsed_args.plan
     return digest
 

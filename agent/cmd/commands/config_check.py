@@ -15,7 +15,7 @@ class ConfigCheck(DocumentCommand):
     """Check the configuration and print every problem in it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0, or 78 after one line on stderr for each problem. Lines with "note:" report no problem."""
+        """Return 0, or 78 after one line on stderr for each problem. A line with "note:" is not a problem."""
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION
@@ -34,7 +34,7 @@ class ConfigCheck(DocumentCommand):
             "notices": list(found),
         }
         if not problems or parsed_args.format == JSON:
-            self.answer(parsed_args.format, (f"the configuration is right: {', '.join(files)}",), document)
+            self.answer(parsed_args.format, (f"no mistakes found in {', '.join(files)}",), document)
         return CONFIGURATION if problems else CLEAN
 
 

@@ -1,4 +1,4 @@
-"""``stocktake config show``: every value in force and the file that set it, with secrets masked."""
+"""``stocktake config show``: the value of every option and the file that sets it, with secrets masked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BORDERS = 13
 
 
 class ConfigShow(ListCommand):
-    """Every value in force, and the file that it came from."""
+    """Print the value of every option, and the file that sets it."""
 
     COLUMNS = ("group", "option", "value", "origin")
 

@@ -86,7 +86,7 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
                 _answer(ran, form, commands)
                 sys.stderr.write(_how_to_end(built, commands) + "\n")
         if keep:
-            # Drop the clean-up only after the print: before, the operator does not know how to remove the cloud.
+            # Cancel the clean-up only after the print: until then the operator cannot know how to remove the cloud.
             standing.pop_all()
     if not keep:
         progress("done")
@@ -154,9 +154,9 @@ def _how_to_end(built: DemoCloud, commands: Mapping[str, str]) -> str:
     recorded = [group.name for group in built.groups if isinstance(group, RecordedGroup)]
     lines = [
         f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Try:",
-        *(f"  (volume group {name} was a recorded report; these commands cannot read it)" for name in recorded),
+        *(f"  (volume group {name} was only a recorded report; these commands cannot read it)" for name in recorded),
         *(f"  {command} explain VCPU" for command in commands.values()),
-        "To remove it (the volume groups go with their files):",
+        "To remove the demo's cloud (the volume groups disappear with their files):",
         f"  kill {built.placement.pid}",
         *(f"  losetup --detach {device}" for device in devices),
         f"  rm -r {shlex.quote(str(built.folder))}",

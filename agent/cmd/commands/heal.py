@@ -8,7 +8,7 @@ from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, 
 
 
 class Heal(DocumentCommand):
-    """Repair confirmed findings: without --yes print the plan, what is left alone and why, and the plan's digest."""
+    """Repair confirmed findings. Without --yes print the plan, the refused repairs with reasons, and the digest."""
 
     ARGUMENTS = (
         argument(
@@ -22,7 +22,7 @@ class Heal(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code (agent/exit_codes.py): 4 all findings repaired, 5 a guard refused or the digest differs.
+        """Return the exit code: 4 all findings repaired, 5 a guard refused or the digest differs (agent/exit_codes.py).
 
         Raises UsageError if only one of --plan and --yes is given.
         """

@@ -17,7 +17,7 @@ FRAME = 7
 
 
 class Journal(ListCommand):
-    """Every change that heal, undo and adopt made or tried, oldest first, with the values before it."""
+    """Print every change that heal, undo and adopt made or tried, oldest first, with the values before the change."""
 
     COLUMNS = (
         "id",
@@ -52,7 +52,7 @@ class Journal(ListCommand):
         nested = parsed_args.formatter in NESTED
         rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in read.entries)
         people = tuple(_people(entry, terminal_width()) for entry in read.entries)
-        foot = () if people else ("nothing was changed yet",)
+        foot = () if people else ("heal, undo and adopt have changed nothing yet",)
         return Listing(self.COLUMNS, rows, ("entry", "why"), people, foot), PARTIAL if read.problems else CLEAN
 
 
@@ -61,7 +61,7 @@ def _people(entry: Entry, width: int) -> Row:
     from agent.render.audit_text import LEFT_WIDTH
     from agent.text.wording import printable, wrapped
 
-    undone = (f"put back by {uuid}" for uuid in entry.undone_by)
+    undone = (f"undone by {uuid}" for uuid in entry.undone_by)
     left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *undone)
     why = wrapped(printable(entry.change.why), max(width - FRAME - LEFT_WIDTH, LEFT_WIDTH), indent="")
     return "\n".join(map(printable, left)), "\n".join(why)

@@ -1,4 +1,4 @@
-"""``stocktake ledger``: one row per consumer and class in the three books, with totals below the table for people.
+"""``stocktake ledger``: each consumer's promised, held and recorded amount per class, with totals below the table.
 
 With --storage, the command instead lists who owns each byte of the host's stores (storage_listing.py).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ledger(ListCommand):
-    """Each consumer's amounts: promised by the cloud, held by the host, recorded in Placement."""
+    """Print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement."""
 
     COLUMNS = (
         "consumer_uuid",

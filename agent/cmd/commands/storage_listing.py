@@ -58,7 +58,7 @@ def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
         f"total {store}: {_size(size)}, explained {_size(found)}, unexplained {size - found} bytes"
         for (store, size), found in sums.items()
     )
-    return feet or ("no store could be read, or none is configured",)
+    return feet or ("no store could be read, or no store is configured",)
 
 
 def _size(size_bytes: int) -> str:

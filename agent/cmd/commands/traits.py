@@ -32,9 +32,9 @@ class Traits(ListCommand):
         return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), code
 
 
-def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - a word for two truths
+def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - the caller's own flag
     if not known:
-        return "wanted, not known whether recorded"
+        return "wanted, unknown whether recorded"
     if row["wanted"]:
         return "wanted and recorded" if row["recorded"] else "wanted, not recorded: to add"
     return "recorded, not wanted: to remove"

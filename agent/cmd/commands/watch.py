@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: A round of ``--once`` ends when no further host has answered for so long.
+#: ``--once`` ends when no further host has answered for this many seconds.
 SETTLED_S = 2.0
 REDRAW_S = 1.0
 LONGEST_S = 86_400
@@ -38,7 +38,7 @@ class Watch(DocumentCommand):
         argument(
             "--once",
             action="store_true",
-            help="ask all agents, print their answers, and exit; exit code 2 if no agent answers",
+            help="request the state of all hosts from their agents, print it, and exit; 2 if no agent answers",
         ),
         argument(
             "--timeout",

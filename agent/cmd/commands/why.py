@@ -40,38 +40,38 @@ def _page(text: str) -> int | str:
 
 
 _SEVERAL = (
-    ("--resource", "CLASS=AMOUNT", "the requested amount of a class; may be repeated"),
-    ("--required", "TRAITS", "T, T1,T2 (both), in:T1,T2 (any of them); may be repeated"),
-    ("--forbidden", "TRAITS", "T or T1,T2; may be repeated"),
-    ("--member-of", "AGGREGATES", "A, in:A,B (any of them), !A (not in it); may be repeated"),
+    ("--resource", "CLASS=AMOUNT", "the requested amount of a resource class; may be repeated"),
+    ("--required", "TRAITS", "required traits: T, T1,T2 (both) or in:T1,T2 (any of them); may be repeated"),
+    ("--forbidden", "TRAITS", "forbidden traits: T or T1,T2; may be repeated"),
+    ("--member-of", "AGGREGATES", "uuids of aggregates: A, in:A,B (any of them) or !A (not in A); may be repeated"),
 )
 _ONCE = (
-    ("--in-tree", "UUID", "a provider in the tree that must serve the request"),
-    ("--query", "QUERY", "Placement's own query string, with groups, as nova-scheduler logs it"),
-    ("--flavor-of", "INSTANCE", "what the flavor of an instance of this host asks for; --resource overrides it"),
+    ("--in-tree", "UUID", "uuid of a provider; only the tree of this provider may serve the request"),
+    ("--query", "QUERY", "the whole request as Placement's query string, as nova-scheduler logs it"),
+    ("--flavor-of", "INSTANCE", "take the request from the flavor of this instance; --resource overrides amounts"),
 )
 
 
 class Why(DocumentCommand):
-    """The answer to "No valid host": what refuses a request here, or everywhere, and what would make it fit."""
+    """Explain "No valid host": what refuses a request on this host or everywhere, and what would make it fit."""
 
     ARGUMENTS = (
         *(argument(name, metavar=form, help=what, action="append", default=[]) for name, form, what in _SEVERAL),
         *(argument(name, metavar=form, help=what, action=_Once) for name, form, what in _ONCE),
-        argument("--everywhere", action="store_true", help="check all provider trees of the cloud"),
+        argument("--everywhere", action="store_true", help="check every provider tree of the cloud"),
         argument(
             "--numa-nodes",
             type=_cells,
             action=_Once,
             metavar="N",
-            help="the guest has N NUMA cells (hw:numa_nodes), which must fit on this host",
+            help="the guest has N NUMA cells (hw:numa_nodes), and all of them must fit on this host",
         ),
         argument(
             "--page-size",
             type=_page,
             action=_Once,
             metavar="KIB",
-            help="the guest's page size: 2048, 1048576, or large for any but the smallest (hw:mem_page_size)",
+            help="the guest's page size (hw:mem_page_size): 2048, 1048576, or large (any size above the smallest)",
         ),
     )
 

@@ -71,7 +71,7 @@ def test_storage_ledger_filters_rows_by_consumer_and_selects_columns(host, group
     [
         (("--resource-class", "VCPU"), "--storage counts bytes, not a resource class: leave out --resource-class"),
         (("--consumer", "nobody"), "nobody owns nothing in the stores of"),
-        (("-c", "verdict"), "no column verdict; there are store, owner_kind"),
+        (("-c", "verdict"), "unknown column verdict; the columns are store, owner_kind"),
     ],
 )
 def test_storage_ledger_rejects_unsuitable_arguments_with_exit_code_127(host, group, arguments, said):

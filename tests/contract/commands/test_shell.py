@@ -65,9 +65,9 @@ def test_each_command_has_help(name):
         (("explain",), "the following arguments are required: RC|CONSUMER"),
         (("audit", "-f", "xml"), "invalid choice: 'xml'"),
         (("audit", "--config-file"), "expected one argument"),
-        (("ledger", "-c", "nonsense"), "stocktake: no column nonsense; there are consumer_uuid,"),
-        (("ledger", "--sort-column", "nonsense"), "stocktake: no column nonsense"),
-        (("inventory", "-c", "recorded_total"), "stocktake: no column recorded_total"),
+        (("ledger", "-c", "nonsense"), "stocktake: unknown column nonsense; the columns are consumer_uuid,"),
+        (("ledger", "--sort-column", "nonsense"), "stocktake: unknown column nonsense"),
+        (("inventory", "-c", "recorded_total"), "stocktake: unknown column recorded_total"),
         ((), "usage: stocktake"),
     ],
 )
@@ -97,7 +97,7 @@ def test_the_complete_command_prints_valid_bash_with_commands_and_options():
 def test_config_check_accepts_a_valid_file(config):
     path = config()
     ended = stocktake("--config-file", path, "config", "check")
-    assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
+    assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}\n")
     ended = stocktake("--config-file", path, "config", "check", "-f", "json")
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.document == {
@@ -108,7 +108,7 @@ def test_config_check_accepts_a_valid_file(config):
 def test_config_check_prints_device_spec_notices_and_exits_0(config):
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
-    assert (ended.code, ended.stdout) == (0, f"the configuration is right: {path}\n")
+    assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}\n")
     quoted = f'{path}: [pci] device_spec = {{"vendor": "10de"}}'
     every, misspelt = ended.stderr.splitlines()
     assert every.startswith(f"stocktake: note: {quoted}: hands out every PCI device of the host")

@@ -44,7 +44,7 @@ def test_the_journal_table_fits_80_columns_and_shows_undone_entries(
     assert max(map(len, lines)) <= 80
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     assert [left for left, _ in cells if left] == [
-        *("entry", "aaaaaaaaaaaa", AT, "consumer-on-several-providers", "done", "put back by bbbbbbbbbbbb"),
+        *("entry", "aaaaaaaaaaaa", AT, "consumer-on-several-providers", "done", "undone by bbbbbbbbbbbb"),
         *("bbbbbbbbbbbb", AT, "consumer-on-several-providers", "done"),
     ]
     assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"

@@ -57,7 +57,7 @@ def test_an_unknown_owner_is_a_warning_while_a_source_is_unread(capsys: pytest.C
 
 def test_the_storage_listing_without_a_store_prints_a_note() -> None:
     listing = storage_listing(replace(REPORT, storage=()), None)
-    assert (listing.rows, listing.foot) == ((), ("no store could be read, or none is configured",))
+    assert (listing.rows, listing.foot) == ((), ("no store could be read, or no store is configured",))
 
 
 def test_the_storage_table_contains_no_terminal_escape_characters() -> None:

@@ -40,7 +40,7 @@ def test_the_unknown_aggregate_message_names_cause_and_similar_uuid():
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (
-        f"unknown aggregate {A}: no provider is in it; if nova has it, its hosts were not synced: "
+        f"unknown aggregate {A}: no provider is in it; if nova has this aggregate, sync its hosts with "
         "nova-manage placement sync_aggregates"
     )
     assert unknown_aggregate(wanted, A, [ELSEWHERE]) == said
