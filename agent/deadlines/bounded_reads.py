@@ -1,6 +1,6 @@
 """Limit the total time of all reads from one socket.
 
-A socket's own time-out starts anew with every byte that arrives. A server that sends single bytes with pauses could
+A socket's own time-out starts again with every byte that arrives. A server that sends single bytes with pauses could
 therefore block a reader for ever.
 """
 

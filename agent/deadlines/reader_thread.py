@@ -20,8 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: If a call has time-outs of its own, callers add this to its deadline: the call's own error then arrives in time and
-#: gives the reason, which Unanswered cannot.
+#: If a call has time-outs of its own, callers add this time to the deadline: the call's own error, which has the
+#: reason, then arrives before ReaderThread raises Unanswered, which has no reason.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 
@@ -45,7 +45,7 @@ class _Job(Generic[T]):
     def run(self) -> None:
         try:
             self._answer = self._context.run(self._call)
-        except BaseException as error:  # noqa: BLE001 - it belongs to the caller, who gets it from result()
+        except BaseException as error:  # noqa: BLE001 - the caller gets the error from result()
             self._error = error
         finally:
             self.done.set()
@@ -70,7 +70,7 @@ class ReaderThread:
 
     @property
     def misses(self) -> int:
-        """The number of consecutive calls without an answer in time, or rejected because an earlier call still hangs.
+        """The number of consecutive calls that got no answer in time or were rejected while an earlier call hung.
 
         An answer in time resets the number to 0, and so does an error that the call raises in time.
         """
@@ -79,8 +79,8 @@ class ReaderThread:
     def call(self, call: Callable[[], T], deadline: Deadline) -> T:
         """Run ``call`` on this object's thread and return its answer, or raise its error.
 
-        Raises Unanswered when there is no answer by the deadline. Raises Unanswered at once while an earlier call
-        has not returned, and after stop().
+        Raises Unanswered if the call has not returned by the deadline. Raises Unanswered at once if an earlier call has
+        not returned, or after stop().
         """
         job = self._submit(call, deadline.allowed_s)
         if not job.done.wait(deadline.left_s()):

@@ -2,10 +2,10 @@
 
 Begin with full_read_schedule.py: it decides in which audits the agent reads Placement again although no generation
 changed. backoff.py has the formula of all back-offs, the wait after a generation conflict and the delay of a periodic
-audit's first write.
-splay.py derives a host's phase within a period from its identity, so that hosts of a fleet do not act together.
+audit's first write. splay.py derives a host's phase within a period from its identity, so that hosts of a fleet do not
+act together.
 
-Nothing here sleeps, reads a clock or draws a random number: callers pass these values in (agent/audit/act.py waits).
-Time limits of reads do not belong here: the deadline of a read is in agent/ports.py, calls that cannot be cancelled
-are in agent/deadlines. The first and the longest wait of each other back-off are named where the agent waits.
+No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
+arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
+cancelled. The first and the longest wait of every other back-off are constants in the module that waits.
 """

@@ -1,10 +1,10 @@
 """Decide which audits read Placement again although no generation changed.
 
 Placement does not raise a generation when an allocation is removed, so the agent reads allocations again every k
-audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but the
-response may still be wrong: a database restored from a backup counts from an old generation up to one that the agent
-saw before, and a proxy may return an old response. So the agent reads everything again every 10 k audits. The host's
-identity decides which audits these are, so that hosts that start together do not read together. Pure.
+audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but an
+equal generation may still mislead: after Placement's database is restored from a backup, a generation that the agent
+knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 k
+audits. The host's identity decides in which audits, so that hosts that start together do not read together. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SALT = "full-read"
 
 
 class Turn(enum.Enum):
-    """What an audit reads again. EVERYTHING includes ALLOCATIONS."""
+    """What an audit reads again from Placement. EVERYTHING includes ALLOCATIONS."""
 
     NOTHING = "nothing"
     ALLOCATIONS = "allocations"
@@ -27,7 +27,7 @@ class Turn(enum.Enum):
 
 
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
-    """Return what audit number ``audit`` since the start (from 1) reads again; ``every`` is ``full_read_every``.
+    """Return what the ``audit``-th audit since the agent's start reads again; ``every`` is ``full_read_every``.
 
     Of any ``every`` consecutive audits one is ALLOCATIONS or EVERYTHING; of any ``10 every`` one is EVERYTHING.
     """
@@ -38,7 +38,7 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """Return EVERYTHING in place of ALLOCATIONS if an outage prevented the last full read, else ``its``.
+    """Return EVERYTHING instead of ALLOCATIONS if an outage prevented the last full read; otherwise return ``its``.
 
     ``audits_since`` is the number of audits since the last full read. A missed full read is made up for only at the
     next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.
@@ -47,7 +47,7 @@ def overdue(its: Turn, audits_since: int, every: int) -> Turn:
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """Return after how many audits, 1 to ``every``, the next scheduled read follows the ``audit``-th audit."""
+    """Return the number of audits, 1 to ``every``, from the ``audit``-th audit to the next scheduled read."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 

@@ -1,8 +1,8 @@
 """Decide at which fraction of a period a host acts, from the host's identity, so that a fleet needs no coordinator.
 
-The same host has the same phase after every restart. Hosts that one command starts together have phases as even as
-SHA-256 makes them. Python's own ``hash`` would not do: its result differs in each process. Each use of a phase needs
-its own salt: hosts that coincide in one use must not coincide in the other. Pure.
+A host has the same phase after every restart. SHA-256 spreads the phases of hosts evenly, also of hosts that start
+together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a phase needs its own
+salt: two hosts that act at the same time in one use must not do so in the other. Pure.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from agent.sources.libvirt.capabilities_xml import (
 from agent.sources.libvirt.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# Drivers without getDomainCapabilities. Only a second connection could show this, and for that connection the test
-# driver would read the file of a test:///path again: 1 s for 1000 guests.
+# Drivers known to lack getDomainCapabilities. A query would need a second connection, for which the test driver reads
+# the file of a test:///path again: 1 s for 1000 guests.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
 # libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
 # foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
@@ -56,14 +56,14 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be read so far; ``refused``: by architecture, why libvirt rejects its emulator."""
+    """The parts that could not be read. ``refused`` has, by architecture, libvirt's reason to reject the emulator."""
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Return the answer; on failure note the missing part. Raises libvirt.libvirtError on a lost connection."""
+        """Return ``question()``; if it fails, note ``part`` as missing. Raises libvirtError on a lost connection."""
         try:
             return question()
         except (libvirt.libvirtError, SourceError) as error:
@@ -84,7 +84,7 @@ def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart
 
 
 def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
-    """Return all capabilities, with the help of further queries. Raises libvirt.libvirtError on a lost connection."""
+    """Return all capabilities, from ``document`` and from further queries. Raises libvirtError on a lost connection."""
     missing = _Missing()
     cpu = _host_cpu(document, asker, missing)
     kinds = missing.ask(Part.GUESTS, lambda: guests(document))
@@ -111,7 +111,7 @@ def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
 
 
 def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
-    """Return all features of the host's CPU, or those of the document if the driver cannot expand a model."""
+    """Return all features of the host's CPU, or the document's features if the driver cannot expand a model."""
     try:
         return _expanded(asker, host_question(document))
     except libvirt.libvirtError as error:
@@ -133,7 +133,7 @@ def _model_features(
     if not models:
         return ()
     names = _model_names(asker.connection, arch)
-    # nova accepts the configured names in any case. libvirt does not, and rejects a name that it does not know.
+    # nova ignores upper and lower case in the configured names. libvirt does not, and rejects an unknown name.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
         (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))

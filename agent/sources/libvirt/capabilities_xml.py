@@ -1,8 +1,8 @@
 """Parse the host's CPU and guest types from ``virConnectGetCapabilities``, and build the arguments of baselineCPU.
 
-``<host><cpu>`` names a model and lists only the features beyond that model. baselineCPU returns the full set; some of
-its feature names differ from the kernel's. A ``<domain>`` with children has its own emulator and machine types. For a
-``<domain>`` without children, the emulator and machine types beside it apply. Pure.
+``<host><cpu>`` names a model and lists only the features beyond that model. libvirt's call baselineCPU returns all
+features; some of their names differ from the kernel's. A ``<domain>`` with children has its own emulator and machine
+types. For a ``<domain>`` without children, the emulator and machine types in its parent, ``<arch>``, apply. Pure.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _SAME_ARCH = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", 
 class GuestDomain:
     """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
-    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None only in the
-    default of a guest whose every ``<domain>`` has children.
+    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None only in
+    ``Guest.default``, if all ``<domain>`` elements of the guest have children.
     """
 
     type: str | None
@@ -85,7 +85,7 @@ def guests(capabilities: ET.Element) -> tuple[Guest, ...]:
 
 
 def canonical_arch(text: str) -> str:
-    """Return nova's name of an architecture."""
+    """Return nova's name of an architecture, such as i686 for i386."""
     return _SAME_ARCH.get(text.lower(), text.lower())
 
 
@@ -97,7 +97,7 @@ def host_question(capabilities: ET.Element) -> str:
 def model_question(capabilities: ET.Element, model: str) -> str:
     """Return baselineCPU's argument for a model's features: the host's CPU with that model and without features.
 
-    Arch, vendor, topology and maxphysaddr stay, as in nova's query. Raises SourceInconsistent.
+    As in nova's query, arch, vendor, topology and maxphysaddr are those of the host. Raises SourceInconsistent.
     """
     host = _host_cpu_element(capabilities)
     question = ET.Element("cpu")

@@ -1,6 +1,6 @@
-"""Decide which queries about guests the agent sends to libvirt: machine types by architecture, CPU models by cpu_mode.
+"""Decide which machine types and CPU models the agent queries from libvirt.
 
-Two names of one machine type need only one query, because libvirt returns the same document for both names. Pure.
+If a machine type has several names, one query is enough: libvirt returns the same document for each name. Pure.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _DEFAULT_MACHINES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestChoice:
-    """The operator's configuration of guests.
+    """The operator's configuration: ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode`` and ``cpu_models``.
 
-    The fields are ``[libvirt] virt_type``, ``hw_machine_type``, ``cpu_mode`` and ``cpu_models``. If ``machine_types``
-    has several entries for an architecture, the first applies. If ``cpu_mode`` is None (not set), no CPU model is
-    queried.
+    ``machine_types`` are pairs of architecture and machine type; the first pair of an architecture applies. If
+    ``cpu_mode`` is None (not set), no CPU model is queried.
     """
 
     virt_type: str = "kvm"
@@ -39,7 +38,7 @@ class GuestChoice:
     cpu_models: tuple[str, ...] = ()
 
     def machine_type(self, arch: str) -> str | None:
-        """Return the machine type of guests of an architecture; None if the emulator chooses."""
+        """Return the machine type of guests of an architecture, or None if the emulator chooses the machine type."""
         configured = (machine for name, machine in self.machine_types if name == arch)
         return next(configured, _DEFAULT_MACHINES.get(arch))
 
@@ -55,7 +54,7 @@ class MachineQuestion:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """Return, sorted, one query for each architecture's default machine type and for each machine type with aliases."""
+    """Return a query for each architecture's default machine type and for each machine type with aliases, sorted."""
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):

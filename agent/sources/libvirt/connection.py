@@ -1,4 +1,4 @@
-"""Open connections to libvirt, and distinguish a lost connection from an error answer.
+"""Open connections to libvirt, and tell whether an error means a lost connection or only a failed call.
 
 The Python binding prints every error to stderr unless an error handler is registered. The event loop must be registered
 before the first connection is opened: a connection opened earlier has neither events nor keep-alive. A registered loop
@@ -40,7 +40,7 @@ def silence() -> None:
 def open_read_only(uri: str) -> libvirt.virConnect:
     """Open a new read-only connection, with keep-alive if the driver supports it.
 
-    If the daemon hangs, this call blocks for ever: run it on a thread that no caller waits for without a deadline.
+    If the daemon hangs, this call blocks for ever: run the call on a thread for which callers wait with a deadline.
     Raises libvirt.libvirtError, and SourceUnavailable if the test driver's file cannot be opened.
     """
     return _opened(uri, libvirt.openReadOnly)
@@ -55,15 +55,15 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
     silence()
     _check_test_file(uri)
     connection = opener(uri)
-    # Keep-alive is not available with the test driver, or without the event loop. Then only the reader's deadline
-    # limits a call.
+    # Keep-alive is not available with the test driver, or without the event loop. Then a call has no limit except the
+    # deadline of the waiting caller.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)
     return connection
 
 
 def _check_test_file(uri: str) -> None:
-    """Open the XML file of a ``test:///path`` once before libvirt opens it. Raises SourceUnavailable.
+    """Check that the XML file of a ``test:///path`` can be opened, before libvirt opens it. Raises SourceUnavailable.
 
     If libxml2 cannot open a file, libxml2 prints a line to stderr that libvirt's error handler cannot suppress.
     """
@@ -85,7 +85,7 @@ def close_quietly(connection: libvirt.virConnect) -> None:
 
 
 def is_alive(connection: libvirt.virConnect) -> bool:
-    """Return whether this process still considers the socket open; no message is sent."""
+    """Return whether the connection's socket is open, as far as this process knows; send no message."""
     try:
         return bool(connection.isAlive())
     except libvirt.libvirtError:

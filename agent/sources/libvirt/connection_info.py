@@ -4,7 +4,7 @@ After its start the libvirt daemon probes each QEMU binary before it answers (4 
 queries once per connection, on a separate thread. Two events cause a new query:
 
 - The set of online CPUs has changed: the capabilities list neither core nor socket for an offline CPU.
-- A part is missing and ASK_MISSING_AGAIN_S seconds have passed: the agent may have the permission by now.
+- A part is missing and ten minutes have passed: an operator may have given the agent the permission since then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """All answers, valid for the CPUs in ``online``; ``asked_at`` is on the monotonic clock."""
+    """All of libvirt's answers, which are valid for the CPUs in ``online``; ``asked_at`` is monotonic time."""
 
     topology: HostTopology
     online: tuple[bool, ...]

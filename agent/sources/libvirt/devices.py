@@ -5,10 +5,10 @@ Each read makes one list call, and then reads a device's XML in these cases:
 - The device is new, or an event named it.
 - The device's scheduled turn has come, once in TURNS reads: some changes raise no event.
 - The device can create mediated devices: the number of available instances changes without an event.
-- The device is a physical function, and any device came or went: a physical function lists its virtual functions.
+- The device is a physical function, whose XML lists its virtual functions, and any device was added or removed.
 
-A device that cannot be read becomes an OddDevice, is read again at each read, and never fails the listing. Any thread
-may report a change; only one thread reads.
+A device that cannot be read becomes an OddDevice and is tried again at each read; the other devices are still returned.
+Any thread may report a change; only one thread reads.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ACTIVE = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_ACTIVE
 
 
 class DeviceListing:
-    """The devices of one connection at a time; call ``forget`` when the connection changes."""
+    """The host's devices as listed over one connection; call ``forget`` when the connection changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +66,7 @@ class DeviceListing:
         try:
             return self._read(connection, named)
         except BaseException:
-            # The event of a change comes only once, so keep the names for the next successful read.
+            # libvirt reports a change only once, so keep the names for the next successful read.
             with self._lock:
                 self._changed |= named
             raise

@@ -14,7 +14,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse one document. ``asked`` are all names of the queried machine type. Raises SourceInconsistent."""
+    """Parse one document. ``asked`` has all names of the queried machine type. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -1,7 +1,7 @@
 """Parse a domain's XML only if the text has changed since the last read: parsing is most of a read's cost.
 
-domain_cache.py lets the agent read XML that rarely has changed: each domain at its scheduled turn, and every domain at
-each read while no events arrive. This cache stores a digest, not the text of 5 to 8 KB.
+The agent often reads XML that has not changed: each domain's at its scheduled turn, and every domain's while no events
+arrive (domain_cache.py). This cache stores a digest, not the text of 5 to 8 KB.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Parse like parse_domain; return the last object again for equal text and state. Raises SourceInconsistent."""
+        """Return what parse_domain returns; for equal text and state, the last object. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

@@ -5,8 +5,8 @@ waits until the connection dies. While libvirtd hangs, open() never returns: the
 stop() abandons that thread (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a
 callback only passes a reason on.
 
-An event carries no facts. Events are lost while the connection is down. So every new connection triggers an audit,
-and the listener must no longer trust its cache.
+An event carries no facts: the audit reads them. Events are lost while the connection is down, so every new connection
+triggers an audit, for which the listener must read every domain again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID
 COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
 
 _TICK_MS = 1000
-# How often to check whether the connection is alive, for drivers without a close callback.
+# The interval at which to check whether the connection is alive, for drivers without a close callback.
 _ALIVE_CHECK_S = 5.0
 _STOP_WAIT_S = 0.4
 
@@ -101,7 +101,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection; ``deregister`` has one call for each event callback, which deregisters that callback."""
+    """One connection; ``deregister`` has, for each event callback, the function that deregisters the callback."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -263,7 +263,7 @@ class LibvirtEvents:
         self._wake.set()
 
     def _report(self, reason: str) -> None:
-        # `notify` returns at once, so it may run under the lock. The lock lets stop() return only after a running call.
+        # `notify` returns at once, so it may run under the lock. The lock makes stop() wait for a call that is running.
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

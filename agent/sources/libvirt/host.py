@@ -1,8 +1,8 @@
 """Read the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, devices, all defined guests, capabilities.
 
-A read makes few calls: one lists the domains, one gets their states, and one gets the XML of each domain that the cache
-does not have. The call for the states requests only the statistics group STATE: every other group queries each QEMU's
-monitor, and a frozen QEMU would block the call for ever. All calls run on the reader's thread, which owns the
+A read makes few calls: one lists the domains, one gets all states, and one gets the XML of each domain whose cached
+value may be out of date. The call for the states requests only the statistics group STATE: every other group queries
+each QEMU's monitor, and a frozen QEMU would block the call for ever. All calls run on one reader thread, which owns the
 connection and reopens a dead connection.
 
 LibvirtEvents has a separate connection: while libvirtd hangs, libvirt.open() and any other call may hang for ever, and
@@ -44,19 +44,19 @@ _STATES = tuple(DomainState)
 _CLOSE_WAIT_S = 1.0
 
 SIMULATED = (
-    "CPUs: libvirt's test driver has none; all of the number in its XML file count as online",
-    "node name: the test driver returns the real machine's name; the configured host is used",
-    "guests: the test driver only keeps their definitions, nothing runs",
+    "CPUs: libvirt's test driver has no real CPUs; the agent counts all CPUs in the driver's XML file as online",
+    "node name: the test driver returns the real machine's name; the agent uses [DEFAULT] host instead",
+    "guests: the test driver only stores the definitions of guests; no guest runs",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPlace:
-    """The libvirt to read, and where /proc and /sys are.
+    """Where to read the host: libvirt's URI, and the folders of /proc and /sys.
 
-    ``host`` is ``[DEFAULT] host``: the node name with the test driver, and unused with every other driver.
-    ``capabilities_wait_s`` is how long a read waits for slow capabilities before it continues without them. ``guests``
-    is the operator's configuration of guests, which decides the capability queries.
+    ``host`` is ``[DEFAULT] host``, which is the node name only if the driver is the test driver.
+    ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
+    ``guests`` is the operator's configuration of guests, which decides the capability queries.
     """
 
     uri: str
@@ -69,7 +69,7 @@ class HostPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
-    """The node's name and CPUs, from the driver or, for the test driver, from test_driver_node."""
+    """The node's name and CPUs; ``simulated`` says in words what the test driver invents."""
 
     hostname: str
     online: tuple[bool, ...]
@@ -167,8 +167,7 @@ class LibvirtHost:
             if not libvirt_connection.means_lost(error):
                 raise
             self._drop()
-            # If libvirtd has restarted since the last read, only the old connection fails: reconnect and read once
-            # more.
+            # If libvirtd has restarted since the last read, only the old connection fails: reconnect, and read again.
             if not was_open:
                 raise
         return self._facts(self._alive_session())
@@ -291,10 +290,10 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """Return name and CPUs for the test driver. No other function of this module handles that driver separately.
+    """Return name and CPUs for the test driver: ``host``, and the number of CPUs in the driver's XML, all online.
 
-    The driver's getCPUMap is a constant (8 CPUs, 3 online) whatever its XML says, and its getHostname returns the real
-    machine's name. getInfo is right. Raises libvirt.libvirtError.
+    The driver's getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML says, and its getHostname returns
+    the real machine's name. getInfo is right. Raises libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
 

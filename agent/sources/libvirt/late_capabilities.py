@@ -23,7 +23,7 @@ class LateAnswers:
             self._notify = notify
 
     def stop(self) -> None:
-        """Pass on no further reasons."""
+        """Stop passing reasons to ``notify``."""
         with self._gate:
             self._notify = None
 

@@ -85,7 +85,7 @@ def parse_node_device(xml: str) -> NodeDevice:
 
 
 def pci_name(address: str) -> str:
-    """Return libvirt's name of the PCI function at an address."""
+    """Return libvirt's name of the PCI function at an address, such as ``pci_0000_84_00_0``."""
     return "pci_" + address.lower().replace(":", "_").replace(".", "_")
 
 
@@ -115,7 +115,7 @@ def _pci(capability: ET.Element | None, where: str) -> PciFunction | None:
 
 def _address(parts: tuple[int, ...], where: str) -> str:
     if any(part > highest for part, highest in zip(parts, _HIGHEST_PARTS, strict=True)):
-        raise odd(where, f"the PCI address {parts}")
+        raise odd(where, f"(domain, bus, slot, function) {parts} is not a PCI address")
     domain, bus, slot, function = parts
     return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
 
@@ -128,7 +128,7 @@ def _pci_id(capability: ET.Element, tag: str, where: str) -> str:
     found = capability.find(tag)
     value = hexadecimal(None if found is None else found.get("id"), f"{where}: {tag} id")
     if value > _HIGHEST_ID:
-        raise odd(where, f"the {tag} id {value:#x}")
+        raise odd(where, f"the {tag} id {value:#x} is above 0xffff")
     return f"{value:04x}"
 
 
@@ -151,7 +151,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the mdev types that a device can create. How deep the XML has them depends on the kind of device."""
+    """Return the mdev types that a device can create, or None; their depth in the XML differs by kind of device."""
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
@@ -180,7 +180,7 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Return the parent's libvirt name. At first ``<parent>`` is ``computer``; ``<parent_addr>`` is right at once."""
+    """Return the parent's libvirt name. A new device's ``<parent>`` is ``computer``, its ``<parent_addr>`` is right."""
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

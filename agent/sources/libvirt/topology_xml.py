@@ -1,8 +1,8 @@
 """Parse NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
 
 An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
-driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts all three: none of
-them means that libvirt left a value out. Pure.
+driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts all three cases:
+they are not errors. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTopology:
-    """NUMA cells and the place of each CPU, both by ascending id; both are empty if the driver reports no cells."""
+    """The NUMA cells and the places of the CPUs, each sorted by id; both are empty if the driver reports no cells."""
 
     cells: tuple[Cell, ...] = ()
     places: tuple[CpuPlace, ...] = ()
@@ -113,4 +113,4 @@ def _place_number(text: str | None, where: str) -> int | None:
 
 def _refuse_repeated(ids: list[int], where: str) -> None:
     if len(set(ids)) != len(ids):
-        raise odd(where, f"an id that comes twice in {sorted(ids)}")
+        raise odd(where, f"an id occurs twice in {sorted(ids)}")

@@ -25,8 +25,8 @@ _SOURCE_ATTRIBUTES = ("file", "dev", "dir", "name", "path", "usage")
 def parse_domain(xml: str, state: DomainState) -> Domain:
     """Return a domain from the text of ``virDomainGetXMLDesc``.
 
-    ``vcpus`` is the current number of vCPUs. ``memory_mib`` is the maximum memory, rounded up because the host must
-    provide all of it. Disks are sorted by target. Raises SourceInconsistent.
+    ``vcpus`` is the current number of vCPUs. ``memory_mib`` is the maximum memory, all of which the host must provide,
+    so it is rounded up. Disks are sorted by target. Raises SourceInconsistent.
     """
     root = document(xml, "domain", "domain")
     name = text_of(root, "name", "domain")
@@ -53,7 +53,7 @@ def _uuid(text: str, where: str) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError as error:
-        raise odd(where, f"uuid {text!r}") from error
+        raise odd(where, f"uuid {text!r} is not a uuid") from error
 
 
 def _current_vcpus(root: ET.Element, where: str) -> int:
@@ -62,7 +62,7 @@ def _current_vcpus(root: ET.Element, where: str) -> int:
     maximum = number(element.text, place)
     current = maximum if element.get("current") is None else number(element.get("current"), place)
     if not 0 < current <= maximum:
-        raise odd(place, f"{current} current of {maximum}")
+        raise odd(place, f"the current number {current} is not between 1 and the maximum {maximum}")
     return current
 
 

@@ -1,4 +1,4 @@
-"""Provide the steps that all parsers of libvirt's XML share: open a document; get a child, a text or a number.
+"""Provide the functions that all parsers of libvirt's XML use: parse a document; get a child, a text or a number.
 
 Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
 SourceInconsistent, which names the part's place; they raise no other exception, whatever the text. A document with a
@@ -26,18 +26,18 @@ for _power, _letter in enumerate("kmgtpe", start=1):
 def document(xml: str, root_tag: str, where: str) -> ET.Element:
     """Return the root element of a document that must be a ``root_tag``. Raises SourceInconsistent."""
     if "<!DOCTYPE" in xml:
-        raise odd(where, "a document type declaration, which libvirt never writes")
+        raise odd(where, "the XML has a document type declaration, which libvirt never writes")
     try:
         root = ET.fromstring(xml)
     except (ET.ParseError, ValueError) as error:
-        raise odd(where, f"XML that does not parse ({error})") from error
+        raise odd(where, f"the XML does not parse ({error})") from error
     if root.tag != root_tag:
-        raise odd(where, f"the root element <{root.tag}>")
+        raise odd(where, f"the XML is another document, with the root element <{root.tag}>")
     return root
 
 
 def odd(where: str, what: str) -> SourceInconsistent:
-    """Return the error to raise: ``what`` is wrong in the part ``where`` of a document."""
+    """Return the error to raise: ``where`` names the part of the document, and ``what`` says what is wrong with it."""
     return SourceInconsistent(_SOURCE, f"{where}: {what}"[:_LONGEST_REASON])
 
 
@@ -53,7 +53,7 @@ def text_of(parent: ET.Element, tag: str, where: str) -> str:
     """Return the text of a required child. Raises SourceInconsistent."""
     text = optional_text(parent, tag)
     if text is None:
-        raise odd(where, f"no <{tag}>" if parent.find(tag) is None else f"an empty <{tag}>")
+        raise odd(where, f"no <{tag}>" if parent.find(tag) is None else f"<{tag}> is empty")
     return text
 
 
@@ -66,7 +66,7 @@ def attribute(element: ET.Element, name: str, where: str) -> str:
     """Return a required attribute. Raises SourceInconsistent."""
     value = element.get(name)
     if not value:
-        raise odd(where, f"<{element.tag}> without {name}")
+        raise odd(where, f"<{element.tag}> has no attribute {name}")
     return value
 
 
@@ -95,7 +95,7 @@ def scaled_bytes(value: int, unit: str | None, where: str) -> int:
     """Return ``value``, which is in libvirt's ``unit``, as bytes. Raises SourceInconsistent."""
     factor = _UNITS.get((unit or "KiB").lower())
     if factor is None:
-        raise odd(where, f"unit {unit!r}")
+        raise odd(where, f"unknown unit {unit!r}")
     return value * factor
 
 

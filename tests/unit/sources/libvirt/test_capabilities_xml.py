@@ -136,11 +136,11 @@ def test_expanded_features_omits_disabled_features():
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("<arch>x86_64</arch>", "<arch/>", "host cpu: an empty <arch>"),
+        ("<arch>x86_64</arch>", "<arch/>", "host cpu: <arch> is empty"),
         ("<arch>x86_64</arch>", "", "host cpu: no <arch>"),
         ("sockets='1'", "sockets='one'", "'one'"),
-        ("<feature name='ht'/>", "<feature/>", "<feature> without name"),
-        ("mode='passthrough'", "", "<maxphysaddr> without mode"),
+        ("<feature name='ht'/>", "<feature/>", "<feature> has no attribute name"),
+        ("mode='passthrough'", "", "<maxphysaddr> has no attribute mode"),
     ],
 )
 def test_host_cpu_error_names_the_invalid_element(old, new, named):
@@ -154,8 +154,8 @@ def test_host_cpu_error_names_the_invalid_element(old, new, named):
     ("old", "new", "named"),
     [
         ("<os_type>hvm</os_type>", "", "no <os_type>"),
-        ("<arch name='x86_64'>", "<arch>", "<arch> without name"),
-        ("<domain type='qemu'/>", "<domain/>", "<domain> without type"),
+        ("<arch name='x86_64'>", "<arch>", "<arch> has no attribute name"),
+        ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
 def test_guests_error_names_the_invalid_element(old, new, named):

@@ -96,7 +96,7 @@ def test_capabilities_of_other_architectures_and_xen_are_parsed(name, arch, doma
     [
         ("<arch>x86_64</arch>", "", "no <arch>"),
         ("<machine>pc-q35-9.1</machine>", "", "domain capabilities of x86_64: no <machine>"),
-        ("<domain>kvm</domain>", "<domain/>", "an empty <domain>"),
+        ("<domain>kvm</domain>", "<domain/>", "<domain> is empty"),
         ("<maxGuests>410</maxGuests>", "", "maxGuests: None"),
         ("<maxESGuests>99</maxESGuests>", "<maxESGuests>-1</maxESGuests>", "pc-q35-9.1: <sev>: maxESGuests: '-1'"),
     ],

@@ -109,12 +109,12 @@ def test_pci_name_derives_the_device_name_from_the_address(name):
     [
         ("<name>pci_0000_81_00_0</name>", "", "device: no <name>"),
         ("<bus>129</bus>", "<bus>0x81</bus>", "bus: '0x81'"),
-        ("<bus>129</bus>", "<bus>256</bus>", "the PCI address (0, 256, 0, 0)"),
+        ("<bus>129</bus>", "<bus>256</bus>", "(0, 256, 0, 0) is not a PCI address"),
         ("<slot>0</slot>", "", "slot: None"),
         ("id='0x101d'", "id='0x1101d'", "the product id 0x1101d"),
         ("id='0x15b3'", "", "vendor id: None"),
         ("node='1'", "node='one'", "numa node: 'one'"),
-        ("function='0x2'", "function='0x8'", "the PCI address (0, 129, 0, 8)"),
+        ("function='0x2'", "function='0x8'", "(0, 129, 0, 8) is not a PCI address"),
     ],
 )
 def test_the_parse_error_names_the_invalid_value(old, new, named):
