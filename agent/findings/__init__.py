@@ -1,14 +1,14 @@
-"""Findings: reports of differences between the books, one module per finding code.
+"""Findings: reports of differences between what was promised, held and recorded, one module per finding code.
 
-Each module defines a RULE: the code, its severity, its remedy, and a pure function from AuditFacts to findings.
-``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.
+Each module defines a RULE: the code, its severity, its remedy, and a pure function that derives findings from
+AuditFacts. ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.
 
 Begin with base.py (``Rule`` and ``AuditFacts``), then read allocation_leaked.py, a short rule. The modules named
 ``base_*.py`` contain what several rules share. To add a finding, add a module here, a line in ``BUILTIN``, and a
 section in docs/findings.md.
 
-Not here: the comparison of the books (agent/books/compare.py, verdict.py), the confirmation of findings over several
-audits (agent/books/confirm.py), and the changes that fix a finding (agent/repairs).
+Not here: the comparison of promised, held and recorded amounts (agent/books/compare.py, verdict.py), the confirmation
+of findings over several audits (agent/books/confirm.py), and the changes that fix a finding (agent/repairs).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""allocation-missing: an instance is promised room on this host, but Placement records no allocation for it here."""
+"""allocation-missing: the cloud counts an instance on this host, but Placement has no allocation for it here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the modules of findings share: ``Rule``, the ``AuditFacts`` that a rule reads, and rows and amounts as text."""
+"""Shared by all findings: ``Rule``, the ``AuditFacts`` that a rule reads, and texts about ledger rows and amounts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Findings = Iterable[Finding]
 class AuditFacts:
     """All facts of one audit that a rule may read. ``state`` is None while the cloud's state is unknown.
 
-    ``refused``: writes of this audit that Placement rejected permanently, empty before the agent tries the writes.
+    ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
-    ``left``: providers that stayed when the agent deleted their compute node records.
-    ``cleared``: traits that had to be absent when the agent last wrote the root provider, empty if it never did.
+    ``left``: providers that Placement still had after the agent deleted their compute node records.
+    ``cleared``: traits that the host lacked when the agent last wrote the root provider; empty before the first write.
     """
 
     snapshot: Snapshot
@@ -53,12 +53,12 @@ class AuditFacts:
 
     @property
     def view(self) -> PlacementView | None:
-        """Placement as this audit read it, or None."""
+        """The data that this audit read from Placement; None if Placement was not read."""
         return self.snapshot.placement.value
 
     @property
     def root(self) -> Provider | None:
-        """The root provider of this host as Placement records it, or None."""
+        """The root provider of this host as Placement records it; None if it does not exist or was not read."""
         return self.view.root if self.view else None
 
 
@@ -115,12 +115,12 @@ class Rule:
 
 
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
-    """Return the rows with that verdict, grouped by consumer."""
+    """Return the ledger rows with that verdict, grouped by consumer."""
     return by_consumer(row for row in audit.rows if row.verdict is verdict)
 
 
 def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
-    """Return the rows, grouped by consumer."""
+    """Return the ledger rows, grouped by consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.key].append(row)
@@ -128,7 +128,7 @@ def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
-    """Return all claims of these rows."""
+    """Return the claims (the evidence) of all these rows."""
     return tuple(claim for row in rows for claim in row.claims)
 
 
@@ -157,7 +157,7 @@ def _joined(amounts: Iterable[tuple[str, int | None]]) -> str:
 
 
 def named(rows: tuple[Row, ...]) -> str:
-    """Return the kind and uuid of these rows' consumer, and the consumer's name if there is one."""
+    """Return the consumer that these rows are about as text: "instance UUID (NAME)"."""
     first = rows[0]
     name = f" ({first.consumer_name})" if first.consumer_name else ""
     return f"{first.consumer_kind} {first.key}{name}"

@@ -1,8 +1,8 @@
 """Instances at rest on this host with their libvirt domains, for the findings about guests.
 
-An instance is at rest if nothing in the cloud is about to change its domain or its row. That means no task, no build,
-no move, and no write to the row within the last seconds (agent/books/recency.py). Without a cloud the domains
-themselves are the promised book, so there is nothing to compare.
+An instance is at rest if the cloud is not about to change its domain or its database row: it has no task, build or
+move, and nobody wrote the row within the last seconds (agent/books/recency.py). Without a cloud ([state] source = none)
+the agent takes the promised amounts from the domains themselves, so there is nothing to compare.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The PCI view that the findings about PCI devices read, and the function that shortens their lists of devices."""
+"""Shared by the findings about PCI devices: the devices with their providers (PCI view), and short lists of devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
-    """Return the PCI view from which the agent builds the desired tree; None unless all PCI devices are known."""
+    """Return the PCI view from which the agent decides the PCI providers; None unless all PCI devices are known."""
     host = audit.snapshot.host.value
     if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None

@@ -1,4 +1,4 @@
-"""Name the providers of allocations and the commands that remove these allocations, for findings about allocations.
+"""For findings about allocations: name the allocations' providers, and the commands that remove the allocations.
 
 heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
 provider by hand.
@@ -15,10 +15,10 @@ UNSET = "openstack resource provider allocation unset --provider"
 
 
 def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the uuid of the provider that a finding about these rows names.
+    """Return the uuid of the provider that a finding about these ledger rows names.
 
-    This is the root provider if a recorded row is on the root or no row is recorded, otherwise the first provider of
-    the recorded rows.
+    This is the root provider if a row has an allocation on the root, or if no row has an allocation. Otherwise it is
+    the first of the providers on which the rows have allocations.
     """
     places = _places(audit, rows)
     return audit.root_uuid if audit.root_uuid in places or not places else places[0]
@@ -34,18 +34,18 @@ def recorded_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
-    """Return the commands that remove these rows' allocations, and nothing else, from the consumer."""
+    """Return the commands that remove exactly the allocations of these rows from the consumer."""
     return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(audit, rows))
 
 
 def heal_first(audit: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
-    """Return the remedy: heal, if heal can remove any of these allocations, and then the steps by hand."""
+    """Return the remedy: the heal command if heal can remove any of these allocations, then the steps by hand."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
     return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(audit, rows)) else by_hand
 
 
 def _places(audit: AuditFacts, rows: tuple[Row, ...]) -> list[str]:
-    """Return the uuids of the providers with a recorded amount, the root provider first."""
+    """Return the uuids of the providers on which these rows have allocations, the root provider first."""
     found = {_place(audit, row) for row in rows if row.recorded is not None}
     return sorted(found - {""}, key=lambda place: (place != audit.root_uuid, place))
 

@@ -1,4 +1,4 @@
-"""Say what stays unchanged while a source has no usable answer, for all findings about sources."""
+"""Describe what stays unchanged while a source (libvirt, Placement, ...) cannot be read, for findings about sources."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# The effects that are not on inventories or child providers. Each resource and each family declares the sources of
-# its inventories and children (``needs``, ``reserve_needs``).
+# Further effects. The effects on inventories and child providers follow from the sources that each resource and each
+# family of child providers declares (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests; reserved is not lowered",
-    LIBVIRT: "traits that rest on it stay; reserved is not lowered",
+    LIBVIRT: "traits that depend on libvirt stay; reserved is not lowered",
     IMAGES: "guests' files are not reported",
 }
-# Sources that have a name of their own but are read together with another source.
+# Sources with a name of their own that the agent reads together with another source.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 
@@ -29,7 +29,7 @@ def consequence(source: str, audit: AuditFacts) -> str:
     texts = [f"{', '.join(stays)} {verb}"] if stays else []
     texts.extend(reserves(lost, audit))
     texts.extend([_BESIDE[source]] if source in _BESIDE else ())
-    return "; ".join(texts) or "nothing that the agent writes depends on it now"
+    return "; ".join(texts) or "no write of the agent depends on this source now"
 
 
 def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
@@ -39,7 +39,7 @@ def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the families that need these sources, if an option enables the family or Placement has a child of it."""
+    """Return the families of children that need these sources, and that an option enables or Placement has already."""
     observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"
@@ -51,7 +51,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return one text that names the classes whose ``reserved`` is not lowered without these sources; [] for none."""
+    """Return one text with the classes whose ``reserved`` is not lowered without these sources; [] for no class."""
     kept = (
         resource
         for resource in RESOURCES

@@ -1,4 +1,4 @@
-"""Report each volume whose owner is of one kind, with exact bytes, for volume-foreign and volume-orphaned."""
+"""Report the logical volumes of one kind, foreign or orphaned, with exact sizes; for the two findings about volumes."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
             f"{'; [lvm] foreign_volumes = reserve' if reserved else ''})",
             evidence=(unmanaged_claim(owned),),
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
-            remedy=f"{rule.remedy}; until then its size is reserved" if reserved else None,
+            remedy=f"{rule.remedy}; until then the volume's size is reserved" if reserved else None,
         )

@@ -1,7 +1,7 @@
 """capabilities-incomplete: libvirt answered, but some of the capabilities that the agent asked for are missing.
 
-There is no finding while the agent reads the capabilities for the first time: after libvirt starts, this read takes
-seconds, and the next audit has the capabilities.
+There is no finding while the agent's first read of the capabilities is in progress. After libvirt starts, this read
+takes seconds, and the next audit has the capabilities.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def stays(missing: MissingPart) -> str:
-    """Return what stays as Placement records it while that part is unknown."""
+    """Return what stays unchanged in Placement while that part is missing, as text: "HW_CPU_X86_* stay as recorded"."""
     return f"{_STAYS[missing.part]} as recorded"
 
 

@@ -1,8 +1,8 @@
-"""companion-leftover: a consumer of the agent's own type has an allocation here that no longer has a cause.
+"""companion-leftover: a consumer of the agent's own type (STOCKTAKE_UNMANAGED) has an allocation that is not needed.
 
 In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
-audit; until then the use is counted twice, by the allocation and by ``reserved``. No agent removes the consumers of an
-old identity of this host, or the consumers on a host in role observer.
+audit; until then the use is counted twice, by the allocation and by ``reserved``. In role observer the agent removes
+none of them, and in no role the consumers of an earlier provider uuid of this host.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def _find(audit: AuditFacts) -> Findings:
             yield _finding(audit, consumer, why)
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in own:
-            why = f"it belongs to an old identity of this host, not to provider {audit.root_uuid}"
+            why = f"the consumer belongs to an old identity of this host, not to provider {audit.root_uuid}"
             yield _finding(audit, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None if it should, role companion maintains it, or this is unknown."""
+    """Return why the consumer should not exist; None in role companion, or if the consumer is needed or may be."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

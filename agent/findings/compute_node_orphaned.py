@@ -1,6 +1,6 @@
-"""compute-node-orphaned: a compute node row of this host that no hypervisor reports (story 4).
+"""compute-node-orphaned: the database has a compute node row of this host that no hypervisor reports.
 
-libvirt reports one node per host, so every other live row of the host is an orphan.
+libvirt reports one node per host, so every other row of the host that is not deleted is an orphan.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="a renamed host leaves such rows: check that no instance is on it; with [state] source = conductor "
+    remedy="a renamed host leaves such rows: check that no instance names this node; with [state] source = conductor "
     "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated from it; "
     "otherwise delete both by hand",
     find=_find,

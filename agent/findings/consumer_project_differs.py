@@ -1,8 +1,8 @@
 """consumer-project-differs: an instance's allocation belongs to another project or user than the instance.
 
-Placement counts the allocation for the wrong project, so its usages by project are wrong, and unified quotas too. The
-free capacity of this host is right. Only the consumer's record shows the project; to save requests, the agent does not
-read every record in every audit. An allocation from before Placement stored projects has a placeholder project.
+Placement counts the allocation for the wrong project, so Placement's usages by project are wrong, and so are quotas
+that use them (unified limits). The free capacity of this host is right. Only the consumer's record shows the project;
+to save requests, an audit does not read every record. Allocations older than that field have a placeholder project.
 """
 
 from __future__ import annotations
@@ -51,6 +51,6 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
 RULE = Rule(
     code="consumer-project-differs",
     severity=Severity.WARNING,
-    remedy=f"{HEAL}, which leaves the amounts as they are, as does nova-manage placement heal_allocations",
+    remedy=f"{HEAL}, which changes only project and user; or nova-manage placement heal_allocations",
     find=_find,
 )

@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="consumer-unknown",
     severity=Severity.WARNING,
-    remedy="the consumer may be an instance in a build, an archived instance or another service's: find its creator "
-    "before you remove anything",
+    remedy="the consumer may be an instance in a build, an archived instance or a consumer of another service: find "
+    "its creator before you remove anything",
     find=_find,
 )

@@ -1,6 +1,6 @@
 """cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have (scenarios 77, 79).
 
-In this case nova-compute's whole audit fails. This agent leaves VCPU and PCPU as they are and publishes all the rest.
+In this case nova-compute's whole audit fails. This agent leaves VCPU and PCPU unchanged and publishes everything else.
 """
 
 from __future__ import annotations

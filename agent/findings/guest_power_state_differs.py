@@ -12,8 +12,8 @@ from agent.findings.base_guests import resting
 from agent.model.finding import Severity
 from agent.model.host.facts import DomainState
 
-# nova's power state for each libvirt state (nova/virt/libvirt/guest.py). blocked is Xen's idle; shutdown means that the
-# guest is shutting down.
+# nova's power state for each libvirt state (nova/virt/libvirt/guest.py). BLOCKED is the idle state of Xen guests;
+# SHUTDOWN means that the guest is shutting down.
 _POWER = {
     DomainState.NO_STATE: "no state",
     DomainState.RUNNING: "running",
@@ -46,7 +46,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             consumer_uuid=instance.uuid,
-            expected=f"a guest that fits instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
+            expected=f"a power state for instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
             actual=f"domain {domain.name} is {power}",
             facts=(
                 ("vm_state", instance.vm_state),
@@ -59,7 +59,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="guest-power-state-differs",
     severity=Severity.WARNING,
-    remedy="if nova-compute runs here, its power sync makes the two agree; otherwise choose the state yourself: "
+    remedy="if nova-compute runs here, its power sync corrects the difference; otherwise choose the state yourself: "
     "openstack server start, stop or reboot CONSUMER",
     find=_find,
 )

@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             consumer_uuid=consumer,
             expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
-            actual=f"its domain is still defined and {power}; it holds {held_text(rows)}; "
+            actual=f"the instance's domain is still defined and {power}; the domain holds {held_text(rows)}; "
             f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
@@ -39,7 +39,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="guest-running-deleted",
     severity=Severity.ERROR,
-    remedy="make sure that nobody needs it (virsh dominfo CONSUMER), then virsh destroy and virsh undefine it; "
-    "nova-compute does it by itself where running_deleted_instance_action is reap",
+    remedy="make sure that nobody needs the guest (virsh dominfo CONSUMER), then virsh destroy CONSUMER and virsh "
+    "undefine CONSUMER; where running_deleted_instance_action is reap, nova-compute removes such guests by itself",
     find=_find,
 )

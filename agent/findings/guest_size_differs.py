@@ -1,8 +1,8 @@
 """guest-size-differs: a guest is defined with another number of vCPUs or another memory size than its flavor has.
 
 The rule compares the maximum sizes in the domain's definition, not the current sizes, because a guest can get back an
-unplugged vCPU or the memory that its balloon took. A domain's ``<memory>`` includes persistent memory, so the rule
-does not compare the memory of a guest with persistent memory.
+unplugged vCPU or the memory that its balloon took. The rule does not compare the memory of a guest with persistent
+memory, because the domain's ``<memory>`` includes persistent memory.
 """
 
 from __future__ import annotations

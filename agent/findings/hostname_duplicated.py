@@ -1,7 +1,7 @@
 """hostname-duplicated: another host has a compute node with this node's name; only one of the two can have a provider.
 
-Provider names are unique in a cloud, compute node names only within a host. A row with this host's own uuid (a cloned
-or moved host) is reported as identity-changed instead.
+Provider names are unique in a cloud, compute node names only within a host. A compute node row of another host with
+this host's own uuid (a cloned or moved host) is reported as identity-changed instead.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ RULE = Rule(
     code="hostname-duplicated",
     severity=Severity.ERROR,
     remedy="give one of the two hosts another name (hostnamectl), and restart libvirt and the agent there; "
-    "where the other host is gone for good, delete its compute node row and its provider PROVIDER",
+    "if the other host no longer exists, delete its compute node row and its provider PROVIDER",
     find=_find,
 )

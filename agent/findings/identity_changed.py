@@ -1,4 +1,4 @@
-"""identity-changed: this host's uuid, its node's name and the cloud's records contradict each other.
+"""identity-changed: the provider uuid of this host, its hypervisor name and the cloud's records contradict each other.
 
 agent/provider_tree/identity_doubt.py decides which contradictions stop all writes (``Doubt.stops_writes``).
 """
@@ -17,8 +17,8 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="identity-changed",
     severity=Severity.ERROR,
-    remedy="a renamed host: give it its old name back, or see what stocktake adopt would do; a clone: remove the "
-    "copied compute_id file; a reinstalled host: stocktake adopt; a misspelt [DEFAULT] host: correct it, and remove a "
-    "compute_id file that was made under it; a wrong or restored database: correct [state], or restore a later one",
+    remedy="a renamed host: restore the old name, or see what stocktake adopt would do; a clone: remove the copied "
+    "compute_id file; a reinstalled host: stocktake adopt; a misspelt [DEFAULT] host: correct it, and remove a "
+    "compute_id file made under the wrong name; a wrong or restored database: correct [state], or restore a later one",
     find=_find,
 )

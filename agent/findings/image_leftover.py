@@ -1,4 +1,4 @@
-"""image-leftover: a folder is named after an instance that is deleted or elsewhere, or is left from a resize."""
+"""image-leftover: a disk folder belongs to an instance that is deleted or elsewhere, or is left over from a resize."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""mdev-type-unknown: no device of this host offers an enabled type of mediated device.
+"""mdev-type-unknown: no device of this host supports a type of mediated device that an option enables.
 
-The rule looks at the devices at the type's configured addresses, or at all devices if the type has no addresses.
+The rule checks the devices at the type's configured addresses, or all devices if the type has no addresses.
 nova-compute does not report this mistake and just never offers the type. Only libvirt knows the types, so a check of
 the configuration alone cannot find the mistake.
 """
@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _types(devices: Devices, choice: MdevTypeChoice) -> frozenset[str]:
-    """Return the types of the devices at the choice's addresses, or of all devices if the choice has no addresses."""
+    """Return the types of the devices at the configured addresses, or of all devices if there are no addresses."""
     wanted = {address.lower() for address in choice.addresses}
     offered = ((parent.name, one.type_id) for parent in devices.mdev_parents for one in parent.types)
     existing = ((mdev.parent, mdev.type_id) for mdev in devices.mdevs)

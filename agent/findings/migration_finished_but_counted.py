@@ -1,7 +1,7 @@
 """migration-finished-but-counted: an evacuation from this host is over, but Placement still counts its instance here.
 
-This is story 1: the usage that nova-compute reports is too high by exactly the amounts of these instances, until
-nova-compute is restarted.
+The usage that nova-compute reports is too high by exactly the amounts of these instances, until nova-compute is
+restarted (story 1 of the demo).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         provider_uuid=place_of(audit, rows),
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
-        "it contributes 0 here",
+        "the evacuation contributes 0 here",
         actual=f"Placement still records {recorded_where(audit, rows)} for instance {migration.instance_uuid} "
         "on this host",
         evidence=claims_of(rows),
@@ -47,6 +47,7 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
 RULE = Rule(
     code="migration-finished-but-counted",
     severity=Severity.ERROR,
-    remedy="heal its allocation-stale-move (stocktake heal), or remove this host's part of the instance's allocation",
+    remedy="heal the finding allocation-stale-move of the same consumer (stocktake heal), or remove this host's part "
+    "of the instance's allocation",
     find=_find,
 )

@@ -1,4 +1,4 @@
-"""migration-stuck: an unfinished migration is not the one in its instance's migration_context, and counts 0 here.
+"""migration-stuck: an instance's migration_context does not name its unfinished migration, which therefore counts 0.
 
 nova-compute's audit sets the status of such a row to error; this agent never changes migration rows (scenario 38).
 """
@@ -16,7 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
             expected=f"instance {stuck.instance_uuid} is in the migration that its migration_context names",
-            actual=f"{stuck.why}; it contributes 0 here",
+            actual=f"{stuck.why}; this migration contributes 0 here",
             facts=(("migration_uuid", stuck.migration_uuid),),
         )
 
@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="migration-stuck",
     severity=Severity.WARNING,
-    remedy="see the instance's migrations (openstack server migration list --server CONSUMER), then set the status of "
+    remedy="list the instance's migrations (openstack server migration list --server CONSUMER), then set the status of "
     "the stuck row to error",
     find=_find,
 )

@@ -1,14 +1,13 @@
-"""over-capacity: the usage exceeds a provider's capacity (story 5), or a CPU is pinned for two guests (scenario 21).
+"""over-capacity: the usage exceeds a provider's capacity, or a CPU is pinned for two guests (scenario 21).
 
 Placement accepts (200) an inventory that is smaller than its usage, so only this finding reports the overload. The
 rule checks the root provider and child providers. The finding names the leaked consumers, which should have no
 allocation here at all.
 
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
-findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer need not
-leave.
+findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
 
-To find a CPU that is pinned twice, the rule needs only the promised book. The agent continues to count both claims.
+The rule finds a CPU that is pinned twice in the promised amounts alone. The agent counts the CPU for both guests.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 
 
 class _Place(NamedTuple):
-    """One class of one provider with the rows about it. ``where`` names the provider and is empty for the root."""
+    """One class of one provider, with the ledger rows about both. ``where`` names a child provider, "" is the root."""
 
     provider_uuid: str
     where: str
@@ -95,9 +94,9 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
 
 
 def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
-    """Return the classes that the host offers no more but Placement still does, because Placement keeps a class in use.
+    """Return the classes that the host no longer offers, but Placement still does because the classes are in use.
 
-    A class that belongs on child providers is left out, because the host does offer it (findings/reshape_needed.py).
+    A class that belongs on child providers is left out: the host still offers this class (findings/reshape_needed.py).
     """
     offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
     kept = {f.name for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
@@ -113,8 +112,8 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"no {name}{place.where}: this host offers none any more",
-        actual=f"{amount_text(name, used)} used, so Placement keeps offering it "
-        "(it refuses to remove a class that is in use)",
+        actual=f"{amount_text(name, used)} used, so Placement still offers the class "
+        "(Placement refuses to remove a class that is in use)",
         evidence=claims_of(row for row in place.rows if row.recorded),
         facts=(("capacity", 0), ("used", used), ("free", -used)),
         rests_on_recorded=True,
@@ -122,7 +121,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the wanted inventories; for a frozen class the inventory that Placement records."""
+    """Return the provider's inventories as the agent wants them; for a frozen class the inventory in Placement."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -180,7 +179,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
     return RULE.finding(
         audit,
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
-        expected=f"no guest is pinned to {which}: guests may not be pinned to it"
+        expected=f"no guest is pinned to {which}: guests may not be pinned to this CPU"
         if alone
         else f"only one guest is pinned to {which}",
         actual=f"pinned for {who}",
@@ -192,15 +191,15 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
         facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),
         remedy="move the guest away, or add the CPU to [compute] cpu_dedicated_set again"
         if alone
-        else "move one of them away: they share a CPU that each was promised for itself, and nova-compute would fail "
-        "its audit of this host",
+        else "move one of the guests away: they share a CPU that each was promised for itself, and nova-compute would "
+        "fail its audit of this host",
     )
 
 
-UNJUDGED = "; whether any of it is leaked is not known: the cloud's state or libvirt was not read"
+UNJUDGED = "; how much of this is leaked is not known, because the cloud's state or libvirt was not read"
 UNJUDGED_REMEDY = (
-    "wait until the source that source-stale or source-unavailable names is read again, and move no guest until "
-    "then: only then does this finding say what is leaked"
+    "move no guest yet: this finding says what is leaked once the agent has read the source that source-stale or "
+    "source-unavailable names"
 )
 
 

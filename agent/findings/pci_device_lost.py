@@ -1,7 +1,7 @@
-"""pci-device-lost: a consumer has an allocation on a device that this host no longer hands out.
+"""pci-device-lost: a consumer has an allocation on a device that this host no longer offers to the cloud.
 
-The device's provider stays, with the allocated amount as its total, because Placement refuses to remove what is in
-use. Once the consumer is gone, the agent deletes the provider. The exception is a used one-time-use device: its
+The device's provider stays, with the allocated amount as its total, because Placement refuses to remove a class in
+use. Once the allocation is removed, the agent deletes the provider. The exception is a used one-time-use device: its
 provider records the use and stays until the operator lowers ``reserved`` or deletes the provider.
 """
 
@@ -32,7 +32,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
-    """Yield (address, provider, devices left, amount allocated) where more is allocated than there are devices left."""
+    """Yield (address, provider, devices left, amount allocated) of providers with more allocated than devices left."""
     for address, offer in view.offers.items():
         provider = view.of(address)
         if provider is None or address in view.frozen:
@@ -78,8 +78,8 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
 
 
 _SPENT = (
-    "nothing, if the device or its entry of [pci] device_spec comes back; if the device is gone for good or can be "
-    "used again: openstack resource provider delete PROVIDER"
+    "no action if the device or its entry of [pci] device_spec returns; if the device will not return or can be used "
+    "again: openstack resource provider delete PROVIDER"
 )
 
 RULE = Rule(

@@ -30,6 +30,6 @@ RULE = Rule(
     code="pci-reporting-disabled",
     severity=Severity.ERROR,
     remedy="set [pci] report_in_placement = true again; to remove the providers, take the devices out of [pci] "
-    "device_spec while it is true, and turn it off when they are gone",
+    "device_spec while the option is true, and turn the option off when the providers are gone",
     find=_find,
 )

@@ -1,4 +1,4 @@
-"""pmem-namespace-missing: ndctl answered, but lists no namespace, or several, of a configured name."""
+"""pmem-namespace-missing: ndctl lists no namespace of persistent memory, or several, with a configured name."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ RULE = Rule(
     code="pmem-namespace-missing",
     severity=Severity.ERROR,
     remedy="run ndctl list -X -i on the host: the namespace may be disabled or in another mode, "
-    "or have another name or none",
+    "or have another name or no name",
     find=_find,
 )

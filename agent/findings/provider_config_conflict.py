@@ -1,7 +1,7 @@
 """provider-config-conflict: an entry of a provider.yaml file cannot be applied.
 
 If the files alone show an error, the agent does not start (exit code 78). This finding reports the errors that only an
-audit can find: two entries for the same provider, or an entry with a class that this host itself decides (scenarios
+audit can find: two entries for the same provider, or an entry with a class that the agent itself decides (scenarios
 130, 132). In these cases each audit of nova-compute fails.
 """
 

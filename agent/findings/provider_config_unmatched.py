@@ -1,6 +1,6 @@
 """provider-config-unmatched: an entry of a provider.yaml file is for a provider that does not exist (scenario 136).
 
-Another service may create a child provider later. Then the agent applies the entry, and the finding goes away.
+Another service may create a child provider later. Then the agent applies the entry, and the finding ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""provider-orphaned: Placement still has a provider of a former compute node of this host (story 4).
+"""provider-orphaned: Placement still has a provider of a former compute node of this host.
 
-No audit may delete the provider while it has allocations, which no audit changes, or while a provider of another
-service is in its tree. While the compute node's record still exists, compute-node-orphaned is reported too.
+The agent does not delete the provider while it has allocations, because no audit changes allocations, or while its tree
+has a provider of another service. While the compute node's record exists, compute-node-orphaned is reported too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, DetachedTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
-_DELETED_SOON = "nothing is allocated from it: the agent deletes it once this is confirmed"
+_DELETED_SOON = "nothing is allocated from the provider: the agent deletes it once this finding is confirmed"
 
 
 def _find(audit: AuditFacts) -> Findings:

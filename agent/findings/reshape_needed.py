@@ -1,8 +1,8 @@
 """reshape-needed: allocations use a class on the root provider that belongs on child providers (scenarios 106, 107).
 
-An older nova-compute published the class on the root. While those allocations exist, the agent publishes no child of
-the family, because Placement would offer the same devices twice. No audit moves an allocation; heal does
-(agent/repairs/reshape_needed.py). The agent publishes everything else of the root.
+An older nova-compute published the class on the root. While allocations use the class there, the agent does not publish
+the child providers, because Placement would offer the same devices twice. The agent publishes the root's other classes.
+No audit moves an allocation; heal does (agent/repairs/reshape_needed.py).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
 
 
 def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
-    """Return the children that the class belongs on, as (name of the key, inventory); empty while unknown."""
+    """Return the child providers that should offer the class, as (key's name, inventory); () while unknown."""
     if not can_decide(family, audit.snapshot, audit.settings):
         return ()
     nested = family.providers(audit.snapshot, audit.settings)

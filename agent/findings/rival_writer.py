@@ -8,7 +8,7 @@ from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
-    # An observer writes nothing, so it has no rival. Role observer is the remedy beside a nova-compute.
+    # In role observer the agent writes nothing, so it has no rival. The remedy below may even propose this role.
     if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(

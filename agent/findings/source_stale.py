@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="source-stale",
     severity=Severity.ERROR,
-    remedy="check whether [state] connection, or nova-conductor's own, leads to a replica that lags or has stopped; "
+    remedy="check whether the database of [state] connection, or of nova-conductor, is a replica that lags or stopped; "
     "whether nova-conductor runs (`openstack compute service list`); and whether the clocks agree (`chronyc tracking`)",
     find=_find,
 )

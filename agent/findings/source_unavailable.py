@@ -1,4 +1,4 @@
-"""source-unavailable: a source, or a part of it, could not be read; what depends on it keeps its published value."""
+"""source-unavailable: the agent could not read a source, or a part of it; dependent values stay as published."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
-_PART = "what lies there is not reported"
+_PART = "its content is not reported"
 _HOLDERS = (
     "the amounts that guests have on this provider are not reported; "
     "the daemon reads them again every 10 x [placement] full_read_every audits, `stocktake audit` at once"
@@ -30,13 +30,13 @@ def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     for odd in host.odd_domains if host else ():
         problem = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
-        yield _finding(audit, f"domain {odd.uuid}", problem, "what it uses is unknown; reserved is not lowered")
+        yield _finding(audit, f"domain {odd.uuid}", problem, "the guest's use is unknown; reserved is not lowered")
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
-    """Return (part, reason) for each part of a source that could not be read although the source answered.
+    """Return (part, reason) for each part that could not be read although its source as a whole answered.
 
-    If the image cache must be reserved, this includes an instances folder that does not exist.
+    An instances folder that does not exist is such a part if the image cache must be reserved.
     """
     snapshot, settings = audit.snapshot, audit.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]
@@ -52,6 +52,6 @@ def _finding(audit: AuditFacts, subject: str, error: str, consequence: str) -> F
 RULE = Rule(
     code="source-unavailable",
     severity=Severity.WARNING,
-    remedy="check the named source; the agent tries again at the next audit and says when it is back",
+    remedy="check the named source; the agent tries again at the next audit and logs when the source is back",
     find=_find,
 )

@@ -1,4 +1,4 @@
-"""state-row-unreadable: a row of the cloud's database cannot be parsed, so its consumer is unknown.
+"""state-row-unreadable: a row of the cloud's database cannot be parsed, so the row's consumer cannot be judged.
 
 The agent draws no conclusion about that consumer and frees none of its resources; it handles all others as usual.
 The finding is separate from source-unavailable because the source did answer.
@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=owners.get(row),
             subject=row,
             expected="a row that can be read",
-            actual=f"{row}; this consumer is unknown: the agent draws no conclusion about it",
+            actual=f"{row}; the agent draws no conclusion about the row's consumer",
         )
 
 

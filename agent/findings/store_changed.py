@@ -1,4 +1,4 @@
-"""store-changed: DISK_GB may be counting another store than before, so DISK_GB stays as Placement records it."""
+"""store-changed: the store (file system or volume group) of DISK_GB may be another one, so DISK_GB stays unchanged."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """thin-pool-filling: the data or the metadata of a thin pool is nearly full.
 
-A full pool stops the writes of every guest in it; full metadata may destroy the pool. The fill level changes with
-each write, and a finding is confirmed only if several audits report it with equal text. So the text does not contain
-the fill level. Only the severity depends on the fill level: from 95 % on, the finding is an error.
+A full pool stops the writes of every guest in it; full metadata may destroy the pool. The text does not contain the
+fill level, because the level changes with each write, and a finding is confirmed only if several audits report equal
+text. Only the severity depends on the level: from 95 % on, the finding is an error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -
 RULE = Rule(
     code="thin-pool-filling",
     severity=Severity.WARNING,
-    remedy="extend it (lvextend, for metadata with --poolmetadatasize) or free room in it: trim the guests' disks, "
-    "remove snapshots that nobody needs",
+    remedy="extend the pool (lvextend, for metadata with --poolmetadatasize) or free space in the pool: trim the "
+    "guests' disks, remove snapshots that nobody needs",
     find=_find,
 )

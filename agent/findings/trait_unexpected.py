@@ -1,6 +1,6 @@
-"""trait-unexpected: the provider has a standard trait that this host lacks, and the trait stays or comes back.
+"""trait-unexpected: the root provider has a standard trait that this host lacks.
 
-The scheduler sends guests here because of the trait, and these guests cannot start. In role owner the agent clears
+The scheduler sends guests here because of the trait, and these guests cannot start. In role owner the agent removes
 the trait, so the rule reports the trait only if another program sets it again. In the other roles the rule reports the
 trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as rival-writer.
 """
@@ -26,7 +26,9 @@ def _find(audit: AuditFacts) -> Findings:
                 audit,
                 subject=trait,
                 expected=f"no {trait}: this host does not have it",
-                actual="it is on the provider again after it was cleared" if was_cleared else "it is on the provider",
+                actual="the trait is on the provider again after the agent removed it"
+                if was_cleared
+                else "the trait is on the provider",
                 facts=(("trait", trait),),
             )
 
@@ -34,7 +36,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="trait-unexpected",
     severity=Severity.WARNING,
-    remedy="find what sets it (a script, a second agent, a nova-compute with other options) and stop that; a trait of "
-    "your own needs a name that begins with CUSTOM_",
+    remedy="find the program that sets the trait (a script, a second agent, a nova-compute with other options) and "
+    "stop it; a trait of your own needs a name that begins with CUSTOM_",
     find=_find,
 )

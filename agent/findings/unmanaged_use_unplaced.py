@@ -33,6 +33,6 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,
-    remedy="make room: end the guests or volumes that the evidence names, or move instances away",
+    remedy="free resources: remove the guests or volumes that the evidence names, or move instances away",
     find=_find,
 )

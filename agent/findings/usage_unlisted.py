@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement counts, and the scheduler subtracts, more usage than Placement's allocations contain."""
+"""usage-unlisted: Placement counts more usage, which the scheduler subtracts, than its list of allocations contains."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ RULE = Rule(
     code="usage-unlisted",
     severity=Severity.WARNING,
     remedy="on a host of Placement's database: placement-manage db online_data_migrations "
-    "(it gives the allocations a consumer record again; then they are listed, and findings name the consumers)",
+    "(the command creates the missing consumer records; Placement then lists the allocations, and findings name the "
+    "consumers)",
     find=_find,
 )

@@ -1,4 +1,4 @@
-"""volume-foreign: a logical volume that neither the cloud nor the block storage service made (story 2)."""
+"""volume-foreign: a logical volume belongs neither to an instance nor to block storage or another known service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-group-missing: lvm2 answered, but a configured volume group is not in its report, or has lost a disk."""
+"""volume-group-missing: lvm2's report lacks a configured volume group, or says that the group has lost a disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _find(audit: AuditFacts) -> Findings:
     for name in audit.settings.volume_groups:
         group = audit.snapshot.group(name)
         if group is None:
-            problem = "is not in lvm2's report; what depends on it stays as Placement has it"
+            problem = "is not in lvm2's report; inventory that depends on the group stays as Placement has it"
         elif group.missing_pvs:
             problem = f"lacks {group.missing_pvs} physical volumes"
         else:

@@ -1,7 +1,7 @@
-"""write-refused: Placement permanently rejects a write of this host; all writes that do not depend on it were made.
+"""write-refused: Placement permanently rejects a write of the agent; the agent made all independent writes.
 
-The remedy contains Placement's error and the request id, because the agent compares the rest of a finding from audit
-to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other
+Placement's error and the request id are in the remedy, because the agent compares the other texts of a finding from
+audit to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other
 traits, and the finding is only a warning.
 """
 
@@ -41,7 +41,7 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
         provider_uuid=write.provider_uuid,
         subject=what,
         expected=f"Placement accepts {what}",
-        actual=f"Placement rejects that with HTTP {error.status}: {failure}",
+        actual=f"Placement rejects the write with HTTP {error.status}: {failure}",
         facts=(("provider_name", name), ("status", error.status)),
         remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{request_id}",
     )
@@ -67,9 +67,9 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
                 "the inventory stays as it was, and the provider's traits and new children are not written",
             )
         case PutTraits():
-            return f"the traits of {name}", "they stay as they were"
+            return f"the traits of {name}", "the traits stay unchanged"
         case PutAggregates():
-            return f"the aggregates of {name}", "they stay as they were"
+            return f"the aggregates of {name}", "the aggregates stay unchanged"
         case MoveProvider():
             return f"the new parent of {name}", "the provider stays where it was"
         case DeleteProvider():
@@ -86,14 +86,15 @@ def _advice(refused: RefusedWrite, name: str) -> str:
         write = refused.write
         parent = write.parent_uuid if isinstance(write, CreateProvider) else "PARENT"
         return (
-            "see who took it out of this host's tree, then bring it back (openstack --os-placement-api-version 1.37 "
+            "find who moved the provider out of this host's tree, then move it back (openstack "
+            "--os-placement-api-version 1.37 "
             f"resource provider set --name {name} --parent-provider {parent} {write.provider_uuid}), or delete it"
         )
     if isinstance(refused.error, PlacementRejected):
         return (
             "see which amount or name is impossible, and correct it at its source (provider.yaml, an option, a device)"
         )
-    return "see what still uses it: openstack resource provider show --allocations PROVIDER"
+    return "see what still uses the provider: openstack resource provider show --allocations PROVIDER"
 
 
 def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:

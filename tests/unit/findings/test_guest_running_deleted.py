@@ -44,7 +44,7 @@ def test_the_finding_names_the_domain_state_and_the_held_amounts():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest: instance {I1} (i1) is deleted"
     assert found.actual == (
-        "its domain is still defined and running; it holds 128 MiB of MEMORY_MB, 1 VCPU; "
+        "the instance's domain is still defined and running; the domain holds 128 MiB of MEMORY_MB, 1 VCPU; "
         "[agent] unknown_guests = reserve"
     )
     assert proof(found) == [("libvirt", "MEMORY_MB", 128), ("libvirt", "VCPU", 1)]

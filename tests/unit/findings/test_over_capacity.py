@@ -101,7 +101,7 @@ def test_the_leaked_amount_is_unknown_while_the_state_is_unread():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
-    assert "whether any of it is leaked is not known" in found.actual
+    assert "how much of this is leaked is not known" in found.actual
     assert "move no guest" in found.remedy
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
@@ -310,7 +310,7 @@ def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
     assert f"instance {uuid('b')} (b)" in found.actual
     assert not found.rests_on_recorded
     assert proof(found) == [("nova", "PCPU", 1), ("nova", "PCPU", 1)]
-    assert "move one of them away" in found.remedy
+    assert "move one of the guests away" in found.remedy
     decision = decided(snapshot(libvirt=TWO_CELLS, nova=state(*both)), DEDICATED)
     assert decision.books.promised.total("PCPU") == 2
     assert decision.plan.writes  # the audit goes on
@@ -323,7 +323,7 @@ def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
 
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
-    assert found.expected == "no guest is pinned to CPU 0 of cell 0: guests may not be pinned to it"
+    assert found.expected == "no guest is pinned to CPU 0 of cell 0: guests may not be pinned to this CPU"
     assert found.actual == f"pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 

@@ -47,12 +47,12 @@ CONSEQUENCE = {
     "libvirt": (
         LIBVIRT,
         settings(),
-        f"{LIBVIRTS} stay as they are; traits that rest on it stay; reserved is not lowered",
+        f"{LIBVIRTS} stay as they are; traits that depend on libvirt stay; reserved is not lowered",
     ),
     "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
-    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "nothing that the agent writes depends on it now"),
+    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "no write of the agent depends on this source now"),
     "filesystem": (FILESYSTEM, settings(), "DISK_GB stays as it is"),
-    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "nothing that the agent writes depends on it now"),
+    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "no write of the agent depends on this source now"),
     "ceph": (CEPH, settings(images_type="rbd"), "DISK_GB stays as it is"),
     "images": (IMAGES, settings(), "guests' files are not reported"),
     "images, the cache reserved": (
@@ -61,7 +61,7 @@ CONSEQUENCE = {
         "reserved of DISK_GB is not lowered; guests' files are not reported",
     ),
     "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
-    "pmem without a label": (PMEM, settings(), "nothing that the agent writes depends on it now"),
+    "pmem without a label": (PMEM, settings(), "no write of the agent depends on this source now"),
 }
 BEFORE = view(provider=root(inventory(BIG, 1)))
 
@@ -104,7 +104,7 @@ def test_the_finding_names_every_frozen_class_and_provider_family(chosen):
         decision = decided(losing(source, placement=BEFORE), chosen)
         (found,) = (f for f in decision.findings if f.code == CODE and f.subject == source)
         told = found.actual.removeprefix(f"{source}: no answer within 5 s; ")
-        assert told != "nothing that the agent writes depends on it now", source
+        assert told != "no write of the agent depends on this source now", source
         because = f"{source} could not be read"
         frozen = [f.name for f in wanted_root(decision).frozen if f.why == because]
         frozen += [f"{family.name} providers" for family in decision.tree.frozen_families if family.why == because]
@@ -128,7 +128,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
-        f"domain {uuid('odd')} (odd): <vcpu> is missing; what it uses is unknown; reserved is not lowered"
+        f"domain {uuid('odd')} (odd): <vcpu> is missing; the guest's use is unknown; reserved is not lowered"
     )
 
 
@@ -146,9 +146,7 @@ def test_an_unread_part_of_a_source_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "reserved of DISK_GB is not lowered; " if reserves else ""
-    assert (
-        found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}what lies there is not reported"
-    )
+    assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}its content is not reported"
 
 
 def test_a_missing_image_folder_is_reported_only_with_reserve_image_cache():

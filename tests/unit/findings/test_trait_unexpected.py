@@ -51,7 +51,7 @@ def test_an_owner_reports_a_trait_that_returns_after_removal():
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
     assert found.expected == f"no {trait}: this host does not have it"
-    assert found.actual == "it is on the provider again after it was cleared"
+    assert found.actual == "the trait is on the provider again after the agent removed it"
     assert found.severity is Severity.WARNING
 
 
@@ -63,7 +63,7 @@ def test_the_agent_remembers_which_unwanted_traits_a_write_cleared():
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
 def test_a_companion_and_an_observer_report_an_unwanted_trait(role):
     (found,) = found_in(world(some_unwanted()), role)
-    assert found.actual == "it is on the provider"
+    assert found.actual == "the trait is on the provider"
 
 
 def test_an_owner_does_not_report_a_trait_that_the_audit_removes():

@@ -49,7 +49,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert not found.rests_on_recorded
     assert found.remedy == (
         "find the volume's owner; lvremove the volume if nobody needs it, or move it to another volume group; "
-        "until then its size is reserved"
+        "until then the volume's size is reserved"
     )
 
 
@@ -62,7 +62,7 @@ def test_the_foreign_volumes_option_decides_about_the_finding_and_the_reserve(po
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
-    assert [one.remedy.endswith("until then its size is reserved") for one in found] == [reserved > 0] * told
+    assert [one.remedy.endswith("until then the volume's size is reserved") for one in found] == [reserved > 0] * told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 

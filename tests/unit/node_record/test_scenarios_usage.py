@@ -398,7 +398,7 @@ def test_s38_a_migration_that_differs_from_the_context_is_reported_not_counted()
     assert used(world) == (0, 0, 0)
     (found,) = findings(snapshot(nova=world), "migration-stuck")
     assert found.consumer_uuid == uuid("i1")
-    assert found.actual.endswith("it contributes 0 here")
+    assert found.actual.endswith("this migration contributes 0 here")
 
 
 def test_s39_a_migration_without_an_instance_is_ignored():
