@@ -1,4 +1,4 @@
-"""The plan of ``stocktake adopt``: the steps that give this host's provider its identity, or refusals; with notes."""
+"""The plan of ``stocktake adopt``: steps that change this host's identity or its store, refusals, and notes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class IdentityFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptFacts:
-    """All known identities of this host.
+    """Everything that is known about this host's identity.
 
     ``node``: the node name that libvirt reports now.
     ``identity``: the uuid in use, None if no uuid is known.
     ``origin``: where ``identity`` was read.
-    ``own``: the provider tree of ``identity``, None if Placement has no such tree.
-    ``holder``: the provider tree of another uuid whose root has the node's name, None if there is no such tree.
-    ``state``: the state of this host in the cloud, with the compute node rows of both uuids, whichever host they name.
-    ``others``: the state of the other hosts that those rows name.
+    ``own``: the provider tree whose root has the uuid ``identity``, None if Placement has no such tree.
+    ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
+    ``state``: this host's state in the cloud, including the compute node rows of both uuids, whichever host they name.
+    ``others``: the state of each other host that one of these rows names.
     ``state_error``: why ``state`` is None.
     """
 
@@ -50,18 +50,18 @@ class AdoptFacts:
 
     @property
     def holder_root(self) -> Provider | None:
-        """The provider that has this node's name under another uuid, or None."""
+        """The provider that has this node's name but another uuid, or None."""
         return self.holder.root if self.holder else None
 
     @property
     def own_root(self) -> Provider | None:
-        """The provider of the uuid in use, or None."""
+        """The provider that has the uuid in use, or None."""
         return self.own.root if self.own else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Replace ``before`` by ``after`` in the agent's own ``compute_id`` file. None stands for a file that is absent."""
+    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None means: no file."""
 
     path: str
     before: str | None
@@ -98,7 +98,7 @@ AdoptStep = FileStep | NameStep | RecordStep | StoreStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRefusal:
-    """``guard`` is the name of the guard rail that refuses the plan, ``why`` is its reason."""
+    """Why a plan is refused: ``guard`` is the name of the guard rail, ``why`` its reason."""
 
     guard: str
     why: str
@@ -106,9 +106,9 @@ class AdoptRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptPlan:
-    """Steps in execution order; no steps if there is nothing to adopt or if a guard rail refuses the plan.
+    """Steps in execution order. There are none if nothing must change, or if a guard rail refuses the plan.
 
-    ``uuid`` is the host's identity after the plan. ``notes`` name what the operator must still do.
+    ``uuid`` is the host's identity after the plan. ``notes`` say what the operator must still do.
     """
 
     uuid: str | None = None
@@ -118,7 +118,7 @@ class AdoptPlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the steps: plans with equal digests change the same things from and to the same values."""
+        """SHA-256 of the steps: plans with equal digests make the same changes to the same initial values."""
         body = [[type(step).__name__, _essence(step)] for step in self.steps]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
@@ -127,6 +127,6 @@ def _essence(step: AdoptStep) -> dict[str, Any]:
     """Return the fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
-        # In whole GiB: on ZFS the size of the store changes with every byte that is written.
+        # The digest has the size in whole GiB: on ZFS, a store's size changes with every byte that is written.
         members["after"]["size_bytes"] //= GIB
     return members

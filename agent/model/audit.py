@@ -14,12 +14,12 @@ from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
 
-#: The reason of an audit that the interval triggered. Audits with this reason alone come at regular times.
+#: The reason of an audit that runs because the interval has passed. Audits with only this reason are periodic.
 PERIODIC = "interval"
 
 
 class Publish(enum.Enum):
-    """Whether this audit may write. BY_ROLE: the role decides. NEVER: the audit is a dry run."""
+    """Whether an audit may write. BY_ROLE: the agent's role decides. NEVER: the audit is a dry run."""
 
     BY_ROLE = "by-role"
     NEVER = "never"
@@ -34,7 +34,7 @@ class Depth(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRequest:
-    """The combined reasons to run one audit. A request never carries data."""
+    """Why and how to run one audit. A request contains no facts about the host: the audit reads them itself."""
 
     reasons: tuple[str, ...]
     publish: Publish = Publish.BY_ROLE
@@ -48,9 +48,9 @@ class AuditRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The uuid of this host's root provider. ``origin`` is its source: a file's path, a compute node row, generated.
+    """The uuid of this host's root provider. ``origin`` says where the uuid is from, such as a file or a database row.
 
-    ``invented``: the agent generated the uuid for a run that is not allowed to publish. The uuid is on no disk
+    ``invented``: the agent generated the uuid for a run that is not allowed to publish. No file contains the uuid,
     and the agent never writes it.
     """
 
@@ -68,10 +68,10 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProvider:
-    """What the agent last wrote to a provider with Placement's acknowledgement.
+    """The agent's last write to a provider that Placement acknowledged.
 
-    ``strikes`` counts the audits in a row that found an inventory changed to something that the agent does not want.
-    ``cleared`` are the unwanted traits at the time of that write.
+    ``strikes``: in how many consecutive audits an inventory had values that the agent neither wrote nor wants now.
+    ``cleared``: the traits that had to be absent at the time of this write.
     """
 
     provider_uuid: str
@@ -82,19 +82,19 @@ class WrittenProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditMemory:
-    """Everything that one audit leaves for the next. A daemon starts with an empty memory; losing any field is safe.
+    """Everything that one audit passes to the next. A daemon starts with an empty memory; losing any field is safe.
 
-    ``book_digest``: digest of the last promised and held books.
+    ``book_digest``: digest of the promised and held books of the last audit that could read both.
     ``recheck_recorded``: whether the next audit must read allocations again.
     ``audits``: number of audits so far.
-    ``audits_since_everything``: number of audits since the agent last read all of Placement without its cache.
-    ``hold_s``: delay in seconds before a periodic audit's first write, because another writer writes at that moment.
+    ``audits_since_everything``: number of audits since the agent last read everything again, without its caches.
+    ``hold_s``: delay in seconds before a periodic audit's first write, so that it does not collide with other writers.
     ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
-    ``suspects``: consumers whose records the next audit reads first.
+    ``suspects``: suspicious consumers, whose records the next audit reads first.
     ``reported``: consumers named by findings that rest on recorded allocations; their whole records are read again.
     ``unknown_traits``: standard traits that this Placement rejected as unknown.
-    ``unsaved_history``: whether the file of the findings' history must still be written.
-    ``history_saved_at``: when that file was last written, in monotonic seconds.
+    ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
+    ``history_saved_at``: when the agent last wrote that file, in monotonic seconds.
     ``last_good``: (source, monotonic seconds) of each source's last successful read.
     ``compared``: the last comparison of the books, reused while its facts stay equal.
     ``guests``: uuids of the domains at the last read. The next audit asks the state source for their rows too.
@@ -131,7 +131,7 @@ class AuditResult:
 
     ``audit_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
     before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
-    it. ``not_before`` (monotonic seconds): Placement asked for no request before this moment.
+    it. ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment.
     """
 
     report: AuditReport

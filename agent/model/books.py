@@ -16,8 +16,8 @@ class Books:
 
     ``unmanaged``: held claims that the cloud does not know and that Placement does not record.
     ``occupied``: the instances and moves behind ``promised``.
-    ``state_known``, ``host_known``, ``recorded_known``: whether promised, held and recorded could be written at all.
-    An empty book proves nothing if its source could not be read.
+    ``state_known``, ``host_known``, ``recorded_known``: whether the source of promised, held and recorded could be
+    read. If not, the book is empty, which proves nothing.
     """
 
     promised: Ledger
@@ -54,9 +54,9 @@ class EntryProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReserveTerms:
-    """The terms (name, amount) that add up to ``reserved`` of one class.
+    """The terms (name, amount) whose sum is ``reserved`` in the inventory of one class.
 
-    ``reserved`` cannot exceed the total of the class; ``overflow`` is the part of the sum above the total.
+    ``reserved`` cannot exceed the inventory's total; ``overflow`` is the part of the sum that exceeds the total.
     """
 
     resource_class: str
@@ -68,9 +68,9 @@ class ReserveTerms:
 class DesiredProvider:
     """One provider as it should be in Placement.
 
-    The agent decides about ``owned_classes``: it removes the inventory of an owned class that is neither in
-    ``inventories`` nor in ``frozen``. The agent does not touch traits and aggregates that are in neither the wanted
-    nor the unwanted set.
+    The agent decides about ``owned_classes``: if such a class is not in ``inventories``, the agent removes its
+    inventory, unless the class is in ``frozen``. Traits and aggregates that are not in the wanted or the unwanted set
+    stay as they are.
     """
 
     key: ProviderKey
@@ -97,7 +97,7 @@ class DesiredTree:
 
     ``providers``: the root first, then the other providers.
     ``obsolete``: uuids of providers to delete, sorted.
-    ``left_alone``: the agent's child providers that it does not change because it cannot decide about them now.
+    ``left_alone``: uuids of existing child providers that the agent does not change, because it cannot decide now.
     ``added``: classes and traits that provider.yaml files add, and earlier additions that must still be removed.
     """
 

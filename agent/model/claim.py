@@ -12,7 +12,7 @@ from agent.model.placement import ProviderKey
 
 
 class Cause(enum.Enum):
-    """Why a unit is taken."""
+    """Why a consumer takes an amount of a resource."""
 
     INSTANCE = "instance"
     MIGRATION_IN = "migration-in"
@@ -61,7 +61,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """An amount of one class of one provider that one consumer takes.
+    """An amount of one resource class that one consumer takes from one provider.
 
     ``amount`` is in the unit of the class: vCPUs for VCPU, MiB for MEMORY_MB, GiB rounded up for DISK_GB.
     ``size_bytes`` is the exact size, for storage claims only. If the consumer is a migration, ``instance_uuid`` is the

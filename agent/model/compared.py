@@ -15,9 +15,9 @@ from agent.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One consumer, one class, one provider.
+    """The three books about one consumer, one resource class and one provider.
 
-    ``promised``, ``held`` and ``recorded`` are the amounts in the three books, None if the book has no such claim.
+    ``promised``, ``held`` and ``recorded`` are the amounts in these books, None if the book has no such claim.
     """
 
     key: str
@@ -39,8 +39,8 @@ class Row:
 class Subject:
     """The host under audit.
 
-    ``root_uuid`` is the root provider's uuid and ``node`` the node's name, None where not known. ``identity_origin``
-    is the source of the uuid.
+    ``root_uuid`` is the uuid of its root provider, ``node`` the name of its node; each is None while it is unknown.
+    ``identity_origin`` says where the uuid is from.
     """
 
     root_uuid: str | None

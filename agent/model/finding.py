@@ -16,7 +16,7 @@ _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 
 class Severity(enum.Enum):
-    """Urgency. An error needs the operator soon, a warning at some time; an info by itself needs no action."""
+    """How urgent a finding is. An error needs the operator soon, a warning at some time, an info needs no action."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,11 +25,11 @@ class Severity(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One difference.
+    """One difference that an audit found.
 
     ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
     code, provider, consumer and class. ``evidence`` are the claims. ``facts`` are further (name, value) pairs for the
-    JSON document. ``rests_on_recorded``: allocations from an earlier audit must not confirm this finding.
+    JSON document. ``rests_on_recorded``: only an audit that read the allocations itself may confirm this finding.
     """
 
     code: str
@@ -47,12 +47,12 @@ class Finding:
 
     @property
     def id(self) -> str:
-        """Identifier of the finding, a uuid5 of its subject. The identifier is stable over audits and restarts."""
+        """A uuid5 that identifies the finding; it is the same in every audit and after every restart."""
         return _id(self.code, self.provider_uuid, self.consumer_uuid, self.resource_class, self.subject)
 
 
-# Each audit computes an id many times: without the cache, ids took a quarter of the CPU time of a quiet audit with 500
-# findings (benchmarks/).
+# Each audit needs each id many times: without the cache, computing ids took a quarter of the CPU time of an audit with
+# 500 unchanged findings (benchmarks/).
 @functools.lru_cache(maxsize=8192)
 def _id(*about: str | None) -> str:
     return str(uuid.uuid5(_FINDINGS, "|".join(part or "" for part in about)))
@@ -105,8 +105,8 @@ class History:
     ``sightings``: all findings that are still remembered, sorted by finding id.
     ``added``: what provider.yaml files added to providers.
     ``left``: providers that stayed in Placement when the agent deleted their compute node records.
-    ``boot``: identifier of the boot that ``read_until``, ``counted_at`` and ``silence.since`` belong to. Seconds of
-    another boot cannot be compared.
+    ``boot``: identifier of the boot since which ``read_until``, ``counted_at`` and ``silence.since`` count seconds.
+    Seconds since another boot cannot be compared with them.
     ``read_until``: end of the last audit's reads, in seconds since boot.
     ``silence``: since when nova-compute has shown no sign of life, if a nova-compute has written to this provider.
     """

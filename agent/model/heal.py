@@ -1,4 +1,4 @@
-"""The plan of ``stocktake heal`` (actions, refusals, a digest), and the notes and settings of the daemon's own heal."""
+"""The plan of ``stocktake heal`` (actions, refusals, a digest); results and settings of the daemon's heal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.model.plan import PutAllocations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChange:
-    """``before`` has all current allocations of the consumer, ``write`` all allocations after the change."""
+    """A consumer's allocations: ``before`` has all its current ones, ``write`` all its allocations after the change."""
 
     before: ConsumerRecord
     write: PutAllocations
@@ -115,7 +115,7 @@ class HealPlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the actions: plans with equal digests change the same consumers from and to the same values."""
+        """SHA-256 of the actions: plans with equal digests make the same changes to the same initial values."""
         body = [_body(action) for action in self.actions]
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
@@ -131,7 +131,7 @@ def _body(action: AnyAction) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealNote:
-    """The result of the daemon's own heal for one finding. ``result`` and ``entry_id`` are as in the journal.
+    """What the daemon's heal did about one finding. ``result`` and ``entry_id`` are as in the journal.
 
     ``consumer_uuid`` is None for a reshape, which changes several consumers.
     """

@@ -19,52 +19,52 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What each cache or state of a module saves, by ``module.name``.
+#: Each cache or state at module level, by ``module.name``, with a description of the values that it keeps.
 CACHES = MappingProxyType(
     {
-        # One entry, compared with the next call's arguments: an audit of an unchanged host does not repeat the work.
-        "agent.books.image_ledger._owned_files": "the owners of the files below instances_path",
-        "agent.books.image_ledger._resizing": "the instances that keep a folder from before a resize",
-        "agent.books.image_ledger._store_rows": "the ledger's rows of the instances file system",
-        "agent.books.image_ledger._users": "which guest has which file as a disk",
-        "agent.books.storage_ledger._rows": "the ledger's rows of the volume groups",
-        "agent.bus.host_state._guests": "the number of guests in messages",
-        "agent.bus.host_state._resources": "the resources in messages",
-        "agent.bus.host_state._traits_digest": "the digest of the traits in messages",
-        "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside this tree",
+        # Caches with one entry, the last result: while a host is unchanged, its audits do not repeat the work.
+        "agent.books.image_ledger._owned_files": "the files below instances_path, each with its owner",
+        "agent.books.image_ledger._resizing": "the instances that may still have their folder from before a resize",
+        "agent.books.image_ledger._store_rows": "the rows about the instances file system in the storage ledger",
+        "agent.books.image_ledger._users": "which guest uses which file as a disk",
+        "agent.books.storage_ledger._rows": "the rows about the volume groups in the storage ledger",
+        "agent.bus.host_state._guests": "the number of guests, for bus messages",
+        "agent.bus.host_state._resources": "the inventories with their usage, for bus messages",
+        "agent.bus.host_state._traits_digest": "a digest of all traits, for bus messages",
+        "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside the tree too",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
-        "agent.model.snapshot._stored": "the storage sources' facts as one value",
-        "agent.model.snapshot._used_on_root": "the classes with allocations on the root",
-        "agent.nested.pci_offers._conflicts": "the PCI devices whose specs contradict each other",
-        "agent.nested.pci_offers._survey": "the PCI devices by the provider that offers them",
-        "agent.nested.pci_view.pci_view": "everything that decisions about PCI rest on",
-        "agent.node_record.overcommit._guest_files": "the guests' files to measure",
-        "agent.node_record.overcommit._over_commit": "the bytes that guests may still write",
+        "agent.model.snapshot._stored": "the facts of all storage sources as one value",
+        "agent.model.snapshot._used_on_root": "the resource classes with allocations on the root provider",
+        "agent.nested.pci_offers._conflicts": "the PCI devices whose device_spec entries contradict each other",
+        "agent.nested.pci_offers._survey": "the PCI devices, grouped by the provider that offers them",
+        "agent.nested.pci_view.pci_view": "the facts on which decisions about PCI rest",
+        "agent.node_record.overcommit._guest_files": "the guests' disk files that the agent must measure",
+        "agent.node_record.overcommit._over_commit": "the bytes that guests may still write into their disk files",
         "agent.node_record.pci_pools.pools": "the pools of free PCI devices",
-        "agent.provider_tree.diff._used": "the classes with allocations on each provider",
+        "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the ledger as JSON text",
         "agent.render.documents._storage_text": "the storage ledger as JSON text",
         "agent.resources.guests.expected_here": "the uuids of this host's instances",
         "agent.resources.volumes._owners": "the owners of the logical volumes",
-        "agent.resources.volumes._users": "which guest has which volume as a disk",
-        # Many entries: an audit has one key for each flavor, instance or finding.
+        "agent.resources.volumes._users": "which guest uses which volume as a disk",
+        # Caches with many entries: an audit needs one for each flavor, instance or finding.
         "agent.model.finding._id": "the ids of findings",
-        "agent.resources.demand.demand": "the amounts of flavors",
+        "agent.resources.demand.demand": "the amounts that each flavor requests",
         "agent.sources.nova.documents._context": "parsed migration contexts",
         "agent.sources.nova.documents._flavors": "parsed flavors",
         "agent.sources.nova.documents._numa": "parsed NUMA topologies",
-        "agent.sources.nova.tables._once_per_host": "the statements to the cell database",
+        "agent.sources.nova.tables._once_per_host": "the SQL statements for one host",
         "agent.sources.storage.lvm_json.parse_storage": "the parsed report of lvs",
-        # Once per process.
-        "agent.cmd.wiring._boot_id": "the id of the machine's boot",
+        # Values that a process computes only once, and actions that it performs only once.
+        "agent.cmd.wiring._boot_id": "the id of the machine's current boot",
         "agent.demo.cell.tables": "the tables of the demo's cell database",
         "agent.sources.libvirt.connection.register_event_loop": "libvirt's event loop is registered once",
         "agent.sources.libvirt.connection.silence": "libvirt's error handler is replaced once",
-        # No cache: values for the calls inside one ``with`` block.
-        "agent.cmd.logs._audit_id": "the audit's id on log lines",
-        "agent.placement.http.transport._bound": "the size of an answer",
-        "agent.placement.http.transport._ends_at": "the end of a request",
+        # Not caches: each value applies to the calls inside one ``with`` block.
+        "agent.cmd.logs._audit_id": "the id of the current audit, for its log lines",
+        "agent.placement.http.transport._bound": "the maximum size of a response",
+        "agent.placement.http.transport._ends_at": "the time at which the current request must end",
     }
 )
 

@@ -13,31 +13,31 @@ _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
 # nova: <uuid>_<disk name>, with underscores in the disk name doubled. nova itself matches only the prefix.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
-# cinder's volume_name_template and its snapshots ("snapshot" at the front of a name is reserved by lvm2, hence "_").
+# cinder's names of volumes (volume_name_template) and snapshots; lvm2 reserves the prefix "snapshot", hence the "_".
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")
-# cinder on NFS and similar drivers; the file of a snapshot has the snapshot's uuid as a suffix.
+# The files of cinder's NFS driver and similar drivers; the file of a snapshot has the snapshot's uuid as a suffix.
 _BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")
 
 KEPT_FOR_RESIZE = "_resize"
 
 
 def instance_folder(name: str) -> tuple[str, str] | None:
-    """Return (uuid, nova's suffix: "", "_resize" or "_del") of an instance's folder, None for any other folder."""
+    """Split an instance's folder name into uuid and suffix ("", "_resize" or "_del"); None for any other folder."""
     match = _INSTANCE_FOLDER.fullmatch(name)
     return (match[1], match[2]) if match else None
 
 
 def instance_of_volume(name: str) -> str | None:
-    """Return the uuid of the instance that owns a logical volume, or None if the name is no instance's disk."""
+    """Return the uuid of the instance that owns a logical volume, by the volume's name; None if no instance does."""
     match = _INSTANCE_VOLUME.fullmatch(name)
     return match[1] if match else None
 
 
 def is_block_storage_volume(name: str) -> bool:
-    """Whether the name of a logical volume is one of cinder's."""
+    """Whether the name is a name that cinder gives to logical volumes."""
     return _BLOCK_STORAGE_VOLUME.fullmatch(name) is not None
 
 
 def is_block_storage_file(name: str) -> bool:
-    """Whether the name of a file is one of cinder's names for a volume."""
+    """Whether the name is a name that cinder gives to the file of a volume."""
     return _BLOCK_STORAGE_FILE.fullmatch(name) is not None

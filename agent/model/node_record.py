@@ -51,7 +51,7 @@ class NodeRecord:
     disk_ratio: float | None
 
     def changes(self, stored: NodeRecord) -> tuple[str, ...]:
-        """Return the names of the fields that differ from ``stored``. A different uptime is no difference."""
+        """Return the names of the fields that differ from ``stored``. The comparison ignores the uptime."""
         names = (field.name for field in fields(self) if field.name != "id")
         return tuple(name for name in names if _comparable(self, name) != _comparable(stored, name))
 

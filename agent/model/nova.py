@@ -14,11 +14,11 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 
 
 class StateKind(enum.Enum):
-    """The kind of the state source, with every answer that depends on the kind alone.
+    """The kind of the state source (``[state] source``), and everything that depends on the kind alone.
 
-    ``has_cloud``: False if libvirt's domains replace a cloud's state; then no row, service or heartbeat exists.
-    ``writes_records``: whether the source can write compute node records; ``record_note`` is the sentence about that.
-    ``clock``: the clock against which the source measures the age of heartbeats.
+    ``has_cloud``: False if libvirt's domains replace the cloud's state; there are no rows, services or heartbeats then.
+    ``writes_records``: whether the source can write compute node records; ``record_note`` says this in a sentence.
+    ``clock``: the clock by which the source measures the age of heartbeats.
     """
 
     SQL = (
@@ -47,9 +47,9 @@ class StateKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavor:
-    """The size that the cloud promised to an instance. ``swap_mib`` is MiB, disks are GiB.
+    """The size that the cloud promised to an instance. Memory and swap are in MiB, disks in GiB.
 
-    ``id`` is 0 for a flavor that is not from the cloud's rows.
+    ``id`` is 0 if the flavor was not read from the cloud's rows.
     """
 
     id: int
@@ -86,7 +86,7 @@ class InstanceCell:
 class MigrationContext:
     """nova's MigrationContext of an instance whose move is not finished: old and new NUMA cells and PCI addresses.
 
-    NUMA cells are None where the context has none.
+    ``old_numa`` and ``new_numa`` are None if the context has no NUMA cells for that side of the move.
     """
 
     migration_id: int | None
@@ -116,9 +116,9 @@ class PciRow:
 class Instance:
     """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
-    ``deleted`` is the row's soft delete, never vm_state ``soft-delete``. ``flavor`` is None if the flavor does not
-    parse; then ``problem`` is the reason and everything about this consumer is unknown. ``compute_id`` is the id of
-    the compute node row. ``power_state`` is nova's number. ``context`` is the context of an unfinished move.
+    ``deleted``: the row is marked as deleted in the database; the vm_state ``soft-delete`` does not count. ``flavor``
+    is None if it does not parse; then ``problem`` is the reason, and everything about this consumer is unknown.
+    ``compute_id`` is the id of the compute node row. ``context`` is the context of an unfinished move.
     """
 
     uuid: str
@@ -152,8 +152,8 @@ class Instance:
 class Migration:
     """One row of ``migrations``; ``kind`` is migration_type (resize, migration, live-migration, evacuation).
 
-    ``deleted`` is the row's soft delete. nova soft-deletes a migration together with its instance
-    (nova/db/main/api.py:instance_destroy); the migration's status does not change any more after that.
+    ``deleted``: the row is marked as deleted. nova marks an instance's migrations together with the instance
+    (nova/db/main/api.py:instance_destroy); after that, a migration's status does not change any more.
     """
 
     id: int
@@ -173,18 +173,18 @@ class Migration:
 
     @property
     def in_progress(self) -> bool:
-        """Whether nova counts the migration as in progress: a live row with none of the six finished statuses."""
+        """Whether nova counts the migration as in progress: the row is not deleted, and the status is not final."""
         return not self.deleted and self.status not in FINISHED_MIGRATION_STATUSES
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress and not failed. Only then may the books differ because of the move."""
+        """Whether the migration is in progress and has not failed. Only such a move explains a difference of books."""
         return self.in_progress and self.status != "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeNode:
-    """One row of ``compute_nodes``, live or deleted. ``NodeRecord`` has every column."""
+    """Some columns of one row of ``compute_nodes``, live or deleted. ``NodeRecord`` has all columns."""
 
     id: int
     uuid: str
@@ -222,7 +222,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaState:
-    """The part of the cloud's state that concerns this host. ``sql`` reads it in one transaction.
+    """The part of the cloud's state that concerns this host. The source ``sql`` reads it in one transaction.
 
     ``nodes``: the live compute node rows of this host, and the row of the requested uuid, whichever host that row
     names and whether it is deleted or not.
@@ -233,12 +233,12 @@ class NovaState:
     ``finished_evacuations``: the newest 100 evacuations away from this host with status ``done`` or ``completed``.
     ``pci_devices``: the rows of the live nodes.
     ``records``: the complete rows of the live nodes. Only a source that can write records fills this field.
-    ``now``: the source's clock (naive UTC), for ages. nova-conductor reports no clock, so ``now`` is then the agent's.
+    ``now``: the source's clock (naive UTC), which gives the age of rows. For nova-conductor it is the agent's clock.
     ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which). The
     source reads the heartbeat before the rows or together with them, so the rows are at least as new as the heartbeat.
     None if no service has ever reported.
-    ``newest_heartbeat``: the newest heartbeat of all, for deciding which services are silent.
-    ``pulse_at``: the clock when the heartbeats were read, for measuring their age.
+    ``newest_heartbeat``: the newest heartbeat of any service; the agent compares nova-compute's heartbeat with it.
+    ``pulse_at``: the source's clock at the moment when the heartbeats were read; it gives their age.
     ``unreadable``: one message for each row that does not parse.
     """
 

@@ -1,4 +1,4 @@
-"""The flavors that instances and their moves occupy on this host, and why."""
+"""What instances and their moves occupy on this host: the resources of one flavor each, and why."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from agent.model.nova import Flavor, Instance, InstanceCell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """One flavor that one instance occupies on this host.
+    """The resources of one flavor, which one instance occupies on this host.
 
     ``consumer_uuid`` is the consumer that should own the allocation: the instance, or its migration if Placement
     records allocations of the migration. ``moving`` is True while the instance moves: then a missing guest or a
-    different allocation is expected. ``numa`` are the host's NUMA cells that the flavor occupies, None if the flavor
-    is not bound to cells.
+    different allocation is expected. ``numa`` are the occupied NUMA cells of the host, None if the flavor is not bound
+    to NUMA cells.
     """
 
     instance: Instance
@@ -38,7 +38,7 @@ class StuckMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupied:
-    """All occupancies of a host, and the migrations and instances that are not among them.
+    """All occupancies of a host, and the migrations and instances that could not be counted.
 
     ``unknown`` are the sorted uuids of instances that are, or may be, on this host and whose size cannot be read.
     """

@@ -1,7 +1,7 @@
-"""The agent's own consumers in Placement: one per root provider and cause of use that the cloud does not know.
+"""The agent's own consumers in Placement. Their allocations stand for use of the host that the cloud does not know.
 
-The agent recognizes its consumers by their uuid, which it derives from the root's uuid and the cause. The consumer
-type cannot serve for this: Placement reports no type below microversion 1.38. Pure: no I/O.
+Each root provider has one such consumer for each cause of the use. The agent recognizes its consumers by their uuid,
+derived from the root's uuid and the cause, since Placement reports no consumer type below microversion 1.38. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def own_consumer_uuid(root_uuid: str, cause: Cause) -> str:
 
 @for_equal_arguments
 def own_consumers(root_uuid: str | None) -> Mapping[str, Cause]:
-    """Return the cause of each of the agent's consumers by uuid; an empty mapping if the root is not known."""
+    """Return the uuids of the agent's own consumers, each with its cause; empty if the root's uuid is unknown."""
     if root_uuid is None:
         return {}
     return {own_consumer_uuid(root_uuid, cause): cause for cause in OWN_CAUSES}

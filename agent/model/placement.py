@@ -11,7 +11,7 @@ MAX_UNIT_DEFAULT = 2**31 - 1
 
 
 class ProviderKey(NamedTuple):
-    """(kind, name) of one of the agent's providers, usable before any uuid is known. The root's key is ROOT."""
+    """(kind, name), which identifies a provider of the agent before its uuid is known. The root's key is ROOT."""
 
     kind: str
     name: str
@@ -34,7 +34,7 @@ class Inventory:
 
     @property
     def capacity(self) -> float:
-        """(total − reserved) × ratio: the most that Placement allocates to all consumers together."""
+        """(total − reserved) × ratio: the maximum that Placement allocates to all consumers together."""
         return (self.total - self.reserved) * self.allocation_ratio
 
 
@@ -77,7 +77,7 @@ class UnlistedUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRecord:
-    """Answer of ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
+    """The response to ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
     ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type.
     """
@@ -142,12 +142,12 @@ class PlacementView:
     ``shared_is_read``: whether this read included sharing providers. If not, nothing is known about them.
     ``unread``: (name, reason) of each sharing provider that the agent skipped because its list of allocations is too
     large; sorted. Such a provider is not in ``shared`` until the agent has read it.
-    ``beside``: trees of the agent's providers that the agent searched for outside this host's tree.
+    ``beside``: the agent's own providers that it searched for outside this host's tree, with the providers below them.
     ``reparents``: whether the server can replace or remove a provider's parent (microversion 1.37). An older server can
     only set a parent for a provider that has none.
     ``microversion``: the newest microversion that the server supports, None if the agent did not ask.
-    ``unlisted``: usage that Placement counts beyond ``allocations``, sorted. Empty also in an audit that did not
-    request it.
+    ``unlisted``: usage that Placement counts but lists in no consumer's allocations, sorted. It is also empty if the
+    audit did not request usages.
     """
 
     root_uuid: str

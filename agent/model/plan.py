@@ -133,7 +133,7 @@ AnyWrite = Write | PutAllocations | RecordWrite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
-    """A necessary write, or one class of a write, that the agent must not do now, and why."""
+    """A necessary write that the agent defers, and why; ``what`` names the write, or the deferred class of a write."""
 
     provider_uuid: str
     what: str
@@ -150,7 +150,7 @@ class Plan:
     ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
     ``allocations``: allocations of the agent's own consumers (role companion sets them, role owner removes them).
     ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
-    if a write to Placement failed; a permanently rejected write in ``writes`` is no failure.
+    if a write to Placement failed; a permanently rejected write in ``writes`` does not count as a failure.
     ``removals``: providers of orphaned nodes. The agent deletes such a provider only after its record, because nova
     refuses to delete a record that has become another host's.
     """
@@ -164,7 +164,7 @@ class Plan:
 
     @classmethod
     def nothing(cls, provider_uuid: str, what: str, why: str) -> Plan:
-        """Return a plan without writes that says what is held back, and why."""
+        """Return a plan without writes that says what the agent defers, and why."""
         return cls(held_back=(HeldBack(provider_uuid=provider_uuid, what=what, why=why),))
 
     @property
@@ -185,7 +185,7 @@ EMPTY_PLAN = Plan()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedWrite:
-    """A write that Placement rejects permanently, with its error."""
+    """A write that Placement rejected and would reject again, with Placement's error."""
 
     write: Write
     error: PlacementError
@@ -197,7 +197,7 @@ class Applied:
 
     ``done`` are the writes that Placement acknowledged, ``refused`` those that it rejected permanently. ``requests`` is
     the number of requests sent. ``unknown_traits`` are standard traits that this Placement does not know. The writer
-    leaves them out of the writes of traits; ``done`` has those writes as they were sent.
+    leaves these traits out; ``done`` has the writes as they were sent.
     """
 
     done: tuple[Write, ...]

@@ -19,7 +19,7 @@ class Added(enum.StrEnum):
 
 
 class Addition(NamedTuple):
-    """A class or trait that a file added to a provider. The agent removes it when no file names it any more."""
+    """A class or trait that a provider.yaml file added to a provider. The agent removes it once no file names it."""
 
     provider_uuid: str
     kind: Added
@@ -30,8 +30,8 @@ class Addition(NamedTuple):
 class ProviderEntry:
     """One entry of one file, for the provider with the given uuid or name.
 
-    ``origin`` is ``file:line``. The ``uuid`` COMPUTE_NODE means the root, unless another entry names the root by its
-    own uuid or name.
+    ``origin`` is ``file:line``. The ``uuid`` ``$COMPUTE_NODE`` means the root provider, unless another entry names the
+    root by uuid or name.
     """
 
     origin: str

@@ -46,7 +46,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One consumer, one class and one provider in the three books.
+    """What the three books have about one consumer, one resource class and one provider.
 
     ``promised``, ``held`` and ``recorded`` are None if the book has no such claim. ``outside_tree``: the provider
     shares with this host's tree but is not part of it, so the row does not count in this host's sums.
@@ -143,7 +143,7 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationNote:
-    """A finished evacuation. It takes nothing from this host, and ``explain`` says so."""
+    """A finished evacuation away from this host. It takes nothing from the host any more, and ``explain`` says so."""
 
     instance_uuid: str
     migration_uuid: str
@@ -155,10 +155,10 @@ class EvacuationNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
-    """The numbers of the three log lines that operators of nova-compute search for.
+    """The numbers for the three log lines that nova-compute's resource tracker writes, such as "Final resource view".
 
     ``pci_devices`` is the number of PCI functions that libvirt lists, None if the agent could not read them.
-    ``pci_stats`` describes the free functions that guests may get, with one text for each pool.
+    ``pci_stats`` has one text for each pool of free PCI functions that guests may get.
     """
 
     node: str
@@ -181,10 +181,10 @@ class AuditReport:
 
     ``conflicts``: number of 409 answers from Placement.
     ``conflict_kinds``: (kind, count) of these answers, sorted.
-    ``cell_usages``: usage of the cells of ``resource_view``, None if the cells or their usage are not known.
+    ``cell_usages``: usage of the NUMA cells in ``resource_view``, None if the cells or their usage are unknown.
     ``record_note``: one sentence that says who writes this host's compute node record.
     ``microversion``: the newest microversion that Placement supports, None if the agent did not ask.
-    ``notes``: sentences about the agent's own files: which parts were not read, which files cannot be written.
+    ``notes``: sentences about problems of the agent's own files: parts that it ignored, files that it cannot write.
     """
 
     audit_id: str

@@ -38,7 +38,7 @@ class ResourceRequest:
     """A whole request. ``group_policy`` is "none" or "isolate"; it may be None if at most one group is granular.
 
     ``root_required`` and ``root_forbidden`` are traits of the tree's root (microversion 1.35). ``same_subtree`` are
-    sets of suffixes: all providers that satisfy these groups must be in the subtree of one of them (1.36).
+    sets of suffixes: one of the providers that satisfy these groups must be an ancestor of all the others (1.36).
     """
 
     groups: tuple[RequestGroup, ...]
@@ -80,9 +80,9 @@ class OfferedProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedProviders:
-    """The providers that may satisfy a request, parents first: whole trees, sharing providers included.
+    """The providers that may satisfy a request, parents first: whole trees, and the providers that share with them.
 
-    ``is_whole``: these are all providers of the cloud. Otherwise they are one host's tree and the providers that share
+    ``is_whole``: ``providers`` has all providers of the cloud, not only one host's tree and the providers that share
     with that tree.
     """
 

@@ -23,7 +23,7 @@ class Role(enum.Enum):
 
 
 class UnmanagedPolicy(enum.Enum):
-    """How to treat use that the cloud does not know."""
+    """What the agent does about use of the host that the cloud does not know."""
 
     RESERVE = "reserve"
     REPORT = "report"
@@ -40,7 +40,7 @@ class RatioPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCpu:
-    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. The flags keep their sign."""
+    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. A flag may begin with ``+`` or ``-``."""
 
     mode: str | None = None
     models: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class GuestCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephAccess:
-    """The pool of the guests' disks; ``user`` is for ``ceph --id``, ``conf`` for ``--conf``; None is ceph's default."""
+    """The Ceph pool of the guests' disks. ``user`` (``ceph --id``), ``conf`` (``--conf``): None is ceph's default."""
 
     pool: str
     user: str | None = None
@@ -69,7 +69,7 @@ class MdevTypeChoice:
     """One of ``[devices] enabled_mdev_types``: its parent devices, its resource class, and an upper limit."""
 
     type_id: str
-    # PCI addresses; for a parent that is no PCI device, its name in /sys.
+    # PCI addresses of the parents. A parent that is not a PCI device has its name in /sys here.
     addresses: tuple[str, ...] = ()
     resource_class: str = "VGPU"
     max_instances: int | None = None
@@ -85,7 +85,7 @@ class PmemLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedPages:
-    """One ``reserved_huge_pages``: ``count`` pages of ``size_kib`` KiB in NUMA cell ``cell``."""
+    """One value of ``reserved_huge_pages``: ``count`` pages of ``size_kib`` KiB in NUMA cell ``cell``."""
 
     cell: int
     size_kib: int
@@ -94,7 +94,7 @@ class ReservedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAffinity:
-    """The NUMA cells of each physical network, by the network's name, and of tunnels."""
+    """The NUMA cells near each physical network (by the network's name), and near the tunnel networks."""
 
     physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tunnel: tuple[int, ...] = ()
@@ -146,7 +146,7 @@ class Settings:
     pci: PciSettings = field(default_factory=PciSettings)
     reserved_huge_pages: tuple[ReservedPages, ...] = ()
     networks: NetworkAffinity = field(default_factory=NetworkAffinity)
-    # None: the number that the kernel reports.
+    # None: the agent uses the number that the kernel reports.
     intel_tdx_guests: int | None = None
     provider_entries: tuple[ProviderEntry, ...] = ()
     heal: HealSettings = field(default_factory=HealSettings)

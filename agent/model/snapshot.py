@@ -24,7 +24,7 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# The part of IMAGES that the reserve of DISK_GB may need. The agent may measure the disks but not the cache.
+# A part of the source ``images``: the size of the image cache. It may be unknown although the disks were measured.
 IMAGE_CACHE = "image-cache"
 
 
@@ -43,7 +43,7 @@ class Reading(Generic[T]):
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.error is None):
-            raise ValueError(f"a reading of {self.source} has either a value or an error")
+            raise ValueError(f"a reading of {self.source} needs a value or an error, and not both")
 
     @property
     def ok(self) -> bool:
@@ -73,25 +73,25 @@ class Snapshot:
         return (self.placement, self.nova, self.host, *self.storage)
 
     def fresh(self, source: str) -> bool:
-        """Whether the read of the source returned a value; for IMAGE_CACHE, whether the cache could be measured."""
+        """Whether the read of the source returned a value; for the image cache, whether its size could be measured."""
         if source == IMAGE_CACHE:
             return any(store.cache_bytes is not None for store in self.stored.image_stores)
         return any(r.source == source and r.ok for r in self.readings)
 
     def recorded_inventory(self, resource_class: str) -> Inventory | None:
-        """Return the root's inventory of the class in Placement; None if there is none or Placement was not read."""
+        """Return the class's inventory on the root in Placement; None if absent or if Placement was not read."""
         root = self.observed_root
         return root.inventory(resource_class) if root else None
 
     @property
     def observed_root(self) -> Provider | None:
-        """The root provider as Placement has it; None if there is none or Placement was not read."""
+        """The root provider as Placement has it; None if it does not exist or Placement was not read."""
         view = self.placement.value
         return view.root if view else None
 
     @property
     def root_classes_in_use(self) -> frozenset[str]:
-        """Classes with an inventory and with allocations on the root; empty if Placement was not read."""
+        """The classes that have an inventory and allocations on the root; empty if Placement was not read."""
         view, root = self.placement.value, self.observed_root
         if view is None or root is None:
             return frozenset()
@@ -115,7 +115,7 @@ def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     found = [part for part in parts if part]
-    # A single part is returned as the same object: its comparison with the last audit's tuple is then fast.
+    # If only one part has values, return the same object, so that its comparison with the last audit's is fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

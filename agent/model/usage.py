@@ -22,7 +22,7 @@ class CellUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The record's columns of usage: counts, MiB and whole GiB.
+    """The values for the usage columns of a compute node record: counts, MiB and whole GiB.
 
     Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are (name,
     text), sorted by name. ``unknown`` are uuids of instances on this host whose size cannot be read; if there is such
