@@ -7,5 +7,5 @@ current_state.py decide whether the rows of the cloud's state are current.
 
 Rules do not belong here: books and their comparison are in agent/books, findings in agent/findings, inventories in
 agent/resources and agent/nested, the provider tree in agent/provider_tree. agent/daemon decides when audits run. An
-audit changes only allocations of the agent's own consumers; agent/healing changes those of all others.
+audit changes only the allocations of the agent's own consumers; agent/healing changes those of other consumers.
 """

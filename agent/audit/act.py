@@ -37,7 +37,7 @@ from agent.timing.full_read_schedule import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """The last decision, the snapshot behind the decision, and the result of the decision's plan.
+    """The last decision of an audit, the snapshot behind the decision, and the results of the audit's writes.
 
     ``done`` has the acknowledged writes of all rounds, ``refused`` the writes that Placement rejected in the last
     round. ``conflicts`` has the kind of every 409, in order. ``round_s`` is the duration of the last round's writes,
@@ -97,13 +97,13 @@ def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _read_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
-            # The new read led to the same plan: no other consumer took the capacity. Placement counts less as free.
+            # The new read led to the same plan, so no other consumer took the capacity: a retry would fail again.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
 
 def _pause(task: AuditTask, seconds: float) -> None:
-    """Wait. Raise AuditCancelled if a stop was requested meanwhile, so that no further request goes to Placement."""
+    """Wait. Raise AuditCancelled if a stop was requested, so that the agent sends no further request to Placement."""
     task.parts.clock.wait(seconds)
     task.stop_if_cancelled()
 
@@ -121,7 +121,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         snapshot,
         task.settings,
         _subject(memory),
-        # The agent's last write shows what a rival changed. An audit that may not write the tree does not check this.
+        # The agent's last write shows what another writer changed. An audit that may not write the tree ignores this.
         memory.written if task.owns() else None,
         before,
         history=memory.history,
@@ -131,7 +131,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
-    """Return when and how this audit read its sources; confirming findings compares this with earlier audits."""
+    """Return when and how this audit read its sources; whether a finding is confirmed depends on this."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -172,8 +172,8 @@ def _apply(task: AuditTask, acted: Acted) -> Acted:
 def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
     """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
 
-    Stop at the first failure. If Placement rejected an inventory, the agent does not change its consumers: the rejected
-    ``reserved`` would have counted the use for which a consumer to be emptied still stands.
+    Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers: it may
+    remove a consumer's allocation only after an inventory whose ``reserved`` counts the same use.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
@@ -187,7 +187,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete the providers of orphaned nodes whose records nova has deleted; a provider that is in use by now stays."""
+    """Delete the providers of orphaned nodes whose records are deleted. A provider with new allocations stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -222,7 +222,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The text has no request id, so it never changes."""
+    """Return why the plan was not carried out completely, or None. The text has no request id, so all audits agree."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -248,9 +248,9 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement and decide again; keep the other readings, which are newer than the outdated one of Placement.
+    """Read Placement and decide again. Keep the readings of the other sources, which are newer than the first one.
 
-    Allocations are read too: the deletion of a consumer causes a conflict, but changes no provider's generation.
+    Allocations are read too: a consumer's deletion may cause the conflict, but does not change a generation.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(task, memory, Turn.ALLOCATIONS)

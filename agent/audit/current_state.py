@@ -1,7 +1,7 @@
 """Read the cloud's state, and raise SourceStale unless the rows are proven to be current.
 
-Audits, heal, undo and adopt all read the state through this module, so that none of them decides on rows that are an
-hour old.
+Audits, heal, undo and adopt all read the state through this module, so that they never decide on outdated rows, for
+example of a database replica that stopped an hour ago.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def current_state(
     host: str | None = None,
     before: Standing | None = None,
 ) -> NovaState:
-    """Return the state of ``host``, or of this host if None. ``before`` is the heartbeat that earlier audits read.
+    """Return the cloud's state of ``host`` (None: this host). ``before`` is the heartbeat that earlier audits read.
 
     Raises SourceError: SourceStale if the rows may be old.
     """

@@ -41,9 +41,9 @@ from agent.resources.volumes import owners
 class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
-    ``host_view`` is the host as its compute node record describes it, ``used`` the host's use by the books. ``silence``
-    says since when nova-compute has shown no sign of life.
+    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources. The compute
+    node record will have the host's figures in ``host_view`` and the usage in ``used``, which follows from the books.
+    ``silence`` says since when nova-compute has shown no sign of life.
     """
 
     compared: Compared
@@ -88,9 +88,9 @@ def decide(
 ) -> Decision:
     """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
 
-    ``before`` is the last audit's comparison; if its facts are equal, ``decide`` reuses it, and the result is the same.
-    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` has what earlier audits
-    saw and what they added to providers, ``reads`` when and how this audit read its sources.
+    ``before`` is the last audit's comparison, which is reused if its facts are equal; this never changes the result.
+    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` has the findings of
+    earlier audits and their additions to providers; ``reads`` says when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
@@ -103,7 +103,7 @@ def decide(
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
     # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement. This
-    # value is one overwrite, and must not count as a new strike in each audit.
+    # is one overwrite, so the agent does not count it again in each audit.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)
@@ -118,7 +118,7 @@ def decide(
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
-    """Return the same decision with the findings for the writes of its plan that Placement rejected."""
+    """Return the decision, with the findings about rejected writes and unknown traits added."""
     facts = dataclasses.replace(decision.facts, refused=refused, unknown_traits=unknown_traits)
     return dataclasses.replace(decision, findings=_findings(facts), facts=facts)
 
@@ -126,7 +126,7 @@ def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown
 def _facts(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> AuditFacts:
-    """Return the rules' input without rival, refused writes and left providers, which the caller adds later."""
+    """Return the input of the findings' rules; the caller adds rival, refused writes and left providers later."""
     facts = AuditFacts(
         snapshot=snapshot,
         settings=settings,
@@ -143,7 +143,7 @@ def _facts(
 
 
 def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: int) -> Rival | None:
-    """Return the rival of the root; None if Placement was not read, because the agent then writes nothing anyway."""
+    """Return the other writer that owns the root provider; None if there is none or Placement was not read."""
     if facts.view is None:
         return None
     return rival_of(facts.root, facts.state, facts.settings, judgement, silent_for_s)
@@ -152,7 +152,7 @@ def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: i
 def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
     """Return since when this host's nova-compute has shown no sign of life; None unless the agent's role is owner.
 
-    Values from another boot of the host are dropped: they were measured by another monotonic clock.
+    The agent drops values from another boot of the host, because they were measured by another monotonic clock.
     """
     if settings.role is not Role.OWNER:
         return None
@@ -163,7 +163,7 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: Audit
 def _concluded(
     facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, reads: AuditReads
 ) -> Decision:
-    """Return the decision with its findings and plan; the plan removes only orphans whose finding is confirmed."""
+    """Return the decision. Its plan deletes an orphaned node only if the finding about this node is confirmed."""
     findings = _findings(facts)
     host_view = resource_view(facts.snapshot, facts.settings, facts.node, facts.tree)
     used = used_by_the_books(facts.snapshot, facts.settings, facts.root_uuid, host_view, found.books.occupied)
@@ -202,7 +202,7 @@ def _plan(
     used: Usage | None,
     confirmed: frozenset[tuple[str, str | None]],
 ) -> Plan:
-    """Return the plan of what must change in Placement and in nova's records; in doubt an empty plan with the reason.
+    """Return what to write to Placement and to nova's records; in doubt, return an empty plan with the reason.
 
     ``records`` has the write of this node's compute node record first, then the writes for orphaned nodes.
     """
@@ -210,7 +210,7 @@ def _plan(
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
-        why = f"provider {view.name_holder.uuid} holds the name {view.name_holder.name}"
+        why = f"provider {view.name_holder.uuid} already has the name {view.name_holder.name}"
         return Plan.nothing(tree.root.uuid, "everything", why)
     if stopping := [doubt for doubt in facts.doubts if doubt.stops_writes]:
         return Plan.nothing(tree.root.uuid, "everything", f"this host's identity is in doubt: {stopping[0].actual}")
@@ -224,7 +224,7 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Role owner empties the consumers of role companion after the inventories: ``reserved`` then counts their use.
+        # Role owner removes the allocations of role companion after the inventories, whose ``reserved`` replaces them.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

@@ -4,8 +4,8 @@ A database replica whose replication lags or has stopped still answers at once a
 the cell's services shows the age of the rows: each conductor, scheduler and nova-compute writes a heartbeat every
 ``report_interval`` (10 s). So rows are at most 10 s newer than the newest heartbeat that is read with them.
 
-``SHOW REPLICA STATUS`` would not help: the statement shows nothing if a proxy answers. If a source has a clock of its
-own, the age is measured by that clock, not by the hypervisor's. Pure.
+``SHOW REPLICA STATUS`` would not help: the statement shows nothing if a proxy answers. If the state source has a clock
+of its own, that clock measures the age, not the hypervisor's clock. Pure.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from agent.model.audit import Standing
 from agent.model.nova import NovaState, Pulse
 from agent.model.settings import Settings
 
-#: nova's default ``service_down_time``: if no service has reported for so long, the cell is down or the rows are old.
+#: nova's default ``service_down_time``. If no service has reported in this time, the cell is down or the rows are old.
 OLDEST_S = 60.0
 
 
 def oldest_s(settings: Settings) -> float:
-    """Return the maximum age of the newest heartbeat. Clouds with rarer reports have a longer service_down_time."""
+    """Return the maximum age of the newest heartbeat. A cloud with rarer heartbeats has a longer service_down_time."""
     return max(OLDEST_S, settings.service_down_time_s)
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """Return the heartbeat and since when it is unchanged: for a new heartbeat, the moment is ``monotonic``.
+    """Return the heartbeat and since when it is unchanged: since now (``monotonic``) if the heartbeat is new.
 
     If the read returned no heartbeat (None), the result is ``before``.
     """
@@ -40,8 +40,8 @@ def standing(before: Standing | None, heartbeat: datetime.datetime | None, monot
 def why_stale(state: NovaState, before: Standing | None, monotonic: float, settings: Settings) -> str | None:
     """Return why the state may be old, None if it is current.
 
-    Only findings with equal texts are confirmed, so the text must not change from audit to audit. The text therefore
-    does not contain the rows' age (``behind_s``).
+    A finding is confirmed only if its text stays the same, so the returned text does not contain the age of the rows
+    (``behind_s``).
     """
     if not state.kind.has_cloud:
         return None

@@ -1,4 +1,4 @@
-"""Protocols of everything with a side effect that an audit needs; agent/cmd and agent/daemon supply the objects."""
+"""Protocols of the objects with side effects that an audit needs; agent/cmd and agent/daemon supply the objects."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class StoreMemory(Protocol):
 
 
 class IdentityFiles(Protocol):
-    """The ``compute_id`` files."""
+    """The ``compute_id`` files, in which nova-compute and the agent store the host's uuid."""
 
     def find(self) -> Identity | None:
         """Return the identity from the files, None if there is no file.
 
-        Raises ConfigError if a file has no valid uuid or two files differ.
+        Raises ConfigError if a file does not contain a valid uuid or if two files differ.
         """
         ...
 
@@ -134,11 +134,11 @@ class Parts:
     - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
     - ``store`` if the store is remembered only in memory;
-    - ``journal``, ``reshaper``, ``names`` and ``own_file`` if nothing is healed or adopted.
+    - ``journal``, ``reshaper``, ``names`` and ``own_file`` if the process does not heal or adopt.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
-    request to Placement inside its ``with`` block. Each read runs inside a ``reading`` block; a stop may abandon the
-    read. ``notes`` returns the problems of the agent's own files.
+    request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block; the read may
+    be abandoned if the agent stops. ``notes`` returns the problems of the agent's own files.
     """
 
     state: StateSource
@@ -167,7 +167,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTask:
-    """One audit to run: its request, settings and parts, and ``cancelled``, which returns whether a stop was requested.
+    """One audit to run: its request, settings and parts. ``cancelled`` returns whether a stop was requested.
 
     ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the
     readings of sources that used up their whole deadline in this audit: the audit does not read these sources again.

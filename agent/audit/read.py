@@ -1,7 +1,7 @@
 """Read all sources of one audit in a fixed order; each read results in a Reading, even a failed read.
 
-The order is Placement, the cloud's state, libvirt, storage. Placement must come first: if an instance has an allocation
-but is missing in the *later* read of the state source, the instance was deleted meanwhile or is being built.
+The order is Placement, the cloud's state, libvirt, storage. Placement must be first: if an instance has an allocation
+but is missing in the *later* read of the state source, nova deleted it between the two reads or is still building it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
 USAGE_UNLISTED = "usage-unlisted"
-# How many records of unsuspicious consumers each scheduled read of allocations includes, so that each is read in time.
-# With one such record, an unchanged host needs fewer than 1.25 requests per audit, whatever its number of consumers.
+# The number of unsuspicious consumers whose records a scheduled read of allocations includes, in rotation. With one
+# such record, an unchanged host needs fewer than 1.25 requests per audit, whatever its number of consumers.
 UNSUSPICIOUS_READS = 1
-# Libraries with their own time-out give up at most this many seconds before the deadline (agent/conductor/client.py).
+# A library with its own time-out may end a call this many seconds before the deadline (agent/conductor/client.py).
 JUST_BEFORE_S = 0.5
-# The number of sharing providers' consumers that one audit reads; the state source reads their rows in one statement.
+# How many consumers of sharing providers one audit reads; the state source reads their rows in one statement.
 SHARED_READS = 500
 
 
 def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with identity and node name, as far as they can be known now.
+    """Return the memory with the host's identity and node name; each is None while it is unknown.
 
     The agent reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the
     identity. Raises ConfigError if the identity is lost or ambiguous.
@@ -71,7 +71,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
         return None
     if task.owns():
         return task.parts.identity_files.create()
-    return Identity(uuid=task.parts.new_id(), origin="made up: this run may not create an identity", invented=True)
+    return Identity(uuid=task.parts.new_id(), origin="generated: this run may not save an identity", invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
@@ -85,12 +85,12 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     task.stop_if_cancelled()
     view = placement.value
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
-    # Guests too: nova may have deleted a guest's instance, and the audit needs the instance's row.
+    # Request the rows of the guests too: nova may have deleted a guest's instance, and the audit needs its row.
     consumers |= memory.guests
     nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
     task.stop_if_cancelled()
     if view and view.name_holder:
-        # The compute node row shows if the provider belongs to another host or to an earlier installation of this one.
+        # The compute node row shows whether the provider belongs to another host or to this host's old installation.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     nova = _with_removable(task, memory, nova, placement.value)
@@ -105,7 +105,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 
 
 def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
-    """Return what this audit reads again although no generation changed."""
+    """Return which parts of Placement this audit reads again even if no generation has changed."""
     if memory.identity is None:
         return Turn.NOTHING
     every = task.settings.full_read_every
@@ -120,7 +120,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     """
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not read: this host's identity is not known (libvirt or the state source is unread, or identity-changed)"
+            "not read: this host's identity is unknown (libvirt or the state source was not read, or identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
@@ -130,7 +130,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # Not in a turn of EVERYTHING, which sends the most requests: these records would add a third.
+        # Not when everything is read again: that audit sends the most requests, and these records would add a third.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -143,7 +143,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
-    """Return the request for a command that the operator runs: the request reads everything, whatever the schedule."""
+    """Return the request for an operator's command, which reads everything, whatever the schedule."""
     return dataclasses.replace(
         wanted,
         fresh_allocations=True,
@@ -157,9 +157,9 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node row of each left provider that could be deleted: another host may use the uuid by now.
+    """Add the compute node rows with the uuids of left providers that could be deleted: another host may use the uuid.
 
-    Left providers are those that stayed in Placement when the agent deleted their compute node records.
+    Left providers are providers that stayed in Placement when the agent deleted their compute node records.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():
@@ -185,7 +185,7 @@ def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], u
 def with_orphans(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
 ) -> Reading[PlacementView]:
-    """Return the view with the trees of orphaned nodes; without such nodes the same view, and no request is sent."""
+    """Return the view with the trees of orphaned nodes. Without such nodes, return the same view and send nothing."""
     view, root = placement.value, memory.identity.uuid if memory.identity else None
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:
@@ -199,7 +199,7 @@ def _host(task: AuditTask) -> Reading[HostFacts]:
 
 
 def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
-    """Measure the guests' disk files that libvirt named. An operator's command ignores earlier measurements."""
+    """Measure the guests' disk files that libvirt reported. An operator's command ignores earlier measurements."""
     images = task.parts.images
     if images is None:
         return ()
@@ -225,9 +225,9 @@ def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) ->
 
 
 def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """Call ``ask`` and turn an AgentError into a failed Reading; no other function does so.
+    """Call ``ask`` and return its value or its AgentError as a Reading; no other function makes readings of errors.
 
-    Raises ConfigError: only the operator can correct the configuration.
+    Raises ConfigError, because only the operator can correct the configuration.
     """
     if (late := task.late.get(source)) is not None:
         return late

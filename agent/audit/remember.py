@@ -97,15 +97,15 @@ def _save(task: AuditTask, memory: AuditMemory, before: History, after: History)
 def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
     """Return whether the saved history will soon be too old to confirm findings (``confirm_within_s``).
 
-    A command that reads a history that is too old starts to count from 0. Without findings there is nothing to confirm,
-    so the file need not be written.
+    A command that reads an outdated history counts from 0. Without findings there is nothing to confirm, so the age of
+    the file does not matter.
     """
     within_s = task.settings.confirm_within_s
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return the providers whose records the agent has deleted or will delete; no other data names them after that."""
+    """Return the providers whose compute node records the agent deleted or will delete; nothing else remembers them."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -126,13 +126,13 @@ def _content(history: History) -> tuple[object, ...]:
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
-    """Return the number of audits since the last full read; the first read of a process is always a full one."""
+    """Return the number of audits since the last full read; the first read of a process is always a full read."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 
 
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
-    """Return after how many audits sharing providers are read again.
+    """Return after how many audits the agent reads sharing providers again.
 
     The agent reads them when a read of allocations is due, and in every audit while one of their rows is suspicious.
     """
@@ -144,15 +144,15 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers of findings that rest on *recorded*; the records are read again while the finding lasts."""
+    """Return the consumers of findings that rest on *recorded*; the next audit reads these consumers' records again."""
     consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
 
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers whose records are read first.
+    """Return the suspicious consumers, whose records the next audit reads first.
 
-    While libvirt or the state source is unread, most verdicts are UNKNOWN, whatever the records say.
+    While libvirt or the state source is unread, UNKNOWN is not suspicious: most verdicts are UNKNOWN then.
     """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
@@ -161,7 +161,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether the record of a newly suspicious consumer is unread; then another audit must follow at once."""
+    """Return whether the record of a newly suspicious consumer is unread, so that another audit must follow at once."""
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
     holding = view.consumer_uuids if view else frozenset()
@@ -182,5 +182,5 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
     # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
-    # postponed the write. So the inventory in Placement now is no new overwrite by a rival, and no strike.
+    # postponed the write. So the inventory in Placement does not count as a new overwrite by another writer.
     return memory.written

@@ -23,7 +23,7 @@ from agent.node_record.summary import summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, from which ages are counted."""
+    """The audit's id, start and duration. ``ended`` is the audit's end in monotonic seconds, the reference of ages."""
 
     audit_id: str
     started_at: str
@@ -32,7 +32,7 @@ class Run:
 
 
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> AuditReport:
-    """Return the report; a book that could not be written adds no rows."""
+    """Return the report. A book whose source was not read adds no rows."""
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value

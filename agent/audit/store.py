@@ -17,7 +17,7 @@ from agent.resources.store_doubt import to_remember
 
 
 def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the store from the state directory's file; without a readable file, the same memory."""
+    """Return the memory with the store that the file names; without a readable file, return the same memory."""
     record = task.parts.store.load() if task.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 
@@ -31,7 +31,7 @@ def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Save the mark that the file lacks. If another process has the lock, the next audit tries again."""
+    """Save the store if the file must change. If another process has the lock, the next audit tries again."""
     if _lacking(store.load(), before, learned) is None:
         return
     try:
@@ -44,7 +44,7 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """Return the mark to save, None if there is nothing to save.
+    """Return the mark to write to the file, None if the file need not change.
 
     If the file is missing, save what the audit learned or remembered. If the file still has the mark that the audit
     loaded at its start, save what the audit learned. Any other mark is newer: the operator wrote it during the audit.

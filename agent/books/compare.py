@@ -1,12 +1,12 @@
 """Compare the three books: one row for each consumer, resource class and provider, with the verdict of verdict.py.
 
-A book that could not be read is unknown, not zero: without the state source no verdict says anything about guests. In
-*held*, a guest counts as present if libvirt defines the guest, even without any amount of the class: the guest's disk
-may be on another store.
+A book whose source could not be read is unknown, not zero: while the state source is unread, no verdict accuses a
+guest. In *held*, a guest counts as present if libvirt defines the guest, even if it holds nothing of the class: the
+guest's disk may be on another store.
 
-A promise of a child provider's class names no provider, because the scheduler chooses the child. So the comparison sums
-the consumer's allocations outside the root. On a provider that shares with this host's root, nearly all allocations
-belong to other hosts, so only the allocations of this host's former guests become rows.
+A *promised* claim on a class of child providers names no provider, because the scheduler chooses the child. So such a
+claim is compared with the sum of the consumer's allocations outside the root. On a provider that shares with the tree,
+nearly all allocations belong to other hosts, so only allocations of this host's former guests become rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
 
-# The provider of a promise of a child's class: any child of the root.
+# The provider of a promised claim on a class of child providers. It stands for any child of the root.
 CHILD = ProviderKey("child", "")
 SHARED = "shared"
 
@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the held claims for which one of the agent's own consumers stands. Each also has a row of its own."""
+    """Return the held claims that the consumer, one of the agent's own, represents. Each also has a row of its own."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()
@@ -117,7 +117,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Return the row's provider; for a promise on any child the child with the allocation, if there is only one."""
+    """Return the row's provider: for CHILD, the child with the consumer's allocation if only one child has it."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

@@ -29,10 +29,10 @@ _BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Return the books and rows of these facts; reuse those of ``before`` if they were made from equal facts."""
+    """Return the books and rows of these facts; reuse the result ``before`` if its facts were equal."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # Keep the newer facts: the next read returns the same objects for unchanged parts, which then compare fast.
+        # Keep the newer facts: the next read returns their unchanged parts as the same objects, which compare fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))
@@ -46,7 +46,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
 
 
 def still(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without the values that change by themselves and that no book depends on."""
+    """Return the snapshot without the values that change by themselves and on which no book depends."""
     return Snapshot(
         placement=_still(snapshot.placement, _still_view),
         nova=_still(snapshot.nova, _still_state),

@@ -1,11 +1,11 @@
 """Decide which findings are confirmed, given what earlier audits saw.
 
-A finding is counted again only if the next audit sees it with equal evidence, neither too soon nor too late. Two
+A finding is counted again if the next audit sees it with equal evidence, after a minimum and before a maximum time. Two
 audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
 
-A finding that rests on *recorded* is counted only if this audit read allocations; if not, a new finding of this kind is
-not even reported. The reason: Placement raises no generation when an allocation is removed. Pure: the time is an
-argument.
+A finding that rests on *recorded* is counted only by an audit that read allocations; any other audit does not even
+report such a finding if it is new, because a removed allocation raises no generation in Placement, so the agent's cache
+may be outdated. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class AuditReads:
     machine's boot (monotonic). ``boot`` is the id of that boot.
 
     An audit counts a finding again only if the audit's reads begin at least ``apart_s`` after the end of the reads that
-    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
-    duration of a hanging read is no part of these times.
+    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So a
+    read that hangs does not change these times.
     """
 
     now: str
@@ -74,8 +74,8 @@ class Confirmed:
 def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) -> Confirmed:
     """Return this audit's findings with their history.
 
-    A finding that this audit did not see is forgotten. While a source is unread, the audit cannot see every finding:
-    then only the finding's count is reset, and ``first_seen_at`` stays.
+    A finding that this audit did not see is forgotten. If a source is unread, the audit may miss a finding: the finding
+    then keeps its ``first_seen_at``, and only its count is reset.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     seen_now: list[SeenFinding] = []
@@ -156,7 +156,7 @@ def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) ->
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
     if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):
-        # The count stops at ``confirm_audits``, so that an unchanged history needs no new file.
+        # The count stops at ``confirm_audits``, so that the file of an unchanged history need not be written again.
         counted_at = reads.seen_at if times < reads.confirm_audits else counted_at
         times = min(times + 1, reads.confirm_audits)
     in_a_row = before is not None and same and before.times > 0

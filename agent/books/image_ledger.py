@@ -1,7 +1,7 @@
 """Assign every byte of the instances file system and of a Ceph pool to an owner; the rows add up to each store's size.
 
-The files are measured before the file system, and files may share extents (reflinks). So the files may seem to use more
-than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
+The files are measured before the file system, and files may share extents (reflinks). So the sum of the files may be
+more than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
 instances last), and the text of such a row states the subtracted bytes. No row is negative. Pure.
 """
 
@@ -23,7 +23,7 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners, in the order in which bytes that are counted twice are subtracted."""
+    """The kinds of owners. If the files' sum is too large, the rows of the first kinds here are reduced first."""
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"
@@ -42,7 +42,7 @@ _SACRIFICED = tuple(StoreOwner)
 
 @dataclass(frozen=True, slots=True)
 class OwnedFiles:
-    """Files of one owner: a file, or a folder with its content. ``owner`` is a uuid, else the path."""
+    """A file, or a folder with its content, and its owner: the uuid of an instance or domain, else the path."""
 
     path: str
     kind: StoreOwner
@@ -55,7 +55,7 @@ class OwnedFiles:
 class _Guests:
     """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
 
-    ``known``: no owner can be missing here, so an instance's folder without an owner is a leftover.
+    ``known``: all possible owners are known. Only then is an instance's folder without an owner a leftover.
     """
 
     instances: frozenset[str]
@@ -66,18 +66,18 @@ class _Guests:
 
 
 def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Return rows of the instances file system and of the Ceph pool, as far as they were read; free bytes come last."""
+    """Return the rows of the instances file system and of the Ceph pool that were read; free bytes are the last row."""
     stores = [row for store in snapshot.stored.image_stores for row in _store_rows(store, _guests(snapshot, store))]
     return (*stores, *(row for pool in snapshot.stored.ceph_pools for row in _pool_rows(pool)))
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return folders of instances that are deleted or elsewhere, sorted by path; none while an owner may be unknown."""
+    """Return the folders of instances that left this host, sorted by path; none while not all owners are known."""
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 
 
-# Each audit calls this twice, and most audits see the same folders as the audit before.
+# Cached: each audit calls this function twice, and most audits find the same folders as the audit before.
 @for_equal_arguments
 def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
     """Return all files below the store with their owners, in the order of the store's files."""
@@ -102,8 +102,8 @@ def _top(path: str, store: ImageStore) -> str:
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
     """Return the owner of a folder that is named after an instance, None for any other file or folder.
 
-    The owner is the instance or domain of that name, else the domain that has a disk in the folder. Without either the
-    folder is a leftover, or unknown while not all possible owners are known.
+    The owner is the instance or domain with the uuid in the name, else the domain that has a disk in the folder. A
+    folder without an owner is a leftover if all possible owners are known, else its owner is unknown.
     """
     name = file.path.rpartition("/")[2]
     found = instance_folder(name) if file.path == _top(file.path, store) else None
@@ -186,7 +186,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
     available = min(place.available_bytes, free)
     rest = (
         (StoreOwner.ELSEWHERE, "used by other files of this file system", unseen),
-        (StoreOwner.ROOT_RESERVE, "kept for root by the file system", free - available),
+        (StoreOwner.ROOT_RESERVE, "reserved for root by the file system", free - available),
     )
     for kind, what, size_bytes in rest:
         if size_bytes:
@@ -214,8 +214,8 @@ def _pool_rows(pool: CephPool) -> list[StorageRow]:
     rest = pool.cluster_bytes - used - available
     parts = (
         OwnedFiles(pool.name, StoreOwner.POOL, pool.name, "used by the pool", used),
-        OwnedFiles(pool.name, StoreOwner.ELSEWHERE, "", "rest of the cluster: other pools, and room for copies", rest),
-        OwnedFiles(pool.name, StoreOwner.FREE, "", "what the pool can still take", available),
+        OwnedFiles(pool.name, StoreOwner.ELSEWHERE, "", "rest of the cluster: other pools, space for copies", rest),
+        OwnedFiles(pool.name, StoreOwner.FREE, "", "available to the pool", available),
     )
     return [_row(f"ceph {pool.name}", pool.cluster_bytes, part, "ceph df") for part in parts]
 

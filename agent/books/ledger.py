@@ -51,8 +51,8 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
     """Yield the promised claims.
 
-    A claim on a child's class names no provider, because the scheduler chose the child. If the consumer has an
-    allocation of that class on the root, the claim is on the root.
+    A claim on a class of child providers names no provider, because the scheduler chose the child. But if the consumer
+    has an allocation of this class on the root, the claim names the root.
     """
     for resource in BUILTIN:
         yield from resource.promised(taken.occupancies, settings)
@@ -64,7 +64,7 @@ def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -
 
 
 def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
-    """Return consumers whose allocation of a child's class is still on the root, where older nova-computes put it."""
+    """Return consumers that have allocations of this child class on the root, where older nova-computes put them."""
     held = view.allocations if view else ()
     return frozenset(
         a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid
@@ -72,7 +72,7 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the held claims with an unmanaged cause, except those whose consumer has an allocation of the class."""
+    """Return the held claims with an unmanaged cause, unless their consumer has an allocation of the class."""
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -90,7 +90,7 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 
 
 def digest(written: Books) -> str:
-    """Return a digest of the promised and held books: it changes when an occupancy or a guest comes, goes or grows.
+    """Return a digest of the promised and held books, which changes with the instances and guests and their sizes.
 
     The consumer of a promised claim is left out, since it depends on *recorded*.
     """
@@ -108,7 +108,7 @@ def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
 
 
 def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
-    # Here, an instance whose row does not name this host is a foreign guest.
+    # A guest is foreign here even if it is an instance of the cloud, unless the instance is expected on this host.
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim

@@ -1,8 +1,8 @@
-"""Decide which flavors occupy this host, given Nova's instances and migrations.
+"""Decide what nova's instances and migrations occupy on this host: one flavor, or two flavors during a resize.
 
-A resize keeps room for both flavors until the resize is confirmed, so one instance may occupy the host twice, in
-different NUMA cells. Until the move is finished, the instance's row has the old cells; the migration context has the
-cells of both sides. A finished migration occupies nothing, whatever Placement still records. Pure: no clock, no I/O.
+Both flavors of a resize count until the resize is confirmed, so one instance may occupy the host twice, in different
+NUMA cells. Until the move is finished, the instance's row has the old cells; the migration context has the cells of
+both sides. A finished migration occupies nothing, even if Placement still has its allocation. Pure.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _instance_of(domain: Domain, host: str, node: str) -> Instance:
 
 
 def _counts(instance: Instance, host: str, node: str) -> bool:
-    # Every vm_state counts in full, except deleted, and shelved_offloaded unless nova is unshelving the instance here.
+    # Instances count in every vm_state but ``deleted`` and, unless nova is unshelving them here, shelved_offloaded.
     if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
         return False
     if instance.vm_state == "shelved_offloaded":
@@ -84,7 +84,7 @@ def may_be_here(instance: Instance, host: str, node: str) -> bool:
     """Return whether the instance is or may be on the node by its row, whatever its vm_state.
 
     An instance whose row does not parse may be here unless the row names another host. A moving instance may be here
-    even then: the row that does not parse may be a migration's row, from or to this host.
+    even if its row names another host: the row that does not parse may be a migration's row, from or to this host.
     """
     if instance.deleted:
         return False
@@ -101,7 +101,7 @@ def touches(migration: Migration, host: str, node: str) -> bool:
 def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
     """Return (instance, migration) of every move to this node that is in progress or in status error.
 
-    Moves within the node are not included: until such a move is finished, the guest stays in its old cells.
+    Moves within the node are not included: until such a move is finished, the guest stays in its old NUMA cells.
     """
     return frozenset(
         (m.instance_uuid, m.id)
@@ -111,7 +111,7 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Use the new cells for an instance whose row already names this host while its move here is in progress.
+    """Return ``taken`` with the new NUMA cells if the instance's row names this host while its move here is unfinished.
 
     The migration context must belong to that move. nova does not check this: after a failed move to this node, nova
     would use the new cells of the instance's next move.
@@ -127,7 +127,8 @@ def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occ
 def _moves(
     state: NovaState, node: str, by_uuid: dict[str, Instance]
 ) -> tuple[dict[str, Migration], list[StuckMigration]]:
-    # Filters in this order: from or to this node, instance known and moving, newest per instance, context agrees.
+    # For each known instance that is moving, the newest migration from or to this node counts. The migration is stuck
+    # if the instance's migration context belongs to another migration.
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)
@@ -198,7 +199,7 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
     own_holder, extra_holder = (source, dest) if still_old else (dest, source)
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
-    # A move within the host that keeps the flavor takes the room only once.
+    # A move within the host that keeps the flavor occupies the host only once.
     if other is not None and other != flavor:
         cells = _cells_of_move(instance, "new" if still_old else "old")
         found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True, numa=cells))
@@ -211,7 +212,7 @@ def _untracked(
     if _to_here(migration, host, node):
         side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
-        # Without an old flavor, nova is confirming the resize right now, and the source keeps no room (scenario 32).
+        # Without an old flavor, nova is confirming the resize now, and nothing counts on the source host (scenario 32).
         side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
     flavor = _flavor_of_move(instance, migration, side)
     if flavor is None:
@@ -232,7 +233,7 @@ def _source_holder(instance: Instance, migration: Migration, recorded: frozenset
 
 
 def _cells_of_move(instance: Instance, side: str) -> tuple[InstanceCell, ...] | None:
-    """Return the cells of one side of a move, which only the migration context has; None without a context."""
+    """Return the NUMA cells of one side of a move, which only the migration context has; None without a context."""
     context = instance.context or MigrationContext(migration_id=None)
     return context.new_numa if side == "new" else context.old_numa
 

@@ -1,9 +1,9 @@
-"""Decide whether a row of the cloud changed so recently that the allocations, read before the row, may be older.
+"""Decide whether a row of nova changed so recently that the allocations, read before the row, may be outdated.
 
 Nova writes the row first and the allocation afterwards (when it deletes an instance, confirms a resize or ends a live
 migration). An audit reads Placement before the rows. So an allocation is not leaked if nova was between its two writes,
-or changed the row between the audit's two reads. The times in rows come from the clocks of the cloud's services and
-have whole seconds. Pure: the current time is the state source's.
+or changed the row between the audit's two reads. The times in rows come from the clocks of the cloud's services, in
+whole seconds. Pure: the current time is an argument, read from the state source.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import datetime
 
 from agent.model.nova import Instance, Migration, NovaState
 
-# Longer than nova takes between the two writes on a host that responds, shorter than the time between two audits.
+# Longer than nova takes between its two writes if the host responds, shorter than the time between two audits.
 JUST_NOW = datetime.timedelta(seconds=10)
 
 
@@ -27,7 +27,7 @@ def migration_just_changed(migration: Migration, now: datetime.datetime | None) 
 
 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
-    """Return the state's clock if a row changed so recently that a verdict depends on the clock, else None."""
+    """Return the state source's time if a row changed so recently that a verdict depends on this time, else None."""
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)
     )

@@ -15,7 +15,7 @@ from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
-    """Return the operator's reserves, one row for each class."""
+    """Return one row for each class with a reserve that the operator configured."""
     reserves = wanted.root.reserves if wanted else ()
     own = ((terms.resource_class, *terms.terms[0]) for terms in reserves if terms.terms)
     return tuple(_reserve_row(*term, subject) for term in own if term[1].startswith("reserved_host"))
@@ -69,7 +69,7 @@ def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
 
 
 def _causes(claims: tuple[Claim, ...]) -> str:
-    """Return the cause; a same-host resize with a single consumer has two causes, joined by "+"."""
+    """Return the cause of the claims; a same-host resize with a single consumer has two, joined by "+"."""
     promised = [c.cause.value for c in claims if c.source.system == "nova"]
     return "+".join(dict.fromkeys(promised)) or claims[0].cause.value
 
@@ -84,7 +84,7 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
-    """Return a row for each class of each provider of the tree, owned by the agent or not: wanted and recorded."""
+    """Return the wanted and the recorded inventory of each class of each provider, owned by the agent or not."""
     used = view.used if view else None
     return tuple(row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
 
@@ -125,7 +125,7 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:
-    """Return every trait of every provider of the tree; a trait that the agent does not decide is the operator's."""
+    """Return a row for each trait of each provider. The operator owns the traits that the agent does not decide."""
     return tuple(row for provider in _providers(view, wanted) for row in _trait_rows(provider))
 
 
@@ -145,7 +145,7 @@ def _trait_rows(provider: _Provider) -> Iterator[TraitRow]:
 
 
 def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
-    """Return the newest finished evacuation away from this host per instance; ``explain`` shows that it takes 0."""
+    """Return each instance's newest finished evacuation away from this host; ``explain`` shows that it takes 0."""
     instances = {i.uuid: i for i in (state.instances if state else ())}
     newest = {m.instance_uuid: m for m in sorted(state.finished_evacuations if state else (), key=lambda m: m.id)}
     notes = []

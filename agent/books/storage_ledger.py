@@ -1,8 +1,8 @@
 """Assign every byte of the host's storage to an owner, in rows that add up to the size of each store.
 
-For a thin volume, these rows show the bytes that lvm2 reports as written. The books count its virtual size or a share
-of the pool (agent/resources/volumes.py), which may be more. If lvm2 cannot report how full a pool is, the virtual sizes
-count as written, up to the pool's size. Pure.
+For a thin volume, these rows show the bytes that lvm2 reports as written. The books count the volume's virtual size or
+its share of the pool (agent/resources/volumes.py), which may be more. If lvm2 cannot report how full a pool is, the
+virtual sizes count as written, up to the pool's size. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some bytes of a volume group, and the volume whose owner takes them."""
+    """Some bytes of a volume group, and a volume; the volume's owner takes the bytes."""
 
     volume: Volume
     what: str
@@ -40,15 +40,15 @@ def storage_ledger(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 
 
 def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Return the rows of each volume group, sorted by owner and then by ``what``, the free extents last.
+    """Return the rows of each volume group, sorted by owner and then by ``what``; the free extents are the last row.
 
-    The rows add up to the group's size, since the volumes' extents and the free extents do.
+    The rows add up to the group's size, as the extents of its volumes and its free extents do.
     """
     guests = guests_of(snapshot)
     return _rows(snapshot.stored.groups, owners(snapshot, guests), snapshot.stored.thin_pools, guests.instance_uuids)
 
 
-# Cached, because a quiet host has the same rows in each audit: computing them takes 5 ms for 2,000 volumes.
+# Cached, because an unchanged host has the same rows in each audit: computing them takes 5 ms for 2,000 volumes.
 @for_equal_arguments
 def _rows(
     groups: tuple[VolumeGroup, ...],
@@ -89,7 +89,7 @@ def _group_rows(
 def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], instances: frozenset[str]) -> StorageRow:
     found = by_path[part.volume.path]
     owner = by_path[found.serves] if found.serves else found
-    # A guest of the cloud may use volumes that are not named after it.
+    # An instance may use volumes that are not named after it. Such a volume's owner is then the instance too.
     is_instance = owner.kind is OwnerKind.DOMAIN and owner.owner_uuid in instances
     return StorageRow(
         store=f"vg {group.name}",
@@ -103,7 +103,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield every volume's own extents once; the extents of a thin pool's data are split by written bytes."""
+    """Yield each volume's extents. Extents with a thin pool's data are split among its volumes by written bytes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
@@ -139,21 +139,21 @@ def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: Thi
     promised = sum(volume.size_bytes for volume in thin)
     used_bytes = min(room, promised if percent is None else round(room * percent / 100))
     shares = _shares(used_bytes, thin, dict(fill.mapped) if fill else {})
-    unsure = " (at most: the pool's fill level is not known)" if percent is None else ""
+    unsure = " (at most: the pool's fill level is unknown)" if percent is None else ""
     for volume, share in zip(thin, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
-    yield _Part(pool, f"in use in thin pool {pool.name}, but by no volume", used_bytes - sum(shares))
-    yield _Part(pool, f"free room of thin pool {pool.name}", room - used_bytes)
-    yield _Part(pool, f"copies or cache of the data of thin pool {pool.name}", data_bytes - room)
+    yield _Part(pool, f"in use in thin pool {pool.name}, but not by a volume", used_bytes - sum(shares))
+    yield _Part(pool, f"free space in thin pool {pool.name}", room - used_bytes)
+    yield _Part(pool, f"copies or cache of the data in thin pool {pool.name}", data_bytes - room)
 
 
 def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
-    """Return how many of the pool's ``used_bytes`` each volume has.
+    """Return how many of the pool's ``used_bytes`` each thin volume gets.
 
     The written bytes that lvm2 reports do not add up to ``used_bytes`` exactly: lvm2 rounds to 1/10,000 of a size, and
-    volumes share blocks with their snapshots. So a volume without snapshots gets its written bytes. Volumes with
-    snapshots share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots), for which
-    lvm2 reports nothing, share the remainder in proportion to their sizes.
+    volumes share blocks with their snapshots. So a volume without snapshots gets its written bytes. Snapshots and
+    volumes with snapshots share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots),
+    for which lvm2 reports nothing, share what is left then, in proportion to their sizes.
     """
     related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (

@@ -1,4 +1,4 @@
-"""Decide the verdict about one consumer and class from the three books, including the cloud's transitional states.
+"""Decide the verdict about one consumer and class from the three books, also while nova builds, moves or deletes.
 
 A source that was not read allows no conclusion. A consumer without a row in the cloud is reported only after its record
 in Placement was read, because the record's consumer type may show that another service owns the consumer. If a row does
@@ -23,7 +23,7 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# Verdicts by one book: libvirt and the volumes show unmanaged use, Placement shows usage that no consumer has.
+# Verdicts that follow from the cause alone: use that the cloud does not know, and usage that Placement does not list.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
@@ -35,7 +35,7 @@ _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Look-up tables over one snapshot, built once. ``unreadable`` joins the texts of ``NovaState.unreadable``."""
+    """Look-up tables of one snapshot. ``unreadable`` has the messages about rows that do not parse, one per line."""
 
     written: Books
     state: NovaState | None
@@ -93,7 +93,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's own consumer: the claims that it stands for have rows of their own
+        return Verdict.AGREED  # the agent's own consumer: the claims that it represents have rows of their own
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):
@@ -113,12 +113,12 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 
 
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer that the cloud promised room on this host."""
+    """Return the verdict about a consumer to which the cloud promised resources of this host."""
     if item.promised is None and not owned(item.resource_class):
         return Verdict.UNKNOWN  # a class that no module of agent/resources decides is not compared
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
-    # The row just changed: Placement was read before the row, so the allocation may still be the old one.
+    # If the row just changed, the allocation may be outdated, because Placement was read before the row.
     fits_less = found not in (Verdict.AGREED, Verdict.UNKNOWN)
     return Verdict.SETTLING if fits_less and _just_changed(known, item) else found
 
@@ -143,8 +143,8 @@ def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
 def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
     """Return the verdict if, by the consumer's record, a sharing provider serves the class (DISK_GB on shared storage).
 
-    None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its record has a
-    different amount elsewhere.
+    None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its allocations outside
+    the tree have a different amount.
     """
     if not known.may_share or item.consumer not in known.holders:
         return None
@@ -171,7 +171,7 @@ def _has_guest(known: Known, consumer: str) -> bool:
 
 
 def _uninvited(known: Known, instance: Instance | None) -> Verdict:
-    """Return the verdict about a guest that the cloud does not expect here, whether recorded or not."""
+    """Return the verdict about a guest that the cloud does not expect here, with or without an allocation."""
     if instance is None:
         return Verdict.GUEST_UNKNOWN
     just_changed = instance_just_changed(instance, known.state.now if known.state else None)
@@ -181,7 +181,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The row names this host but does not count, for example because it names another node: no leak, but unknown.
+    # The row names this host, but the instance does not count, for example since the row names another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -197,12 +197,12 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer that only Placement has, neither the cloud nor the host."""
+    """Return the verdict about a consumer that only Placement has here, and not the cloud or the host."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING
     if not known.written.host_known:
-        return Verdict.UNKNOWN  # its guest may be running here
+        return Verdict.UNKNOWN  # the consumer's guest may be running here
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
@@ -222,7 +222,7 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 
 
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer without an instance's row, by its consumer type.
+    """Return the verdict about a consumer whose instance has no row, by the consumer type.
 
     This includes a migration whose instance has no row. A migration's row has a foreign key to its instance's row, so
     the rows that were read are incomplete, and the instance may be on this host.

@@ -37,7 +37,7 @@ class Resource(Protocol):
         ...
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Return what the host offers; empty if the host offers nothing of the class.
+        """Return the inventories that the host offers; empty if the host offers nothing of the class.
 
         ``reserved`` includes the operator's own reserve, but not unmanaged use.
         """
@@ -53,7 +53,7 @@ class Resource(Protocol):
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the sources that ``reserved`` depends on, besides the cloud's state and libvirt; none by default.
 
-        While one of them is unread, ``reserved`` is not lowered.
+        While one of these sources is unread, the agent does not lower ``reserved``.
         """
         return frozenset()
 
@@ -77,7 +77,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 def storable(allocation_ratio: float) -> float:
     """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    Unrounded, 1.3333333333 would differ from the recorded ratio in every audit, and the agent would write it each time.
+    Without this, 1.3333333333 would differ from the recorded ratio in every audit, and the agent would always write.
     """
     return float(f"{allocation_ratio:.6g}")
 
@@ -85,7 +85,7 @@ def storable(allocation_ratio: float) -> float:
 def whole(
     resource_class: str, total: int, own_reserve: Iterable[tuple[str, int]], allocation_ratio: float
 ) -> tuple[Inventory, ...]:
-    """Return the inventory whose ``max_unit`` is the total; none for total 0, which Placement rejects (400)."""
+    """Return the class's inventory, with ``max_unit`` = total; () for total 0, which Placement rejects (400)."""
     if total <= 0:
         return ()
     return (
@@ -100,7 +100,7 @@ def whole(
 
 
 def on_root(inventories: tuple[Inventory, ...]) -> tuple[tuple[ProviderKey, Inventory], ...]:
-    """Return these inventories, on the root provider."""
+    """Return each inventory with the key of the root provider."""
     return tuple((ROOT, inventory) for inventory in inventories)
 
 

@@ -25,14 +25,14 @@ class CountedStore:
 
 
 def counted_source(settings: Settings) -> str:
-    """Return the source that measures the store, by ``[libvirt] images_type``."""
+    """Return the name of the source that measures the store; it depends on ``[libvirt] images_type``."""
     if settings.images_type == "rbd":
         return CEPH
     return LVM if settings.disk_group else FILESYSTEM
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """Return the measured store; None if it was not read, is missing in its source's answer, or is not trusted."""
+    """Return the store's sizes; None if the source was not read or does not list the store, or if in doubt."""
     if store_doubt(snapshot, settings) is not None:
         return None
     source = counted_source(settings)

@@ -19,7 +19,7 @@ class CpuResource(Resource):
     """What VCPU and PCPU have in common."""
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt: its CPU map gives VCPU's total, and shows which CPUs of the configured sets are online."""
+        """Return libvirt, which reports the host's CPUs and which of them are online."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -42,7 +42,7 @@ def dedicated_cpus(settings: Settings) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingCpus:
-    """CPUs that an option names but guests cannot have now, ascending: offline ones, and ones that the host lacks."""
+    """CPUs that an option names but guests cannot use: offline CPUs, and CPUs that the host does not have."""
 
     option: str
     offline: tuple[int, ...]
@@ -52,7 +52,7 @@ class MissingCpus:
 def missing_cpus(host: HostFacts, settings: Settings) -> tuple[MissingCpus, ...]:
     """Return the CPUs of the configured sets that are not online or do not exist, by option (scenarios 77, 79).
 
-    With power management, dedicated CPUs may be offline: nova switches unused ones off.
+    With power management, dedicated CPUs may be offline: nova switches unused CPUs off.
     """
     online = frozenset(host.online_cpus)
     present = frozenset(present_cpus(host))
@@ -76,13 +76,13 @@ def present_cpus(host: HostFacts) -> tuple[int, ...]:
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """Return why VCPU's and PCPU's totals are unknown: a CPU set names CPUs that guests cannot have. None if known."""
+    """Return why VCPU and PCPU cannot be counted: a CPU set names CPUs that guests cannot use. None if it does not."""
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 
 
 def what_is_missing(missing: MissingCpus, host: HostFacts) -> str:
-    """Return text that names these CPUs and says why guests cannot have them: "CPUs that are not online: 2"."""
+    """Return text that names these CPUs and says why guests cannot use them: "CPUs that are not online: 2"."""
     parts = []
     if missing.offline:
         parts.append(f"CPUs that are not online: {render_cpu_list(missing.offline)}")

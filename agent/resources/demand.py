@@ -26,7 +26,7 @@ PMEM_PREFIX = "CUSTOM_PMEM_NAMESPACE_"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 # Group 1: the suffix of a numbered or named group, if any; group 2: the class.
 ASKED = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
-# The texts that oslo.utils' strutils.bool_from_string takes for true.
+# The texts that oslo.utils' strutils.bool_from_string treats as true.
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 
 
@@ -73,14 +73,14 @@ def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def pmem_class(label: str) -> str:
-    """Return the class for a label of persistent memory: letters in upper case, runs of other characters as one "_"."""
+    """Return the class for a label of persistent memory: in upper case, with "_" for each run of other characters."""
     return str(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
 
 
 def _pmem(specs: Mapping[str, str]) -> dict[str, int]:
     """Return the persistent memory that ``hw:pmem`` requests.
 
-    The spec lists one label per namespace, so a label that appears twice requests two namespaces (nova's get_vpmems).
+    ``hw:pmem`` has one label per namespace, so a label that appears twice requests two namespaces (nova's get_vpmems).
     """
     labels = (label.strip() for label in specs.get("hw:pmem", "").split(","))
     return Counter(pmem_class(label) for label in labels if label)

@@ -26,8 +26,8 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # Guests can still get the free data space of a pool with the cloud's disks. So the claim has only the pool's other
-    # extents.
+    # A thin pool with the cloud's disks. Guests can still get its free data space, so the claim has only the pool's
+    # other extents.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 
@@ -43,9 +43,9 @@ class Disk(Resource):
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the total is unknown: the source does not list the store, or the store may have been replaced."""
+        """Return why the total is unknown: the source does not list the store, or the store may be another one now."""
         if (doubt := store_doubt(snapshot, settings)) is not None:
-            return f"{doubt.why} (store-changed)"
+            return f"{doubt.why} (finding store-changed)"
         counted = counted_source(settings)
         if not snapshot.fresh(counted) or _size_bytes(snapshot, settings) is not None:
             return None
@@ -56,7 +56,7 @@ class Disk(Resource):
         }[counted]
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Total: whole GiB of the group, file system or cluster; reserved: ``own_reserve``."""
+        """Return DISK_GB: the store's size in whole GiB, with the sum of ``own_reserve`` as ``reserved``."""
         total = bytes_to_gib_floor(_size_bytes(snapshot, settings) or 0)
         own = self.own_reserve(snapshot, settings)
         return on_root(whole("DISK_GB", total, own, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
@@ -64,8 +64,8 @@ class Disk(Resource):
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
         """Return the terms of the reserve, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
-        The cached images count if the operator configures that, with every images_type, as in nova. A cache that could
-        not be measured adds 0 here, but ``reserve_needs`` then prevents a lower ``reserved``.
+        As in nova, an option decides whether the image cache counts, whatever the images_type. A cache that could not
+        be measured adds 0 here, but ``reserve_needs`` then prevents a lower ``reserved``.
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
@@ -120,7 +120,7 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
 
 
 def unmanaged_claim(owned: OwnedVolume) -> Claim:
-    """Return the claim of a volume of a kind in ``_UNMANAGED``: its space, without what guests can still get of it."""
+    """Return the claim of an unmanaged volume: its bytes, without the space in a pool that guests can still get."""
     path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
     return Claim(
         consumer=Consumer(key=path, kind="volume", name=path),

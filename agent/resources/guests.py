@@ -1,4 +1,4 @@
-"""Decide which uuids are guests of this host according to the state source, and whether that source could be read."""
+"""Decide which guests the state source expects on this host, and whether the state source could be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the uuids of instances whose guest may be on this host now: they live here or are in a migration."""
+    """Return the uuids of instances whose guest may be on this host: its row names this host, or it is migrating."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

@@ -19,15 +19,15 @@ class Memory(Resource):
     classes = frozenset({"MEMORY_MB"})
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, for its node information."""
+        """Return libvirt, which reports the host's memory."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return None: nothing prevents the count."""
+        """Return None: if libvirt was read, the total is known."""
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Total: getInfo's memory, truncated to MiB; reserved: ``reserved_host_memory_mb``."""
+        """Return MEMORY_MB: the file-backed or the host's memory, with ``reserved_host_memory_mb`` as ``reserved``."""
         host = snapshot.host.value
         total = settings.file_backed_memory_mib or (host.memory_mib if host else 0)
         memory_ratio = ratio(settings.memory_ratio, snapshot, "MEMORY_MB")

@@ -20,7 +20,7 @@ class Pcpu(cpus.CpuResource):
     classes = frozenset({"PCPU"})
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Total: size of ``[compute] cpu_dedicated_set``."""
+        """Return PCPU: the number of CPUs in ``[compute] cpu_dedicated_set``."""
         return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), (), 1.0))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:

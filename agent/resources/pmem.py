@@ -43,7 +43,7 @@ class Pmem(Resource):
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Total: number of the label's namespaces, all of which exist here; labels with the same class are added up."""
+        """Return a class per label: the number of the label's namespaces, added up for labels with the same class."""
         totals: Counter[str] = Counter()
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)

@@ -1,10 +1,9 @@
 """Decide whether DISK_GB still counts the same store as before. In doubt, DISK_GB stays as Placement records it.
 
-If the file system is not mounted, statvfs raises no error, but returns the size of the file system below the mount
-point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
-Otherwise the type, the export and the path within the file system are compared. These may also change for good
-reasons, so if they differ, guests' disks decide. If no store is remembered, the total in Placement and guests' disks
-decide:
+If the store's file system is not mounted, statvfs raises no error, but returns the size of the file system below the
+mount point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
+Otherwise the agent compares the type, the export and the path within the file system. An operator may change these, so
+if they differ, the guests' disks decide. If no store is remembered, the total in Placement and guests' disks decide:
 
 ====================  =================================  =====================================
 remembered store      size and guests' disks             DISK_GB
@@ -40,7 +39,7 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# File system tables and thin pool metadata change the size of a store by less than this.
+# Smaller changes of a store's size come from file system tables and thin pool metadata.
 TOLERANCE_PERCENT = 1
 # Names of errno values that mean: the file, or the store below it, is not there.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
@@ -49,7 +48,7 @@ _EXPORTS = frozenset({"nfs", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p"
 
 
 class Likeness(enum.Enum):
-    """How a store compares with the remembered one."""
+    """How a store compares with the remembered store."""
 
     SAME = "same"
     MOVED = "moved"
@@ -60,7 +59,7 @@ class Likeness(enum.Enum):
 class GuestDisks:
     """Disks of libvirt's guests that belong on the store: how many exist there, and which are missing.
 
-    ``unknown_because`` is the reason if this is unknown, else "".
+    ``unknown_because`` says why the agent does not know which disks exist there; "" if it knows.
     """
 
     present: int = 0
@@ -75,7 +74,7 @@ class GuestDisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDoubt:
-    """Why the store is not trusted: the remembered store (None: none), the present store, and guests' disks."""
+    """Why the agent does not trust the store ``now``. ``before`` is the remembered store, None without one."""
 
     before: StoreMark | None
     now: StoreMark
@@ -84,7 +83,7 @@ class StoreDoubt:
 
 
 def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the store that DISK_GB counts; None if it was not read, and for Ceph."""
+    """Return the store that DISK_GB counts now; None if the store was not read or is a Ceph pool."""
     if settings.images_type == "rbd":
         return None
     if settings.disk_group is not None:
@@ -104,7 +103,7 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
-    """Return why DISK_GB must stay as Placement has it; None if the store is the remembered one or a good first one."""
+    """Return why the agent must leave DISK_GB as Placement has it; None if the agent trusts the store."""
     now = store_now(snapshot, settings)
     if now is None:
         return None
@@ -117,8 +116,8 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
     """Return the mark to remember from now on; None if the agent keeps the remembered mark.
 
-    The agent must not take an empty folder in the store's place for the store. So it remembers nothing new while disks
-    are missing and the store has no guest's disk at all.
+    The agent must not mistake the empty folder below a mount point for the store. So the agent remembers nothing new
+    while guests' disks are missing and the store has none of them.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:
@@ -139,7 +138,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether to remember ``now``. A small change of size is not remembered, so that several of them add up."""
+    """Return whether to remember ``now``. A small change of size is not remembered; small changes add up."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 
@@ -159,7 +158,7 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
     """Return what identifies a file system without UUID and stays the same after a reboot.
 
-    This is the type, the ``inner`` path and, for exports, the device, but not the mount point.
+    These are the type, the ``inner`` path and, for exports, the device, but not the mount point.
     """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
@@ -213,7 +212,7 @@ def where(mark: StoreMark) -> str:
     identity = mark.filesystem
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
-        return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that is in no list of mounts"
+        return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that the list of mounts lacks"
     return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
 
 

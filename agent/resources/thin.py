@@ -1,7 +1,7 @@
-"""Divide the room of a thin pool among the thin volumes in the pool.
+"""Divide the data space of a thin pool among the thin volumes in the pool.
 
-Thin volumes may promise more than the pool has, and snapshots share blocks. So neither sizes nor written bytes add up
-to the pool's room; the parts of a split always do. Pure.
+The volumes' sizes may exceed the pool's, and snapshots share blocks. So the sizes or the written bytes of the volumes
+need not add up to the pool's data space; the parts of this division always do. Pure.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from itertools import accumulate, pairwise
 
 
 def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the bytes that the pool owes each volume: its virtual size, or its share if the sizes exceed the room.
+    """Return the bytes of the pool that count for each volume: its size, or its share if the sizes exceed the pool.
 
-    Writes of guests do not change the result, so they change nothing that depends on the result.
+    The result depends on virtual sizes only, so a guest's writes do not change what is reserved in Placement.
     """
     return tuple(sizes) if sum(sizes) <= room_bytes else in_proportion(room_bytes, sizes)
 
@@ -21,7 +21,7 @@ def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
     """Return whole numbers in proportion to the weights that add up to ``total``; only zeros if no weight is above 0.
 
-    Each differs by less than 1 from its exact share, because it is the difference of two rounded running sums.
+    Each number differs from its exact share by less than 1, as the difference of two rounded running sums.
     """
     whole = sum(weights)
     if not whole:

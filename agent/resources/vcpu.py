@@ -1,6 +1,6 @@
 """Decide VCPU: CPUs that guests share.
 
-``max_unit`` is the number of CPUs: no ratio makes one guest larger than the host.
+``max_unit`` is the number of CPUs, because one guest cannot have more CPUs than the host, whatever the ratio.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Vcpu(cpus.CpuResource):
     classes = frozenset({"VCPU"})
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Total: CPUs of the shared set; reserved: ``reserved_host_cpus``."""
+        """Return VCPU: the number of shared CPUs, with ``reserved_host_cpus`` as ``reserved``."""
         host = snapshot.host.value
         total = len(cpus.shared_cpus(host, settings)) if host else 0
         own = self.own_reserve(snapshot, settings)

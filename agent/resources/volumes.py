@@ -1,13 +1,13 @@
 """Decide who owns each volume of the volume groups, and how many bytes of the group each owner takes.
 
-The volume's name decides first, then the guest that uses the volume, then the volume that it serves: a snapshot of an
-instance's disk is counted with that disk, a leg with its mirror, a thin volume with its pool. So the row of a volume
-may have 0 bytes; the sum of all rows is the space taken from the groups.
+The volume's name decides first, then the guest that uses the volume. A volume without an owner serves another volume
+and is counted with it: a snapshot with its origin, a leg with its mirror, a thin volume with its pool. So the row of a
+volume may have 0 bytes; the sum of all rows is the space taken from the groups.
 
-The exception is a thin pool with a disk of the cloud. The pool's bytes are split among its volumes by what the pool
-owes them: their virtual sizes, or shares if the sizes exceed the pool's room. Written bytes do not count, because they
-change with every write of a guest, and ``reserved`` in Placement must not. The pool's row keeps the rest: the room that
-guests can still get, and the space that the pool itself needs.
+The exception is a thin pool with a disk of the cloud. The pool's bytes are split among its volumes: each volume gets
+its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with every write of a
+guest, and ``reserved`` in Placement must not. The pool's own row has the rest: the space that guests can still get, and
+the space that the pool itself needs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agent.resources.thin import owed
 class OwnerKind(enum.Enum):
     """The kinds of owners. PART: the volume is counted with the volume or pool that it serves, so its row has 0 bytes.
 
-    THIN_POOL: what is left of a pool with the cloud's disks after its volumes have their shares.
+    THIN_POOL: a pool with the cloud's disks; its row has the bytes that are left when each volume has its share.
     """
 
     INSTANCE = "instance"
@@ -45,8 +45,8 @@ class OwnerKind(enum.Enum):
 class VolumeOwners:
     """The possible owners of a volume.
 
-    ``instance_uuids``: instances of this host and of migrations in progress here; without ``state_known`` the state
-    source could not be read, and the uuids mean nothing.
+    ``instance_uuids``: instances of this host and of migrations in progress here. If ``state_known`` is False, the
+    state source could not be read, and the uuids mean nothing.
     """
 
     instance_uuids: frozenset[str]
@@ -60,9 +60,9 @@ class OwnedVolume:
 
     ``owner_uuid``: uuid of the instance or domain (for an ORPHANED volume: the uuid in its name), else None.
     ``bytes_taken``: the extents of the volume and of all parts that serve it, or its share of a thin pool.
-    ``free_bytes``: what guests can still get of a THIN_POOL's ``bytes_taken``. The pool needs the rest for metadata,
-    spare and the copies of a mirror.
-    ``serves``: the path (``VG/LV``) with which a PART is counted.
+    ``free_bytes``: the part of a THIN_POOL's ``bytes_taken`` that guests can still get. The pool needs the rest for
+    metadata, spare and the copies of a mirror.
+    ``serves``: the path (``VG/LV``) of the volume with which a PART is counted.
     """
 
     volume: Volume
@@ -94,7 +94,7 @@ def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
     return _owners(snapshot.stored.volumes, guests.instance_uuids if guests.state_known else None, users)
 
 
-# Cached: each audit calls this twice, mostly with the last audit's volumes. 2,000 volumes take 9 ms of an audit's 100.
+# Cached: each audit calls this function twice, mostly with the last audit's volumes. 2,000 volumes take 9 ms.
 @for_equal_arguments
 def _owners(
     found: tuple[Volume, ...], instances: frozenset[str] | None, users: Mapping[str, str] | None
@@ -128,16 +128,16 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """In ``taken``, move the bytes that split pools owe from the pools to their volumes.
+    """In ``taken``, move each volume's share of a split pool from the pool to the volume.
 
-    Return the room that guests can still get from each of these pools.
+    Return, by path, the bytes that guests can still get from each of these pools.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # If a pool's data lies on other volumes, as far as lvm2 allows that, the data is counted there. So the room
-            # is at most what is counted here.
+            # Data of the pool that lies on volumes with other owners (if lvm2 allows that) is counted for these owners.
+            # So the room is at most the bytes that are counted for the pool.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -154,13 +154,13 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return, by path, the owners by name or use. A hidden volume has none, because it only serves another volume."""
+    """Return the volumes whose name or use decides the owner, by path; a hidden volume only serves another volume."""
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """Return the first owner of: an instance by name, block storage by name, a domain by its disk, an orphan by name.
+    """Return the first that applies: an instance by name, block storage by name, a domain by use, an orphan by name.
 
     If ``instances`` is None (the state source was not read), an instance's name makes the owner unknown. If ``users``
     is None (libvirt was not read), only the first two are checked. Block storage comes before the domain, because no
@@ -198,14 +198,14 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return, for the path of each volume, the path that it is counted with: its own, or what it serves in the end."""
+    """Return, by path, the path with which each volume is counted: its own, or that of the last volume it serves."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """Return the path that the volume serves directly: a parent, a snapshot's origin, or a pool that is not split."""
+    """Return the path of what the volume directly serves: a parent, an origin, or a pool that is not split."""
     if volume.path in split:
         return None
     if volume.hidden or volume.origin is not None:
@@ -240,7 +240,7 @@ def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], res
 
     A thin pool with an instance's disk is split. Any other pool belongs to the owner of its volumes if all have the
     same owner. If the owner of one volume is unknown, the pool's owner is unknown. A pool with owners of several kinds,
-    or with volumes without an owner, is foreign: it is no disk of the cloud, and guests cannot get its room.
+    or with volumes without an owner, is foreign: it is not a disk of the cloud, and guests cannot get its free space.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}

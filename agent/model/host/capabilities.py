@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCpu:
-    """``<host><cpu>``.
+    """The host's CPU: ``<cpu>`` in libvirt's host capabilities.
 
     ``features`` are the host's features together with those of its CPU model (baselineCPU). ``features`` is None if
-    libvirt reports neither a model nor features. ``maxphysaddr`` is (mode, bits or None), None if the CPU has none.
+    libvirt reports no model and no features. ``maxphysaddr`` is (mode, bits or None), None if libvirt reports none.
     """
 
     arch: str
@@ -30,7 +30,7 @@ class HostCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestKind:
-    """One ``<guest>``: an architecture in libvirt's spelling, an OS type (hvm, xen, exe) and its domain types."""
+    """One ``<guest>`` of libvirt's capabilities: an architecture, an OS type (hvm, xen, exe) and its domain types."""
 
     arch: str
     os_type: str
@@ -47,7 +47,7 @@ class SevLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainCapabilities:
-    """``virConnectGetDomainCapabilities`` of one architecture and machine type.
+    """The domain capabilities that libvirt reports for one architecture and machine type.
 
     ``machines``: the names of the machine type: the requested name (an alias) and libvirt's expanded name.
     ``buses``: the values of every enum ``bus`` in the document.
@@ -73,9 +73,9 @@ class DomainCapabilities:
 
 
 class Part(enum.Enum):
-    """The parts of the capabilities that the agent requests from libvirt. The values are words for messages.
+    """The parts of the capabilities that the agent requests from libvirt. The values are names for messages.
 
-    MACHINE means the domain capabilities of one machine type or one architecture; DOMAIN means all of them.
+    MACHINE: the domain capabilities of one machine type or one architecture. DOMAIN: all domain capabilities.
     """
 
     HOST_CPU = "host CPU"
@@ -104,7 +104,7 @@ class MissingPart:
 
     @property
     def name(self) -> str:
-        """The words for the part, with its detail."""
+        """The part's name for messages, with its detail."""
         return f"{self.part.value} {self.detail}".rstrip()
 
 
@@ -112,9 +112,9 @@ class MissingPart:
 class Capabilities:
     """All capabilities of one libvirt connection.
 
-    ``domain`` is sorted by architecture and machine, None if the driver has no such call. As in nova, an architecture
-    whose emulator libvirt cannot run has no entry in ``domain`` and is no missing part. ``model_features`` are (CPU
-    model, its features) for the models that ``cpu_mode`` custom and none name.
+    ``domain`` is sorted by architecture and machine, None if libvirt's driver does not support the call. As in nova, an
+    architecture whose emulator libvirt cannot run is left out of ``domain`` and of ``missing``. ``model_features`` are
+    (CPU model, its features) for the models that ``cpu_mode`` custom and none name.
     """
 
     host_cpu: HostCpu

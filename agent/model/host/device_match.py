@@ -31,7 +31,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleSpec:
-    """A spec that applies to no device; ``taken`` are addresses that the spec matches but an earlier spec took."""
+    """A spec that applies to no device; ``taken`` are matching devices (addresses) to which an earlier spec applies."""
 
     spec: DeviceSpec
     position: int
@@ -76,7 +76,7 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
-    """Return PCI addresses by the name of the network device, including the parents of virtual functions."""
+    """Return the PCI address of each network device by the device's name, parents of virtual functions included."""
     places: dict[str, str] = {}
     for device in devices:
         if device.parent_interface and device.parent_address:

@@ -14,7 +14,7 @@ class DeviceSpec:
     ``address_parts``: regular expressions for domain, bus, slot and function. Each must match the whole part.
     ``single_address``: the address, if the entry names exactly one function by its address.
     ``devname``: name of the network device, if the entry names one.
-    ``tags``: the remaining keys, sorted, with values as normalised text. A key with the value null stays and has None.
+    ``tags``: the remaining keys, sorted, with values as normalised text. A key whose value is null is kept with None.
     """
 
     text: str
@@ -26,7 +26,7 @@ class DeviceSpec:
     tags: tuple[tuple[str, str | None], ...] = ()
 
     def tag(self, name: str) -> str | None:
-        """Return the value of the tag, or None."""
+        """Return the value of the tag, None if the entry does not have the tag or its value is null."""
         return dict(self.tags).get(name)
 
 

@@ -21,8 +21,8 @@ class PciDevice:
 
     ``name`` is libvirt's name (pci_0000_81_00_0). Addresses are ``dddd:bb:ss.f`` in lower-case hex, with five or more
     digits for a longer domain. Ids are four lower-case hex digits. ``parent_address`` is the address of a VF's
-    physical function. ``interface`` is the name of the function's own network device, ``parent_interface`` that of
-    the PF's network device.
+    physical function (PF). ``interface`` is the name of the function's own network device, ``parent_interface`` the
+    name of the PF's network device.
     """
 
     name: str
@@ -45,8 +45,8 @@ class PciDevice:
 class PciPool:
     """One or more free PCI devices with the same properties.
 
-    ``address`` is the address of their physical function, else their own. ``tags`` are the sorted tags of their spec.
-    ``provider_uuid`` is their provider in Placement, None if there is none.
+    ``address`` is the address of the devices' physical function, or of the device itself if it is not a virtual
+    function. ``tags`` are the sorted tags of the devices' spec, ``provider_uuid`` is their provider in Placement.
     """
 
     address: str
@@ -70,7 +70,7 @@ class MdevType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevParent:
-    """A device that can create mediated devices; ``address`` is None if the parent is no PCI device (mtty)."""
+    """A device that can create mediated devices; ``address`` is None if it is not a PCI device (mtty)."""
 
     name: str
     address: str | None

@@ -11,14 +11,14 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: Metadata key: the value that replaces a field's own when an audit compares its facts with those of the last audit.
+#: Metadata key. Before an audit compares its facts with the last audit's, this key's value replaces the field's value.
 BLANK = "blank"
-#: Metadata of a field that the books rest on: if its value changes, the audit writes the books again.
+#: Metadata of a field on which the books rest: if its value changes, the audit computes the books again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that changes by itself and that no book rests on; the books see ``value`` instead."""
+    """Return metadata for a field that changes by itself and on which no book rests; ``value`` replaces its value."""
     return MappingProxyType({BLANK: value})
 
 
@@ -52,7 +52,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePool:
-    """The pages of one size in one cell; ``total`` is their number."""
+    """The memory pages of one size in one NUMA cell; ``total`` is the number of pages."""
 
     size_kib: int
     total: int
@@ -74,8 +74,8 @@ class Disk:
     """One disk of a domain.
 
     ``kind`` is libvirt's ``type`` (file, block, network, volume, ...). ``source`` is the path or name, None for an
-    empty drive. ``format`` is the driver's type (qcow2, raw, ...), None if the XML has none; libvirt treats that as
-    raw. The domain XML has no sizes; DiskFile has the sizes of files.
+    empty drive. ``format`` is the driver's type (qcow2, raw, ...), None if the XML does not name a type; libvirt then
+    uses raw. The domain XML has no sizes; DiskFile has the sizes of files.
     """
 
     target: str
@@ -88,10 +88,10 @@ class Disk:
 class Domain:
     """A defined guest, running or not.
 
-    ``vcpus``: current number of vCPUs, the number that the guest may use.
-    ``memory_mib``: maximum memory in MiB, the memory that the guest may use.
+    ``vcpus``: current number of vCPUs, which the guest may use.
+    ``memory_mib``: maximum memory in MiB, which the guest may use.
     ``managed_by_nova``: whether the domain has ``<nova:instance>`` metadata.
-    ``nova_flavor``: the flavor in that metadata, without id and extra specs; None if there is none.
+    ``nova_flavor``: the flavor in this metadata, without id and extra specs; None if the metadata has no flavor.
     ``current_memory_mib``: memory in MiB that the balloon leaves to the guest now, None if libvirt does not report it.
     ``pci_addresses``: the host's PCI functions in the guest's definition, in the notation of PciDevice.
     ``maximum_vcpus``: number of vCPUs in the guest's definition, None if libvirt does not report it.
@@ -138,15 +138,15 @@ class Unread:
 class HostFacts:
     """One read of libvirt, /proc and /sys.
 
-    ``hostname``: the node name, the first one that this process read. It is libvirt's host name, except with libvirt's
-    test driver.
+    ``hostname``: the node's name: the first host name that libvirt reported to this process (with libvirt's test
+    driver, another name).
     ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
     ``memory_mib``: memory by libvirt's getInfo.
     ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
     ``simulated``: names of the facts that a test driver invents; the demo prints them.
-    ``capabilities``: None while libvirt has not answered yet: libvirt probes QEMU for seconds after its start. Until
-    then the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
-    ``devices``: None if libvirt could not list them; ``devices_unknown_because`` is the reason.
+    ``capabilities``: None until libvirt has reported them: after its start, libvirt first probes QEMU for seconds.
+    Until then the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
+    ``devices``: None if libvirt could not list the devices; ``devices_unknown_because`` is the reason.
     ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
     not exist, Unread if it could not be read.
     ``tdx_capacity``: number of guests with Intel TDX for which the kernel has keys, None if the kernel does not report

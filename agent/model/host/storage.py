@@ -20,11 +20,11 @@ class VolumeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """A logical volume, which may be hidden. A hidden volume has LVM's name for it, without the brackets.
+    """A logical volume. The name of a hidden volume is LVM's name without the brackets.
 
     ``size_bytes``: the virtual size.
-    ``extent_bytes``: the bytes that the volume takes from the group, counted once, where the extents physically are.
-    So a thin volume, a cached view, and a raid or mirror whose legs are counted have 0.
+    ``extent_bytes``: the bytes on physical volumes that this volume itself has. A thin or cached volume, a raid or a
+    mirror has 0, because its data lies on hidden volumes or in a pool, and the bytes are counted there.
     ``pool``: the thin or VDO pool that has the volume's extents.
     ``origin``: the volume of which this volume is a snapshot.
     ``parent``: the volume of which this hidden volume is a part.
@@ -75,9 +75,9 @@ class ThinPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystemIdentity:
-    """The file system of a path.
+    """What identifies the file system of a path.
 
-    ``kind`` is its type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
+    ``kind`` is the type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
     within the file system; a bind mount changes the mount point but not ``inner``. ``uuid`` is the uuid of a file
     system on a disk, None for any other file system, or if the host does not report a uuid.
     """
@@ -119,9 +119,9 @@ class DiskFile:
     """A file that is a guest's disk, with its virtual size and the bytes that it takes now.
 
     ``format`` is qcow2 or ploop; any other format counts as raw. ``virtual_bytes`` is the size that the guest sees.
-    ``allocated_bytes`` are the bytes that the file takes (st_blocks × 512). ``problem`` says why both sizes are unknown
-    and None, for example because the file vanished or may not be read. ``error_name`` is errno's name of a failed
-    call, such as ENOENT. Decisions use ``error_name``, never the text of ``problem``.
+    ``allocated_bytes`` are the bytes that the file takes (st_blocks × 512). If the agent could not measure the file,
+    both sizes are None and ``problem`` is the reason; ``error_name`` is the errno's name, such as ENOENT. Decisions
+    use ``error_name``, never the text of ``problem``.
     """
 
     path: str
@@ -134,10 +134,10 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """An entry of ``instances_path`` with everything in it, or a file with a row of its own. Bytes are st_blocks × 512.
+    """A direct entry of ``instances_path`` with everything below it, or a single file with a row of its own.
 
-    Files with a row of their own are the images of the cache, and guests' disks outside folders named after an
-    instance. Several hard links to one file count once.
+    Single files are the cached images, and guests' disks outside folders that are named after an instance. Bytes are
+    st_blocks × 512. Several hard links to one file count once.
     """
 
     path: str
@@ -148,9 +148,9 @@ class StoredFile:
 class ImageStore:
     """The files below ``instances_path`` that are on the same file system.
 
-    ``cache_path``: the folder of base images below ``path``.
-    ``cache_bytes``: bytes that the regular files of that folder take; 0 if the folder is absent or on another device,
-    None if the agent could not measure it.
+    ``cache_path``: the folder of cached base images below ``path``.
+    ``cache_bytes``: bytes that the regular files in this folder take; 0 if the folder is absent or on another device,
+    None if the agent could not measure the folder.
     ``filesystem``: the file system, measured right after the files.
     ``shared_because``: why other hosts may store their guests here too, "" if nothing indicates that.
     """

@@ -9,9 +9,9 @@ from agent.model.host.storage import FileSystemIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMark:
-    """One store. ``source`` is the source that measures the store, ``name`` is the path or the volume group.
+    """A remembered store. ``source`` is the source that measures the store, ``name`` is the path or the volume group.
 
-    ``uuid`` is the uuid of the file system or volume group, None if there is none or the host did not report it.
+    ``uuid`` is the uuid of the file system or volume group, None if the store has none or the host did not report it.
     ``filesystem`` is None for a volume group.
     """
 

@@ -136,7 +136,7 @@ def test_thin_pool_rows_show_the_bytes_that_each_volume_wrote() -> None:
             ("foreign", "vg0/a", "thin volume a in tpool", 4),
             ("instance", HERE, f"thin volume {HERE}_disk in tpool", 15),
             ("instance", OTHER, f"thin volume {OTHER}_disk in tpool", 1),
-            ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 20),
+            ("thin-pool", "vg0/tpool", "free space in thin pool tpool", 20),
             *METADATA,
             ("free", "", "free extents", 58),
         ][: len(found)]
@@ -152,15 +152,15 @@ def test_blocks_shared_by_a_volume_and_its_snapshot_are_split_between_them() -> 
         ("instance", HERE, f"thin volume {HERE}_disk in tpool", 10),
         ("instance", HERE, "thin volume before in tpool", 10),
         ("instance", OTHER, f"thin volume {OTHER}_disk in tpool", 6),
-        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 14),
+        ("thin-pool", "vg0/tpool", "free space in thin pool tpool", 14),
     ]
 
 
 def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
     assert found[:2] == [
-        ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: the pool's fill level is not known)", 30),
-        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 10),
+        ("instance", HERE, f"thin volume {HERE}_disk in tpool (at most: the pool's fill level is unknown)", 30),
+        ("thin-pool", "vg0/tpool", "free space in thin pool tpool", 10),
     ]
 
 
@@ -176,23 +176,23 @@ def test_an_inactive_thin_volume_is_assigned_the_rest_of_the_written_bytes(
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))
     names = {f"thin volume {HERE}_disk in tpool": HERE, f"thin volume {OTHER}_disk in tpool": OTHER,
-             "thin volume before in tpool": "before", "free room of thin pool tpool": "free"}  # fmt: skip
+             "thin volume before in tpool": "before", "free space in thin pool tpool": "free"}  # fmt: skip
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
 def test_unassigned_bytes_of_a_thin_pool_belong_to_the_pool() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
-        ("foreign", "vg0/tpool", "free room of thin pool tpool", 30),
-        ("foreign", "vg0/tpool", "in use in thin pool tpool, but by no volume", 10),
+        ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),
+        ("foreign", "vg0/tpool", "in use in thin pool tpool, but not by a volume", 10),
     ]
 
 
 def test_copies_of_a_thin_pools_data_have_a_separate_row() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
-        ("thin-pool", "vg0/tpool", "copies or cache of the data of thin pool tpool", 40),
-        ("thin-pool", "vg0/tpool", "free room of thin pool tpool", 40),
+        ("thin-pool", "vg0/tpool", "copies or cache of the data in thin pool tpool", 40),
+        ("thin-pool", "vg0/tpool", "free space in thin pool tpool", 40),
     ]
 
 

@@ -24,7 +24,9 @@ def test_s139_a_name_conflict_stops_every_write():
     plan = decided(WORLD).plan
     assert plan.writes == ()
     assert plan.held_back == (
-        HeldBack(provider_uuid=ROOT_UUID, what="everything", why=f"provider {uuid('other')} holds the name {NODE}"),
+        HeldBack(
+            provider_uuid=ROOT_UUID, what="everything", why=f"provider {uuid('other')} already has the name {NODE}"
+        ),
     )
 
 

@@ -47,7 +47,7 @@ def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_reason():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
-    assert "(store-changed)" in held.why
+    assert "(finding store-changed)" in held.why
     for write in decision.plan.writes:
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 

@@ -179,7 +179,7 @@ NOTHING_WRITTEN = {
     "another name": (view(provider=dataclasses.replace(NOVA, name="other")), "identity is in doubt"),
     "another provider has the name": (
         view(providers=(), name_holder=dataclasses.replace(NOVA, uuid=uuid("other"))),
-        "holds the name",
+        "already has the name",
     ),
     "an old server": (view(provider=NOVA, typed_consumers=False), "1.38"),
 }
