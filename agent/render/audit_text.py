@@ -47,7 +47,7 @@ def head_lines(audit: Document) -> Iterator[str]:
 
 
 def _kinds(cost: Document) -> str:
-    """Return the conflicts by kind; "" without conflicts, or if the report's agent did not count kinds yet."""
+    """Return the conflicts by kind; "" if there are none, or if an older agent wrote the report without kinds."""
     kinds = cost.get("conflict_kinds") or {}
     return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
@@ -107,7 +107,7 @@ def _right(finding: Document, width: int) -> Iterator[str]:
 def plan_lines(plan: Document, width: int) -> Iterator[str]:
     """Yield the plan's digest and its writes in order, then the withheld writes with reasons, at ``width`` columns.
 
-    Equal writes to several providers become one entry, at the place of the first.
+    Equal writes to several providers become one entry, at the position of the first of these writes.
     """
     if plan["writes"]:
         yield f"plan {plan['digest'][:12]}:"
@@ -115,7 +115,7 @@ def plan_lines(plan: Document, width: int) -> Iterator[str]:
     for writes in alike(plan["writes"], lambda write: (write["kind"], write.get("parent_uuid"), _what(write))):
         yield from wrapped(f"  {_write_text(writes, names)}", width)
     if plan["held_back"]:
-        yield "held back:"
+        yield "writes held back, and why:"
     for held in plan["held_back"]:
         yield from wrapped(f"  {held['what']} of {held['provider_uuid']}: {held['why']}", width)
 
@@ -127,7 +127,7 @@ def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:
         what = f"named {first['name']}" if first["kind"] == "create-provider" else _what(first)
         return f"{first['kind']} {_target(first)}: {what}".removesuffix(": ")
     listed = some_of([names.get(_target(write), _target(write)) for write in writes])
-    return f"{first['kind']}, {len(writes)} alike: {listed}: {_what(first)}".removesuffix(": ")
+    return f"{first['kind']}, {len(writes)} equal writes: {listed}: {_what(first)}".removesuffix(": ")
 
 
 def _target(write: Document) -> str:
@@ -135,7 +135,7 @@ def _target(write: Document) -> str:
 
 
 def _what(write: Document) -> str:
-    """Return what is written, without its target."""
+    """Return the written values, without the provider or consumer that gets them."""
     words = ""
     match write:
         case {"kind": "put-inventories", "inventories": inventories}:
@@ -154,7 +154,7 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """Return the number of traits and the changed traits; the whole set has nearly a hundred names."""
+    """Return the number of traits and the changed traits, not all traits: a provider has nearly a hundred."""
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
     return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"

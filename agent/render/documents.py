@@ -81,13 +81,13 @@ def audit_document(report: AuditReport) -> Document:
 
 
 def audit_keys(report: AuditReport, *names: str) -> Document:
-    """Return these keys of ``audit_document``, for the documents of other commands."""
+    """Return only these keys of ``audit_document``, for the JSON documents of other commands."""
     audit = audit_document(report)
     return {name: audit[name] for name in names}
 
 
 def finding_document(seen: SeenFinding) -> Document:
-    """Return one finding; ``evidence`` are claims, ``facts`` are further named values."""
+    """Return one finding. ``evidence`` has claims (amounts of consumers), ``facts`` has further values by name."""
     finding = seen.finding
     return {
         "id": finding.id,
@@ -110,7 +110,7 @@ def finding_document(seen: SeenFinding) -> Document:
 def claim_document(claim: Claim) -> Document:
     """Return one claim as evidence.
 
-    ``provider`` is ``root`` or ``kind:name``. ``size_bytes`` is the exact size and set for storage only.
+    ``provider`` is ``root`` or ``kind:name``. ``size_bytes`` is the exact size of storage, null for other classes.
     """
     return {
         "consumer_uuid": claim.consumer.uuid,
@@ -130,8 +130,8 @@ def claim_document(claim: Claim) -> Document:
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
     """Return the writes in execution order with their digest, and the withheld writes (``held_back``).
 
-    ``traits`` are the trait rows of the report. Each write of traits has the whole set, and in ``added`` and
-    ``removed`` the difference from the recorded traits.
+    ``traits`` are the trait rows of the report. Each write of traits contains all traits of the provider, and in
+    ``added`` and ``removed`` the difference from the traits that Placement records.
     """
     recorded: dict[str, set[str]] = defaultdict(set)
     for row in traits:
@@ -150,7 +150,7 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
 
 
 def ledger_rows(report: AuditReport) -> list[Document]:
-    """Return one row per consumer, class and provider; an amount is null if that book does not mention the consumer."""
+    """Return one row per consumer, class and provider; an amount is null if its book has no entry of the consumer."""
     return [_ledger_row(row) for row in report.ledger]
 
 
@@ -178,7 +178,7 @@ def trait_rows(report: AuditReport) -> list[Document]:
 
 
 def storage_rows(rows: Iterable[StorageRow]) -> list[Document]:
-    """Return rows, each with the bytes of one owner in one store; a store's rows add up to its ``store_bytes``."""
+    """Return rows, each with the bytes of one owner in one store. The rows of a store add up to ``store_bytes``."""
     return [
         {
             "store": row.store,
@@ -233,8 +233,8 @@ def _cell_usage(usage: CellUsage) -> Document:
     }
 
 
-# Ledger and storage make nearly all of the text. On a quiet host they equal the last audit's, so their text is cached:
-# that saves 16 of 85 ms at 1,000 guests.
+# Ledger and storage rows are nearly all of the text. On an unchanged host they equal the rows of the last audit, so
+# their text is cached: with 1,000 guests this saves 16 of 85 ms.
 @for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
     return _text([_ledger_row(row) for row in rows])
@@ -259,7 +259,7 @@ def report_from_json(text: str) -> Document:
         raise SourceInconsistent("report", "not a JSON object")
     if document.get("schema_version") != SCHEMA_VERSION:
         found = document.get("schema_version")
-        raise SourceInconsistent("report", f"schema_version is {found!r}, this program reads {SCHEMA_VERSION}")
+        raise SourceInconsistent("report", f"schema_version is {found!r}, but this program reads {SCHEMA_VERSION}")
     shapes = {"audit": dict, "ledger": list, "inventory": list, "traits": list, "evacuations": list}
     odd = [name for name, shape in shapes.items() if not isinstance(document.get(name), shape)]
     if odd:
@@ -318,7 +318,7 @@ def _write_document(write: Write, recorded: Set[str]) -> Document:
 def _allocations_document(write: PutAllocations) -> Document:
     """Return all allocations that the consumer will have after the write; an empty list deletes the consumer.
 
-    The document omits the consumer's generation, which is the generation that the agent read.
+    The document omits the consumer's generation: a write always uses the generation that the agent read.
     """
     return {
         "kind": "put-allocations",

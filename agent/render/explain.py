@@ -1,11 +1,11 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
-A book whose source could not be read is unknown and has no amount. The rows do not show this, because an empty book and
-an unread book have the same rows; the status of the sources decides.
+The books have the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could not
+be read is unknown and has no amount. Only the status of the sources shows this, because an empty book and an unread
+book have the same rows.
 
-A book that the agent does not keep has no amount either. The agent counts what is promised and held only for the
-classes that one of its resources decides on the root provider (``owned``). For any other class these two books have no
-amount, which does not mean 0.
+The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
+root provider (``owned``). For any other class these two books have no amount, which does not mean 0.
 
 The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure.
 """
@@ -26,9 +26,9 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# In the order that operators need: first the recorded amount, because the scheduler subtracts that amount.
+# In the order that operators need: first the recorded amount, which Placement subtracts from the capacity.
 BOOKS = ("recorded", "promised", "held")
-# _SOURCE: if this source was unread, the book is unknown. _STORAGE: if one was unread, the held book is incomplete.
+# A book is unknown if its source in _SOURCE is unread, the held book incomplete if a source in _STORAGE is unread.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # Verdicts that say less than the row's cause: for these, the explanation shows only the cause.
@@ -38,13 +38,13 @@ _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# Book -> the unread sources that may have more of the book. A completely read book has no key.
+# The unread sources of each book, by the book's name. A book whose sources were all read has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Consumers that count in one book for the same reason; ``consumers`` has their sorted keys, one per ledger row."""
+    """The consumers that count in a book for the same ``reason``. ``consumers`` has a key per ledger row, sorted."""
 
     reason: str
     amount: int
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The exact total ``size_bytes`` behind an ``amount``, in which each consumer's size is rounded up."""
+    """The exact total in ``size_bytes``, and the ``amount`` for which each consumer's size was rounded up."""
 
     amount: int
     size_bytes: int
@@ -77,7 +77,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation, which adds 0 to this host's books; ``amount`` is what the instance uses on its new host.
+    """A finished evacuation, which adds 0 to this host's books. ``amount`` is the instance's use on its new host.
 
     ``recorded`` is the amount that Placement still records for the instance here, None if it is 0 or unknown.
     """
@@ -103,7 +103,7 @@ class ClassExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerExplanation:
-    """The explanation of one consumer. ``scope`` is the report reduced to the consumer, as are ``evacuations``.
+    """The explanation of one consumer. ``scope`` is the report reduced to the consumer, except for the inventory.
 
     ``not_counted`` and ``unread`` map each class of the consumer's rows to the result of ``uncounted`` and
     ``unread_books``. ``unread_anywhere`` is ``unread_books`` for all classes that a consumer may have.
@@ -119,7 +119,7 @@ class ConsumerExplanation:
 
 Explanation = ClassExplanation | ConsumerExplanation
 
-# Returns whether a resource of the agent decides that class on the root provider. Callers pass agent.resources.owned.
+# Returns whether a module of agent/resources computes the class for the root provider (agent.resources.owned).
 Owned = Callable[[str], bool]
 
 
@@ -192,7 +192,7 @@ def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | N
 
 
 def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
-    """Return ``uncounted`` for every class in the report's ledger, without the classes that are counted."""
+    """Return the result of ``uncounted`` for each class of the report's ledger whose books are not counted."""
     whys = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
     return {name: why for name, why in whys.items() if why}
 
@@ -214,7 +214,7 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
-    """Return whether ``text`` can be a class name: only letters, digits and "_", and no uuid or key of a consumer."""
+    """Return whether ``text`` can be a class name: only letters, digits, "_", and not the uuid or key of a consumer."""
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
     return bool(_CLASS_NAME.match(text)) and canonical(text) == text
@@ -250,7 +250,7 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the unread sources of each book that is unknown or incomplete for these classes.
 
-    If the ledger shows no amount of a consumer in such a book, the book may have one: its source was not read.
+    If the ledger shows no amount of a consumer in such a book, the consumer may still have one in the unread source.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
@@ -294,7 +294,7 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the held book's exact size, None if no row has a size. The other books have only whole units."""
+    """Return the exact size of the held book, None if no row has a size. The other two books have only whole units."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 

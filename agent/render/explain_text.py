@@ -51,9 +51,9 @@ def _book_line(resource_class: str, book: Book) -> str:
 
 
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
-    """Return the exact size. Each consumer's amount is rounded up to whole units.
+    """Return the exact size, which differs from the amount: each consumer's amount is rounded up to whole units.
 
-    Therefore ten small volumes count as 10 GiB, even if they take only 3 GiB.
+    For example, ten small volumes that take 3 GiB together count as 10 GiB.
     """
     of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
@@ -83,15 +83,15 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
         yield ""
         yield _heading(name, rows)
         yield from _capacity(name, rows[0])
-    yield from (f"  kept as Placement has it: {held.why}" for held in scope.plan.held_back)
+    yield from (f"  Placement's inventory stays unchanged: {held.why}" for held in scope.plan.held_back)
     yield from _titled("consumers:", (_row(row, explanation.not_counted) for row in scope.ledger))
     yield from _titled("findings:", _findings(scope))
 
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
     if missing := unread_of_inventory(scope, name):
-        return f"whether this host offers any is not known, {_not_read(missing)}"
-    return "this host offers none" if scope.provider_uuid else "the provider of this host is not known"
+        return f"it is unknown whether this host offers any, {_not_read(missing)}"
+    return "this host offers none" if scope.provider_uuid else "the provider of this host is unknown"
 
 
 def _not_read(sources: tuple[str, ...]) -> str:
@@ -212,7 +212,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
     yield ""
     for row in scope.ledger[:1]:
         name = f", named {row.consumer_name}" if row.consumer_name else ""
-        yield f"it is known as: {row.consumer_kind}{name}"
+        yield f"kind of consumer: {row.consumer_kind}{name}"
     if not scope.ledger:
         yield _nowhere(explanation.unread_anywhere)
     for row in scope.ledger:
@@ -226,9 +226,9 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 def _nowhere(unread_books: Unread) -> str:
     """Return the line about a consumer without rows. If a book was unread, the line names the unread sources."""
     if not unread_books:
-        return "none of the three books has it here"
+        return "this host's three books do not contain this consumer"
     missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())
-    return f"it was found in none of the books that were read; {missing}"
+    return f"the books that were read do not contain this consumer; {missing}"
 
 
 def _consumer_row(row: LedgerRow, not_counted: str | None, unread_books: Unread) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _consumer_row(row: LedgerRow, not_counted: str | None, unread_books: Unread)
         nothing = _nothing(book, not_counted, unread_books)
         yield f"  {book}: {nothing if value is None else cell(row.resource_class, value)}"
     if row.size_bytes is not None:
-        yield f"  exactly: {row.size_bytes} bytes"
+        yield f"  exact size: {row.size_bytes} bytes"
     yield f"  cause: {row.cause}"
     yield f"  verdict: {verdict_word(row, not_counted)}: {meaning(row, not_counted)}"
     yield f"  read from: {row.source}"

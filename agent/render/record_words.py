@@ -17,9 +17,9 @@ RECORD_KINDS: dict[type[RecordWrite], str] = {
 
 
 def record_document(write: RecordWrite) -> Document:
-    """Return the record's provider and node, the written fields and their values.
+    """Return the kind of write, the uuid of record and provider, the node's name, and the written fields with values.
 
-    A compute node record has the same uuid as its provider.
+    A compute node record has the same uuid as its resource provider.
     """
     record = write.record
     match write:

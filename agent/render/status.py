@@ -1,7 +1,7 @@
 """Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, free amounts per class. Pure.
 
-Another version of the program may have written the report file. A row of an unknown shape is left out, and ``problems``
-names that row. For a document of an unknown shape, ``last_report`` raises SourceInconsistent and no other exception.
+Another version of the program may have written the report file. A row of an unknown form is left out, and ``problems``
+names that row. For a document of an unknown form, ``last_report`` raises SourceInconsistent and no other exception.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from agent.text.numbers import unbounded
 from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.text.wording import alike, cell, some_of
 
-# After so many intervals without a new report, the report is stale.
+# After this many intervals without a new report, the report is stale.
 PATIENCE = 3
-# The exceptions that rendering a value of an unknown shape may raise.
+# The exceptions that may come from rendering a value of an unknown form.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
 _LEDGER_NAMES = ("consumer_uuid", "consumer_name")
@@ -90,7 +90,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
 
 
 def _without_rows(report: Document) -> Document:
-    """Return the report without its rows: each row is checked separately, so that a bad number drops only that row."""
+    """Return the report without its rows. Each row is checked separately, so that a bad number drops only one row."""
     rest = {name: value for name, value in report.items() if not isinstance(value, list)}
     return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
 
@@ -116,7 +116,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # The finding's text needs the first call to succeed, and its place in the order the second.
+    # The text of a finding needs the first call to succeed, and the order of the findings needs the second.
     _finding(finding)
     names_in_evidence([finding])
 
@@ -165,7 +165,7 @@ def stale_line(last: LastReport) -> str:
 
 
 def _lines(last: LastReport) -> Iterator[str]:
-    every = "no timer" if last.interval_s is None else f"one is due every {number_text(last.interval_s)} s"
+    every = "no periodic audits" if last.interval_s is None else f"one is due every {number_text(last.interval_s)} s"
     yield f"last report {number_text(last.age_s)} s ago ({every}), in {last.path}"
     if last.is_stale:
         yield stale_line(last)

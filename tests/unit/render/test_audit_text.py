@@ -97,7 +97,7 @@ def test_plan_lines_list_writes_with_units_and_also_list_held_back_changes():
         " VCPU total 48, reserved 0, max_unit 48, step_size 1, ratio 4",
         f"  put-traits {PROVIDER}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
         f"  put-aggregates {PROVIDER}: none",
-        "held back:",
+        "writes held back, and why:",
         f"  MEMORY_MB of {PROVIDER}: libvirt could not be read",
     ]
 
@@ -140,10 +140,10 @@ def test_plan_lines_group_equal_writes_to_many_children():
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"
     assert list(plan_lines(plan, 400))[1:] == [
-        f"  create-provider, 42 alike: {few}",
-        f"  put-inventories, 42 alike: {few}:"
+        f"  create-provider, 42 equal writes: {few}",
+        f"  put-inventories, 42 equal writes: {few}:"
         " CUSTOM_PCI_10DE_1EB8 total 1, reserved 0, max_unit 1, step_size 1, ratio 1",
-        f"  put-traits, 42 alike: {few}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-traits, 42 equal writes: {few}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
         f"  put-inventories {CHILD}: VGPU total 16, reserved 0, max_unit 16, step_size 1, ratio 1",
     ]
     assert len(plan["writes"]) == 127

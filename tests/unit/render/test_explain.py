@@ -161,7 +161,7 @@ findings:
 STORY_1_CONSUMER = f"""\
 consumer {MOVED} on cmp1.example.org, audit of 2026-11-21T10:00:00.000Z
 
-it is known as: instance, named moved
+kind of consumer: instance, named moved
 
 VCPU on provider cmp1.example.org ({PROVIDER})
   promised: not mentioned
@@ -215,7 +215,7 @@ def test_an_evacuation_without_an_allocation_is_still_listed():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0" in said
-    assert "none of the three books has it here" in text_of(explain_consumer(clean, MIGRATION))
+    assert "this host's three books do not contain this consumer" in text_of(explain_consumer(clean, MIGRATION))
 
 
 def test_the_text_of_an_evacuation_shows_memory_in_mib_and_no_amount_of_disk():
@@ -325,7 +325,7 @@ def test_explain_accepts_a_volume_name_and_shows_the_exact_bytes():
     )
     found = report(ledger=(volume,))
     assert not is_class_name("vg0/scratch", found)
-    assert "  exactly: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
+    assert "  exact size: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
     assert (
         "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch);"
         " the exact size is 7.500 GiB (8053063680 bytes): each consumer's amount is rounded up"
@@ -477,7 +477,7 @@ def test_explain_shows_why_a_class_is_held_back():
         )
     )
     said = text_of(explain_class(dataclasses.replace(STORY_1, plan=plan), "VCPU"))
-    assert "  kept as Placement has it: libvirt could not be read" in said
+    assert "  Placement's inventory stays unchanged: libvirt could not be read" in said
     assert not any("lvm" in line for line in said)
 
 
@@ -527,7 +527,7 @@ def test_a_standard_class_without_inventory_is_explained_as_not_offered():
 
 def test_a_missing_inventory_is_explained_by_an_unknown_provider():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
-    assert "no inventory of VCPU: the provider of this host is not known" in lines
+    assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
 
 def test_a_custom_class_is_known_if_the_report_contains_the_class():
