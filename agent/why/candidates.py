@@ -1,9 +1,9 @@
 """Decide which single providers can satisfy a part of a request, and which constraints refuse the other providers.
 
-Placement 16.0.0 has three surprising rules. For a granular group only the provider's own aggregates count; for the
-unnumbered group the aggregates of the tree's root count too. With ``in_tree``, no provider from outside the tree serves
-the unnumbered group. A group without resources ignores which tree ``in_tree`` names, and if such a group names neither
-a required trait nor an aggregate, no provider satisfies the group. Pure.
+Placement 16.0.0 has three surprising rules. First, for a granular group only the provider's own aggregates count; for
+the unnumbered group the aggregates of the tree's root count too. Second, with ``in_tree``, no provider from outside the
+tree serves the unnumbered group. Third, a group without resources ignores which tree ``in_tree`` names; and if such a
+group names no required trait and no aggregate, no provider satisfies the group. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.why.forest import OfferedTree
 from agent.why.model import Constraint
 
-# (class, amount) of each class of a part.
+# (class, amount) of each class that a part of the request asks for.
 Amounts = tuple[tuple[str, int], ...]
 
 

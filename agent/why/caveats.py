@@ -1,4 +1,4 @@
-"""Find the trees that fit but that Placement may still not offer, because of two defects on the server's side.
+"""Find the trees that fit, but that Placement may not offer because of two defects of Placement or its database.
 
 First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. There 5 × 1.4 is
 less than 7, and Placement refuses the last unit (measured with Placement 16.0.0 and MariaDB 10.11). The API does not
@@ -22,7 +22,7 @@ def single(ratio: float) -> float:
 
 
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
-    """Return the tree with the ratios that MySQL uses, None if no capacity loses a unit with these ratios."""
+    """Return the tree with the ratios as MySQL stores them, None if no capacity loses a unit by these ratios."""
     if not any(_loses(offered) for offered in tree.reach):
         return None
     own, shared = (tuple(map(_with_single_ratios, some)) for some in (tree.own, tree.shared))

@@ -59,7 +59,7 @@ def _kib(size: str) -> int | None:
 
 
 def trait_specs(flavor: Flavor) -> tuple[str, ...]:
-    """Return the ``trait:NAME=`` specs as a query writes them (NAME or !NAME), without those of granular groups."""
+    """Return the ``trait:NAME=`` specs as in a query (NAME or !NAME), without the specs of granular groups."""
     specs = ((_TRAIT.fullmatch(key), text) for key, text in flavor.extra_specs)
     return tuple(f"{_SIGNS[text]}{match[2]}" for match, text in specs if match and not match[1] and text in _SIGNS)
 
@@ -92,7 +92,7 @@ def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
     if traits := _with_suffix(_TRAIT, specs):
         yield f"{_listed(traits)}: not checked, part of a separate group{_ASK}"
     if keys := [key for key in _OF_NOVA if key in specs]:
-        yield f"{_listed(keys)}: not checked; nova derives further demands from it{_ASK}"
+        yield f"{_listed(keys)}: not checked, although nova derives further demands from such specs{_ASK}"
 
 
 def _with_suffix(pattern: re.Pattern[str], specs: Mapping[str, str]) -> list[str]:

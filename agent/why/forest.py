@@ -18,9 +18,9 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTree:
-    """One tree: its ``own`` providers, parents first, and the ``shared`` ones, which belong to other trees.
+    """One tree: its ``own`` providers, parents first, and the ``shared`` providers, which belong to other trees.
 
-    ``root_of`` and ``parent_of`` have the root and the parent of each offered provider of any tree, by uuid.
+    ``root_of`` and ``parent_of`` map the uuid of each offered provider, of any tree, to its root's and parent's uuid.
     """
 
     root: OfferedProvider
@@ -61,7 +61,7 @@ def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
 
 
 def _shared_by_root(providers: Sequence[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Return, by root uuid, the providers of other trees that share with that root's tree, in the given order."""
+    """Return, for each root's uuid, the providers of other trees that share with this root's tree, in given order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

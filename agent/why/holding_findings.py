@@ -1,12 +1,11 @@
-"""Name the findings of this run's audit whose amounts add to this host's first obstacle.
+"""Name the findings of this run's audit whose amounts use up the capacity that this host's first obstacle is about.
 
-Such an amount was not promised by the cloud, but Placement subtracts it from the capacity. Either it is the part of a
-recorded amount above the promised amount, or it is use that the cloud does not know and that the agent reports to
+The cloud did not promise such an amount, but Placement subtracts it from the capacity. The amount is either the part of
+a recorded amount that exceeds the promised amount; or use that the cloud does not know and that the agent reports to
 Placement, in ``reserved`` or as an allocation of the agent's own consumers.
 
-A ledger row counts for the finding that has the name of the row's verdict, if there is such a finding, so that no
-amount counts twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them.
-Pure.
+If the code of a finding is a ledger row's verdict, the row counts for this finding only, so that no amount counts
+twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return one value per code, sorted; () if this host's first obstacle is not about the capacity of a class.
+    """Return one value per finding code, sorted; () unless this host's first obstacle is the capacity of a class.
 
     ``repairable`` are the codes of findings that heal can repair.
     """
@@ -55,7 +54,7 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row is about the obstacle's class and provider; if the obstacle names no provider, about the tree."""
+    """Whether the row is about the obstacle's class and provider, or this host's tree if it names no provider."""
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid
@@ -80,7 +79,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class: those with the verdict's name, or all if none has it."""
+    """Return the findings on the row's consumer and class; only those with the row's verdict as code, if any exist."""
     about = [
         seen
         for seen in findings

@@ -3,10 +3,10 @@
 Placement does not know these facts. The rules are nova's (nova/virt/hardware.py, numa_fit_instance_to_host):
 
 - Each guest cell has an equal share of the guest and needs a host cell of its own.
-- A guest cell cannot exceed the total of the host cell, whatever the ratio. Nor can it exceed the total times the
-  ratio, minus the usage.
-- No ratio applies to pinned CPUs and to the memory of a pinned guest.
-- Without a page size, memory comes only from the smallest pages, so huge pages reserved at boot do not count.
+- A guest cell has two limits: the total of the host cell, whatever the ratio; and the total times the ratio, minus the
+  usage.
+- No ratio applies to pinned CPUs or to the memory of a guest with pinned CPUs.
+- Without a page size, a guest uses only the smallest pages, so huge pages reserved at boot do not count.
 
 These rules do not refuse a guest that requests no cells and no page size; for such a guest the result is a note and
 no obstacle.
@@ -63,7 +63,7 @@ def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | N
 
 
 def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...] | None:
-    """Return the free resources of the cells in an audit's report, with the ratios that ``root`` has in Placement.
+    """Return the free resources of the NUMA cells in an audit's report, by the ratios of ``root`` in Placement.
 
     Return None if the cells, their usage or the ratios are not known; () if the host has no NUMA topology for nova.
     """
@@ -125,7 +125,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
 
 
 def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
-    """Return sentences on the cells; () if the host has no cells or the guest would take nothing from them."""
+    """Return notes on the host's NUMA cells; () if there are no cells or the guest would take nothing from them."""
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)
@@ -179,7 +179,7 @@ def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
 def _takes_pages(shape: GuestShape, room: CellRoom, count: int) -> bool:
     if shape.page is None:
         return True
-    # nova rejects memory that is no multiple of the page size (MemoryPageSizeNotSupported).
+    # nova rejects a memory size that is not a multiple of the page size (MemoryPageSizeNotSupported).
     kib = shape.memory_mib // count * 1024
     return any(kib % size == 0 and kib // size <= free for size, free in _pages_of(shape.page, room))
 

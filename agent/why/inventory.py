@@ -79,7 +79,7 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
-    """Yield the changes. Any single one removes all refusals of the amount by this inventory."""
+    """Yield the changes. Each of them alone removes all refusals of this request by this inventory."""
     # More capacity helps only if no other constraint refuses the amount.
     if list(not_granted(inventory, used, refusal.amount)) == [Constraint.CAPACITY]:
         yield from _capacity_remedies(refusal, inventory, used)
@@ -103,7 +103,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return the change that needs both another amount and freed capacity; "" if no amount would do."""
+    """Return the change that asks for another amount and also frees capacity; "" if no amount would fit even then."""
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""
@@ -138,7 +138,7 @@ def _least_ratio(inventory: Inventory, needed: int) -> float | None:
 
 
 def _most_reserved(inventory: Inventory, needed: int) -> int | None:
-    """Return the largest ``reserved`` that leaves enough capacity, None if even 0 does not."""
+    """Return the largest ``reserved`` that leaves enough capacity, None if even 0 leaves too little."""
     ratio = min(inventory.allocation_ratio, single(inventory.allocation_ratio))
     if ratio <= 0:
         return None

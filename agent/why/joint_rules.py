@@ -1,7 +1,7 @@
-"""Find the joint rules that refuse a request although each part alone has a provider.
+"""Find the joint rules (about several parts of a request) that refuse a request although each part has a provider.
 
-The module repeats the search without one rule at a time, and reports each rule without which the request fits. If
-there is none, the module reports each rule that refuses the request even as the only rule, or else all rules. Pure.
+The module repeats the search without one rule at a time, and reports each rule without which the request fits. If there
+is no such rule, the module reports each rule that refuses the request as the only rule, or else all rules. Pure.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the amount to free on the class's only provider; nothing if that is not enough or max_unit is exceeded."""
+    """Yield the amount to free on the only provider; nothing if freeing is not enough or max_unit is exceeded."""
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
@@ -159,7 +159,7 @@ def _isolate(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     able = _givers(granular)
     yield Obstacle(
         constraint=Constraint.GROUP_POLICY,
-        words=f"{len(granular)} groups want a provider each (group_policy=isolate), {len(able)} can serve any of them",
+        words=f"{len(granular)} groups need a provider each (group_policy=isolate), {len(able)} can serve any of them",
         change="ask with group_policy=none, or for fewer groups",
         wanted=len(granular),
         available=len(able),

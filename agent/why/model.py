@@ -1,4 +1,4 @@
-"""The answer to "No valid host": for each tree, whether the request fits, and the obstacles if it does not."""
+"""The answer to "No valid host": for each provider tree, whether the request fits, and the obstacles if it does not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Constraint(enum.Enum):
 
 
 class RemedyKind(enum.Enum):
-    """What the operator changes."""
+    """The kind of change that a remedy suggests to the operator."""
 
     ASK = "ask"
     FREE = "free"
@@ -63,11 +63,11 @@ class Obstacle:
     """One constraint that refuses the request.
 
     ``words``: one sentence with the numbers.
-    ``change``: the smallest change that would remove the obstacle, as one sentence; "" if no change would. The change
-    is a setting, a smaller request, resources to free, or two of these together.
-    ``suffix``: the suffix of the group.
+    ``change``: the smallest change that would remove the obstacle, as one sentence; "" if there is no such change. The
+    change is a setting, a smaller request, resources to free, or two of these together.
+    ``suffix``: the suffix of the request group, "" for the unnumbered group.
     ``wanted``, ``available``: the numbers, None if the constraint has no numbers.
-    ``remedies``: the alternatives in ``change``, of which any single one is enough.
+    ``remedies``: the alternatives that ``change`` names. Each of them alone is enough.
     """
 
     constraint: Constraint
@@ -86,8 +86,8 @@ class Obstacle:
 class TreeAnswer:
     """The answer of one tree. ``obstacles`` is empty if the request fits, otherwise in the order of the checks.
 
-    ``caveats`` are sentences that say why a server may refuse the tree although the request fits (its database, a
-    defect of Placement).
+    ``caveats`` are sentences that say why a Placement server may not offer the tree although the request fits (rounding
+    in its database, a defect of Placement).
     """
 
     root_uuid: str

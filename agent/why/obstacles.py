@@ -1,7 +1,7 @@
 """Describe why no provider of a tree can satisfy a part of a request: the constraints that refuse the nearest provider.
 
-The nearest provider is the one that the fewest constraints refuse. A missing class, or a place outside ``in_tree``,
-counts for more than all other constraints together. Pure.
+The fewest constraints refuse the nearest provider. A missing class, or a place outside ``in_tree``, counts for more
+than all other constraints together. Pure.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
-    """Return the nearest provider of the group's first part, or None.
+    """Return the nearest provider for the group's first part, or None.
 
     Parts whose nearest provider lacks the class, or is outside ``in_tree``, are skipped.
     """
@@ -188,8 +188,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each set of aggregates of which the provider is in none."""
-    # If the root's membership counts too, the provider or the root must be in all sets. The obstacles name the one that
-    # lacks fewer sets.
+    # If the root's membership counts too, the provider or the root must be in an aggregate of each set. The obstacles
+    # name whichever of the two lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

@@ -29,11 +29,11 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The amount of the first obstacle's class that the findings of one code are about.
+    """The findings of one code that use up the class of the first obstacle, with their amount.
 
-    Placement counts this amount, but the cloud did not promise it. ``amount`` is in the unit of the class. ``findings``
-    is the number of findings. ``confirmed``: whether all these findings are confirmed. ``healable``: whether
-    ``stocktake heal`` may be able to free the amount.
+    Placement counts ``amount``, in the unit of the class, but the cloud did not promise it. ``findings`` is the number
+    of findings. ``confirmed``: whether all these findings are confirmed. ``healable``: whether ``stocktake heal`` may
+    be able to free the amount.
     """
 
     code: str
@@ -50,7 +50,7 @@ class WhyReport:
 
     ``provider_uuid``: this host's root provider, None if it is not known.
     ``is_whole``: whether the answer is about the whole cloud, not only this host.
-    ``numa_nodes``, ``page_size`` (KiB, or "large"): demands that are checked on this host alone.
+    ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can check on this host only.
     ``holding``: findings about amounts that contribute to this host's first obstacle, sorted by code.
     ``unread``: names of trees that were not read. The request may fit in any of these trees.
     ``notes``: sentences about this host and the flavor; none of them is an obstacle.

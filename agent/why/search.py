@@ -3,9 +3,9 @@
 Each part alone has providers that can satisfy it. The joint rules are the sums on one provider, group_policy,
 same_subtree, and the traits that the providers of the unnumbered group must have together.
 
-The problem is bin packing, so the search has a limited number of steps. The search starts with the part that has the
-fewest providers, and skips providers and orders that are equivalent to tried ones. After MAX_STEPS the result is
-UNDECIDED. Pure.
+The problem is bin packing, so the number of steps is limited; at MAX_STEPS the result is UNDECIDED. The search starts
+with the part that has the fewest possible providers, and skips choices that are equivalent to a choice tried before.
+Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
 
-# About 30 ms of search (13 to 18 µs a step, measured). Requests of a real cloud need as many steps as they have parts.
+# About 30 ms of search (13 to 18 µs per step, measured). Requests of a real cloud need about one step for each part.
 MAX_STEPS = 1_500
 
 
@@ -203,7 +203,7 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Whether the lost capacity is at most the slack. Free capacity too small for any later part is lost."""
+        """Whether the lost capacity (free, but too small for every later part) is at most the slack (``_slack``)."""
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
             if least and lost > self._slack[index]:
@@ -240,7 +240,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, for each depth, the least amount of each class that a later part requests; 0 if no later part does."""
+    """Return, for each depth, the least amount of each class that a later part requests; 0 if no part requests it."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)
@@ -248,7 +248,7 @@ def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list
 
 
 def _slack(slots: Sequence[Slot], contested: Sequence[str]) -> list[int]:
-    """Return, for each class, the room of all providers minus the requested total."""
+    """Return, for each class, the free capacity (``room``) of all providers minus the requested total."""
     everywhere = [room(offered, name) for name in contested for offered in _all_of(slots).values()]
     size = len(_all_of(slots))
     return [

@@ -1,7 +1,7 @@
-"""Write an answer to "No valid host" as text: the request, its first obstacle, the change that would help, all else.
+"""Write an answer to "No valid host" as text: request, first obstacle, the change that would help, other obstacles.
 
-For the whole cloud, the text counts the hosts by their first obstacle and names the hosts nearest to fitting. In a
-table of a thousand hosts, the operator would miss the one host that lacks a single trait. Pure.
+For the whole cloud, the text counts the hosts by their first obstacle and names the hosts that are nearest to fitting.
+In a table of a thousand hosts, the operator would miss the one host that lacks a single trait. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.text.wording import some_of, wrapped
 from agent.why.model import Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
-# At most this many hosts that do not fit are named with their first obstacle.
+# The largest number of hosts that do not fit but are named with their first obstacle.
 MOST_NEAREST = 5
 
 
