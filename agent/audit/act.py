@@ -61,7 +61,7 @@ class Acted:
 
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
-    """Decide, and write the plan in at most ``conflict_rounds`` rounds; only decide if no write is allowed or due."""
+    """Decide, and write the plan in at most ``conflict_rounds`` rounds, if a write is allowed and necessary."""
     acted = Acted(
         snapshot=snapshot,
         decision=_decide(task, memory, snapshot, memory.compared),
@@ -222,7 +222,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The text has no request id, so all audits agree."""
+    """Return why the plan was not carried out completely, or None. The text has no request id, so it stays the same."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -248,7 +248,7 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement and decide again. Keep the readings of the other sources, which are newer than the first one.
+    """Read Placement and decide again. Keep the other sources' readings, which are newer than Placement's first one.
 
     Allocations are read too: a consumer's deletion may cause the conflict, but does not change a generation.
     """

@@ -31,7 +31,7 @@ def current_state(
 ) -> NovaState:
     """Return the cloud's state of ``host`` (None: this host). ``before`` is the heartbeat that earlier audits read.
 
-    Raises SourceError: SourceStale if the rows may be old.
+    Raises SourceError; the error is a SourceStale if the rows may be old.
     """
     wanted = task.settings.host if host is None else host
     state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)

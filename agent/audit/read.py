@@ -90,7 +90,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
     task.stop_if_cancelled()
     if view and view.name_holder:
-        # The compute node row shows whether the provider belongs to another host or to this host's old installation.
+        # The compute node row shows whether the provider belongs to another host or to an old installation of this one.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     nova = _with_removable(task, memory, nova, placement.value)

@@ -23,7 +23,7 @@ from agent.node_record.summary import summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The audit's id, start and duration. ``ended`` is the audit's end in monotonic seconds, the reference of ages."""
+    """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, for computing ages."""
 
     audit_id: str
     started_at: str

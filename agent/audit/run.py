@@ -52,7 +52,7 @@ def run_audit(
 
 
 def _not_before(acted: Acted) -> float | None:
-    """Return the time before which Placement wants no request; None if no response of this audit had a Retry-After."""
+    """Return the time until which Placement asked the agent to wait (Retry-After); None if no response asked this."""
     errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
     times = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
     return max(times, default=None)

@@ -3,9 +3,9 @@
 A finding is counted again if the next audit sees it with equal evidence, after a minimum and before a maximum time. Two
 audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
 
-A finding that rests on *recorded* is counted only by an audit that read allocations; any other audit does not even
-report such a finding if it is new, because a removed allocation raises no generation in Placement, so the agent's cache
-may be outdated. Pure: the time is an argument.
+The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
+audit that read allocations counts a finding that rests on *recorded*; other audits do not even report such a finding if
+it is new. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class AuditReads:
     machine's boot (monotonic). ``boot`` is the id of that boot.
 
     An audit counts a finding again only if the audit's reads begin at least ``apart_s`` after the end of the reads that
-    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So a
-    read that hangs does not change these times.
+    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
+    time that a hanging read takes does not count.
     """
 
     now: str
@@ -173,6 +173,6 @@ def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) ->
 
 
 def evidence_digest(finding: Finding) -> str:
-    """Return a digest of everything that the finding says, claims included: equal evidence, equal digest."""
+    """Return a digest of everything that the finding says, claims included. Equal evidence has equal digests."""
     body = repr((finding.code, finding.expected, finding.actual, finding.evidence, finding.facts))
     return hashlib.sha256(body.encode()).hexdigest()

@@ -23,7 +23,7 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners. If the files' sum is too large, the rows of the first kinds here are reduced first."""
+    """The kinds of owners. If the sum of the files is too large, the agent reduces their rows in this order."""
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"
@@ -72,7 +72,7 @@ def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return the folders of instances that left this host, sorted by path; none while not all owners are known."""
+    """Return the folders of instances that left this host, sorted by path; () while an owner may be unknown."""
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 

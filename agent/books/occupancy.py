@@ -48,7 +48,7 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
 
 
 def instances_of_domains(domains: Iterable[Domain], host: str, node: str) -> tuple[Instance, ...]:
-    """Return one instance per defined guest: with state source ``none`` libvirt's domains serve as the promise."""
+    """Return one instance per defined guest, for state source ``none``, which has no instances of a cloud."""
     return tuple(_instance_of(domain, host, node) for domain in sorted(domains, key=lambda d: d.uuid))
 
 
@@ -72,7 +72,7 @@ def _instance_of(domain: Domain, host: str, node: str) -> Instance:
 
 
 def _counts(instance: Instance, host: str, node: str) -> bool:
-    # Instances count in every vm_state but ``deleted`` and, unless nova is unshelving them here, shelved_offloaded.
+    # Instances count in every vm_state except deleted; in shelved_offloaded only while nova unshelves them here.
     if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
         return False
     if instance.vm_state == "shelved_offloaded":

@@ -27,7 +27,7 @@ _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some bytes of a volume group, and a volume; the volume's owner takes the bytes."""
+    """Some bytes of a volume group, which belong to the owner of ``volume``."""
 
     volume: Volume
     what: str
@@ -121,7 +121,7 @@ def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator
 
 
 def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
-    """Return the thin pool whose data lies on this hidden volume, at any depth, or None."""
+    """Return the thin pool whose data lies on this hidden volume, directly or through hidden volumes, or None."""
     seen: set[str] = set()
     part: Volume | None = volume
     while part is not None and part.hidden and part.parent is not None and part.name not in seen:

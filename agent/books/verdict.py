@@ -2,7 +2,7 @@
 
 A source that was not read allows no conclusion. A consumer without a row in the cloud is reported only after its record
 in Placement was read, because the record's consumer type may show that another service owns the consumer. If a row does
-not parse, its consumer is unknown, which means neither deleted nor moved. Pure.
+not parse, its consumer is unknown; the agent does not take the consumer for deleted or moved. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HE
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
-# vm_states of instances that occupy no host any more.
+# vm_states of instances that no longer occupy a host.
 _GONE_STATES = frozenset({"shelved_offloaded"})
 # nova 34 sets no consumer type; these are the type names that nova reserved for its consumers.
 _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
@@ -197,7 +197,7 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer that only Placement has here, and not the cloud or the host."""
+    """Return the verdict about a consumer with an allocation here that the cloud does not expect, without a guest."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING

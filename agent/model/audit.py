@@ -70,7 +70,7 @@ class Standing(NamedTuple):
 class WrittenProvider:
     """The agent's last write to a provider that Placement acknowledged.
 
-    ``strikes``: in how many consecutive audits an inventory had values that the agent neither wrote nor wants now.
+    ``strikes``: in how many consecutive audits an inventory had values of another writer that the agent does not want.
     ``cleared``: the traits that had to be absent at the time of this write.
     """
 

@@ -48,9 +48,8 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    The value has no generations. Every scheduled instance raises the root's generation, so with generations the digest
-    of a plan would change within moments after the operator has seen it. The module that carries the plan out reads the
-    generations.
+    Generations are left out: every scheduled instance raises the root's generation, so a digest with generations would
+    change moments after the operator has seen the plan. The module that carries the plan out reads the generations.
     """
 
     uuid: str
@@ -123,7 +122,7 @@ class HealPlan:
 def _body(action: AnyAction) -> dict[str, Any]:
     """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
-        # A provider that a first attempt created and left empty counts as absent, so the next attempt's plan is equal.
+        # A provider that a first attempt created and left empty counts as absent, so a second attempt's plan is equal.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     return asdict(action)
@@ -148,8 +147,8 @@ class HealNote:
 class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
-    ``min_age_s`` is the least age of a finding in seconds. ``max_consumers`` and ``max_percent`` (of the host's
-    consumers, at least one consumer) limit how many consumers one run changes.
+    ``min_age_s`` is the minimum age of a finding in seconds. ``max_consumers`` and ``max_percent`` (of the host's
+    consumers, but at least one consumer) are the maximum number of consumers that one run changes.
     """
 
     enabled: bool = False

@@ -23,7 +23,7 @@ class StateKind(enum.Enum):
 
     SQL = (
         *("sql", True, False, "the database's clock"),
-        "the compute node record is never written: [state] source = sql only reads, conductor writes it",
+        "the compute node record is never written: [state] source = sql only reads, source = conductor also writes",
     )
     CONDUCTOR = (
         *("conductor", True, True, "this host's clock"),
@@ -178,7 +178,7 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress and has not failed. Only such a move explains a difference of books."""
+        """Whether the migration is in progress and has not failed. Only such a move explains why the books differ."""
         return self.in_progress and self.status != "error"
 
 
@@ -233,12 +233,12 @@ class NovaState:
     ``finished_evacuations``: the newest 100 evacuations away from this host with status ``done`` or ``completed``.
     ``pci_devices``: the rows of the live nodes.
     ``records``: the complete rows of the live nodes. Only a source that can write records fills this field.
-    ``now``: the source's clock (naive UTC), which gives the age of rows. For nova-conductor it is the agent's clock.
+    ``now``: the source's clock (naive UTC), for the age of rows. With nova-conductor, ``now`` is the agent's clock.
     ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which). The
     source reads the heartbeat before the rows or together with them, so the rows are at least as new as the heartbeat.
     None if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of any service; the agent compares nova-compute's heartbeat with it.
-    ``pulse_at``: the source's clock at the moment when the heartbeats were read; it gives their age.
+    ``pulse_at``: the source's clock at the moment when the heartbeats were read, for the age of the heartbeats.
     ``unreadable``: one message for each row that does not parse.
     """
 

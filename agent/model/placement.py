@@ -133,7 +133,7 @@ class PlacementView:
     ``providers``: the root and all providers below it, parents first; providers above the root are not included.
     Empty if the root does not exist yet.
     ``allocations``: all allocations on ``providers``.
-    ``allocations_fresh``: False if ``allocations`` come from an earlier audit's cache.
+    ``allocations_fresh``: False if ``allocations`` are from the cache of an earlier audit.
     ``consumers``: the records of those consumers whose record the agent has read.
     ``name_holder``: another provider that has the root's name.
     ``typed_consumers``: whether the server stores a consumer's type (microversion 1.38).

@@ -133,7 +133,7 @@ AnyWrite = Write | PutAllocations | RecordWrite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
-    """A necessary write that the agent defers, and why; ``what`` names the write, or the deferred class of a write."""
+    """A necessary write that the agent defers, and why; ``what`` names the write or the resource class in question."""
 
     provider_uuid: str
     what: str

@@ -1,4 +1,4 @@
-"""Define the interface of a resource, and what all resources share: ratios, promised and held amounts."""
+"""Define the interface of the modules in agent/resources, and what they share: ratios, promised and held amounts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 def storable(allocation_ratio: float) -> float:
     """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    Without this, 1.3333333333 would differ from the recorded ratio in every audit, and the agent would always write.
+    Otherwise 1.3333333333 would differ from the recorded ratio in every audit, and the agent would write it each time.
     """
     return float(f"{allocation_ratio:.6g}")
 

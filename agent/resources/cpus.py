@@ -76,7 +76,7 @@ def present_cpus(host: HostFacts) -> tuple[int, ...]:
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """Return why VCPU and PCPU cannot be counted: a CPU set names CPUs that guests cannot use. None if it does not."""
+    """Return why VCPU and PCPU cannot be counted: a CPU set names CPUs that guests cannot use. None if no set does."""
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 

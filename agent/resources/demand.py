@@ -33,7 +33,7 @@ _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 # Cached: every resource calls this function for every instance, but 1,000 guests have only a few flavors.
 @functools.lru_cache(maxsize=512)
 def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
-    """Return the amounts by resource class: vCPUs, MiB, GiB, devices, contexts."""
+    """Return the amount of each resource class that the flavor requests, in the unit of the class."""
     specs = dict(flavor.extra_specs)
     wanted = _asked(specs)
     wanted.update(_policy_cpus(flavor.vcpus, specs))

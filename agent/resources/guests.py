@@ -22,7 +22,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the uuids of instances whose guest may be on this host: its row names this host, or it is migrating."""
+    """Return the instances that may have a guest on this host: by the instance's row, or by a migration in progress."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

@@ -43,7 +43,7 @@ class Pmem(Resource):
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Return a class per label: the number of the label's namespaces, added up for labels with the same class."""
+        """Return a class per label; its total is the number of namespaces of all labels that have this class."""
         totals: Counter[str] = Counter()
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)

@@ -39,7 +39,7 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# Smaller changes of a store's size come from file system tables and thin pool metadata.
+# File system tables and thin pool metadata cause smaller changes of a store's size than this.
 TOLERANCE_PERCENT = 1
 # Names of errno values that mean: the file, or the store below it, is not there.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
@@ -147,7 +147,7 @@ def _is_news(before: StoreMark, now: StoreMark) -> bool:
 
 
 def likeness(before: StoreMark, now: StoreMark) -> Likeness:
-    """Return whether two marks are of the same store. A fact that the host does not report is no difference."""
+    """Return whether two marks are of the same store. A fact that the host does not report is not compared."""
     if before.uuid is not None and now.uuid is not None:
         return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
     if before.filesystem is None or now.filesystem is None:

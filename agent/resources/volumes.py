@@ -1,8 +1,8 @@
 """Decide who owns each volume of the volume groups, and how many bytes of the group each owner takes.
 
-The volume's name decides first, then the guest that uses the volume. A volume without an owner serves another volume
-and is counted with it: a snapshot with its origin, a leg with its mirror, a thin volume with its pool. So the row of a
-volume may have 0 bytes; the sum of all rows is the space taken from the groups.
+The volume's name decides first, then the guest that uses the volume. If neither decides and the volume serves another
+volume, it is counted with that volume: a snapshot with its origin, a leg with its mirror, a thin volume with its pool.
+So the row of a volume may have 0 bytes; the sum of all rows is the space taken from the groups.
 
 The exception is a thin pool with a disk of the cloud. The pool's bytes are split among its volumes: each volume gets
 its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with every write of a
@@ -163,8 +163,8 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
     """Return the first that applies: an instance by name, block storage by name, a domain by use, an orphan by name.
 
     If ``instances`` is None (the state source was not read), an instance's name makes the owner unknown. If ``users``
-    is None (libvirt was not read), only the first two are checked. Block storage comes before the domain, because no
-    flavor contains an attached volume; the domain comes before the orphan, because a disk in use is no leftover.
+    is None (libvirt was not read), only the first two are checked. Block storage is checked before the domain, because
+    no flavor contains an attached volume. The domain is checked before the orphan, because a used disk is not orphaned.
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:

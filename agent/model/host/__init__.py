@@ -4,7 +4,7 @@ Begin with ``facts.py`` (one read of libvirt, /proc and /sys) and ``storage.py``
 ``capabilities.py`` and ``devices.py`` are parts of the facts. ``resource_view.py`` is the host as a compute node
 record describes it. ``store.py`` is the store that DISK_GB counts, remembered from audit to audit.
 
-Three modules have rules beside values, because several packages need the same rule: ``cpuset.py`` parses CPU lists,
+Three modules contain rules too, because several packages need the same rule: ``cpuset.py`` parses CPU lists,
 ``device_match.py`` matches devices to ``[pci] device_spec``, and ``guest_cpu.py`` names the guests' CPU models.
 
 What does not belong here: reading libvirt, /proc or LVM (``agent/sources``, ``agent/host_files``), the inventories

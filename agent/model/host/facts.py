@@ -18,7 +18,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that changes by itself and on which no book rests; ``value`` replaces its value."""
+    """Return metadata for a field that changes by itself and that no book needs: comparisons see ``value`` instead."""
     return MappingProxyType({BLANK: value})
 
 
@@ -141,7 +141,7 @@ class HostFacts:
     ``hostname``: the node's name: the first host name that libvirt reported to this process (with libvirt's test
     driver, another name).
     ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
-    ``memory_mib``: memory by libvirt's getInfo.
+    ``memory_mib``: the host's memory as libvirt's getInfo reports it.
     ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
     ``simulated``: names of the facts that a test driver invents; the demo prints them.
     ``capabilities``: None until libvirt has reported them: after its start, libvirt first probes QEMU for seconds.
