@@ -143,7 +143,7 @@ def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> li
 def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
     """Return what guests may use of the NUMA cell, and what guests with a NUMA topology use of it.
 
-    CPUs that the configuration keeps for the host are left out; reserved huge pages do not count as free.
+    CPUs that the configuration does not give to guests are left out; reserved huge pages do not count as free.
     """
     used_pages = dict(usage.pages) if usage else {}
     return {

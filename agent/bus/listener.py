@@ -79,7 +79,7 @@ class FleetListener:
         Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
 
     def take(self, timeout_s: float) -> Message | None:
-        """Return the next message and its arrival in monotonic seconds; None if none comes within ``timeout_s``."""
+        """Return the next message and its arrival in monotonic seconds; None if no message comes in time."""
         try:
             return self._received.get(timeout=timeout_s)
         except queue.Empty:

@@ -61,7 +61,7 @@ class Outbox:
             self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Block until ``put`` or ``ask`` was called since the last call, the outbox is closed, or the time is over."""
+        """Block until ``put``, ``ask`` or ``close`` is called, or return at once if it was since the last ``wait``."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False

@@ -29,7 +29,7 @@ from agent.telemetry.finding_changes import FindingChange, worth_reporting
 
 LOG = logging.getLogger(__name__)
 
-#: At most one state is sent per second, however many watchers ask and however often the state changes.
+#: The minimum time between two messages with the host's state, even if many watchers ask or the state changes often.
 SMALLEST_GAP_S = 1.0
 #: Seconds that a stop waits for the last messages.
 STOP_S = 1.0

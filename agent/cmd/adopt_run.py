@@ -3,7 +3,7 @@
 The operator approves a plan by naming its digest.
 
 Each run reads everything again: with --store it runs a dry audit, without --store it reads the files, the provider and
-the compute node record. A run carries out the plan of an earlier run only if its own plan is the same.
+the compute node record. So a run carries out only its own plan, and only if the operator named its digest.
 """
 
 from __future__ import annotations

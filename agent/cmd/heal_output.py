@@ -17,9 +17,9 @@ def heal_document(run: HealRun) -> Document:
     """Return the document of ``heal``.
 
     ``actions`` are in execution order, each of the ``refusals`` names its guard, and ``results`` are the outcomes of
-    the actions that were carried out. ``unread`` are the sources that could not be read; findings that need these
-    sources have neither an action nor a refusal. ``undecided``: because of ``unread``, the run cannot decide whether
-    the approved plan is still current.
+    the actions that were carried out. ``unread`` are the sources that could not be read; the plan leaves out findings
+    that need these sources. ``undecided``: because of ``unread``, the run cannot decide whether the approved plan is
+    still current.
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {

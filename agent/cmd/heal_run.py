@@ -103,7 +103,7 @@ def code_of(run: HealRun) -> int:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Make the state directory, which a change needs. A run that only shows a plan goes on without the directory.
+    """Make the state directory, which a change needs. A run that only prints a plan works without the directory.
 
     If the operator has approved a plan, raises ConfigError and FolderUnavailable.
     """

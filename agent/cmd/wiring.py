@@ -125,7 +125,7 @@ class Wired:
     resources: contextlib.ExitStack
 
     def events(self) -> LibvirtEvents:
-        """Return the event source of the same libvirt. Start it before the first read."""
+        """Return the event source for the libvirt that audits read. Start it before the first read."""
         return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
 
     def close(self) -> None:

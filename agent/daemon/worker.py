@@ -215,7 +215,7 @@ class Worker:
         return not self._thread.is_alive()
 
     def healthy(self, sent_at: float) -> bool:
-        """Return whether the worker lives and within STALL_S waited for work, passed a safe point or sent a request.
+        """Return whether the worker's thread is alive and does not count as stuck (``STALL_S``).
 
         ``sent_at``: when the last request to Placement was sent, in monotonic seconds.
         """

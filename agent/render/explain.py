@@ -1,7 +1,7 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
-The books have the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could not
-be read is unknown and has no amount. Only the status of the sources shows this, because an empty book and an unread
+The books contain the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could
+not be read is unknown and has no amount. Only the status of the sources shows this, because an empty book and an unread
 book have the same rows.
 
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
