@@ -1,8 +1,8 @@
-"""Write a small file so that a reader sees all of it or nothing of it, also after a power cut.
+"""Write a small file atomically: a reader sees either the whole new text or the state before, even after a power cut.
 
-The text is first written to a temporary file in the same folder. The pid is in its name, so two processes that write
-the same file do not write into each other's temporary file. A killed process leaves its temporary file behind;
-``sweep`` removes it at the next start.
+The text is first written to a temporary file in the same folder. Its name contains the pid, so two processes that write
+the same file use different temporary files. A killed process leaves its temporary file behind; ``sweep`` removes that
+file at the agent's next start.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ def replace_file(path: str, text: str, mode: int) -> None:
 def write_new_file(path: str, text: str, mode: int) -> None:
     """Create ``path`` with ``text``. Raises FileExistsError if ``path`` exists, other OSErrors as they occur."""
     with _written(path, text, mode) as temporary:
-        # A link fails where the name is taken; a rename would overwrite it.
+        # If ``path`` exists, a link fails; a rename would overwrite the other process's file.
         os.link(temporary, path)
 
 
 def share(descriptor: int, mode: int, folder: str) -> None:
     """Set an open file's mode, and its group to the folder's group: a user who may enter the folder may read the file.
 
-    If the process may not change the group, the file keeps the process's own. Raises OSError.
+    If the process may not change the group, the file keeps the process's group. Raises OSError.
     """
     group = os.stat(folder or ".").st_gid
     if os.fstat(descriptor).st_gid != group:
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, -1, group)
-    # Set the mode after the open: the mode of the open is reduced by the umask, 0077 in the systemd unit.
+    # Set the mode after the open, because the umask (0077 in the systemd unit) reduces the mode that open() sets.
     os.fchmod(descriptor, mode)
 
 
 def close_to_others(path: str) -> None:
-    """Remove the rights that an older program gave to all users; ignore a file that the agent cannot change."""
+    """Remove the permissions that an older release of the agent gave to all users; ignore an unchangeable file."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISREG(found.st_mode) and found.st_mode & 0o007:
@@ -51,7 +51,7 @@ def close_to_others(path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Remove temporary files that dead processes left beside ``path``; ignore those that cannot be removed."""
+    """Remove temporary files that dead processes left beside ``path``; ignore a file that cannot be removed."""
     folder, target = os.path.split(path)
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):

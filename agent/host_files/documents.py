@@ -1,7 +1,7 @@
-"""Read and replace a JSON document that the agent keeps for itself, and keep a copy of one that cannot be read in full.
+"""Read and replace a JSON document of the agent, and keep a copy of a document that cannot be read completely.
 
-The agent deletes no such copy. There are at most ten. When all names are taken, the newest replaces the last one, so a
-disk that garbles every write does not fill up.
+There are at most ten such copies, and the agent does not delete a copy. If all ten names are taken, the newest copy
+replaces the tenth, so a disk that garbles every write does not fill up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, e
 
 
 def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
-    """Return the document. Raises OSError, and BadRow unless the file is a document of schema_version ``version``."""
+    """Return the document. Raises OSError, or BadRow if the file is not a document of schema_version ``version``."""
     try:
         with open_regular(path) as file:
             document = parse(file.read(most_characters))

@@ -1,11 +1,11 @@
 """Read and write findings.json, the agent's memory of its findings.
 
-For each finding the file has when it was first seen and how often since. It also has what provider.yaml files added,
-and which providers of deleted records are left.
+For each finding the file has the time of the first sighting and the number of sightings. The file also has what
+provider.yaml files added to Placement, and which resource providers are left over from deleted compute node records.
 
-The file is worth little, and its loss must cost nothing. Each row is read by itself; a row that cannot be read is named
-and ignored, and the file is kept under another name before the next save. A failure to write the file is logged once,
-and every audit tries again. Reading changes nothing, because commands read without the write lock.
+The agent can work without the file, so a loss must do no harm. Each row is parsed separately: the agent logs and skips
+an unreadable row, and keeps the old file under another name before the next save. A failure to write the file is logged
+once, and every audit tries again. Reading changes no file, because commands read without the write lock.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCHEMA_VERSION = 1
 
 
 class FindingsFile:
-    """HistoryStore on one file in ``state_dir``."""
+    """The HistoryStore in ``state_dir``, which stores the history in one file."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -66,7 +66,7 @@ class FindingsFile:
         return bool(self._unsaved.cause)
 
     def load(self) -> History:
-        """Return the saved history without the rows that cannot be read; one warning names those."""
+        """Return the saved history without its unreadable rows; log one warning that names them."""
         history, problems = self._read()
         if problems:
             self._unread.occurred(in_few_words(problems))
@@ -97,7 +97,7 @@ class FindingsFile:
         replace_document(self.path, document)
 
     def _set_aside(self) -> None:
-        """Keep a copy of a file with unreadable rows (for instance a newer program's) under another name."""
+        """Keep a copy of a file with unreadable rows (such as rows of a newer release) under another name."""
         _, problems = self._read()
         if not problems:
             return
@@ -107,7 +107,7 @@ class FindingsFile:
             LOG.warning(events.HISTORY_SET_ASIDE, extra={"path": self.path, "kept_as": self._kept_as})
 
     def _read(self) -> tuple[History, tuple[str, ...]]:
-        """Return the file's content, and its problems."""
+        """Return the history in the file, and one sentence for each part of the file that cannot be read."""
         try:
             return _content(read_document(self.path, SCHEMA_VERSION))
         except FileNotFoundError:
@@ -121,12 +121,12 @@ class FindingsFile:
 def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     read = read_rows("sightings", document.get("sightings"), _sighting)
     sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
-    # A file of an older program lacks these lists.
+    # A file that an older release of the agent wrote lacks these lists.
     added = read_rows("added", document.get("added", []), _addition)
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
     problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
-    # Without the time of the last audit, no earlier audit counts as directly before the next one.
+    # Without the time of the last audit, the next audit does not count as its direct successor.
     boot, read_until = "", None
     if document.get("looked_at") is not None:
         try:
@@ -162,7 +162,7 @@ def _addition(row: Json) -> Addition:
     _check_length(row, len(Addition._fields))
     kind = text_of(row, 1)
     if kind not in tuple(Added):
-        raise BadRow(f"no kind of thing that provider files add: {kind!r:.60}")
+        raise BadRow(f"unknown kind of addition by a provider.yaml file: {kind!r:.60}")
     return Addition(text_of(row, 0), Added(kind), text_of(row, 2))
 
 
@@ -173,10 +173,10 @@ def _silence(row: Json) -> Silence:
 
 def _left(row: Json) -> LeftProvider:
     _check_length(row, len(LeftProvider._fields))
-    # The uuid becomes a part of a URL.
+    # Check that it is a uuid, because the agent puts the uuid into a URL.
     return LeftProvider(uuid_of(row, 0), text_of(row, 1))
 
 
 def _check_length(row: Json, length: int) -> None:
     if not isinstance(row, list) or len(row) != length:
-        raise BadRow(f"not a list of {length}")
+        raise BadRow(f"not a list of {length} items")

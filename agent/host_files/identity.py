@@ -1,10 +1,10 @@
-"""Decide which resource provider is this host's: the ``compute_id`` file, else its own compute node record.
+"""Decide which resource provider is this host's, by a ``compute_id`` file or else by the host's compute node record.
 
-The file may lie in the folder of any configuration file, in nova's state path or in the agent's state directory. Two
-files that differ are a fatal error, not a choice. Other compute node rows of the host are orphans, never the identity.
+The file may be in the folder of any configuration file, in nova's state path or in the agent's state directory. Files
+that differ are a fatal error: the agent does not choose one. Other compute node records of the host are orphans.
 
-A lost identity is never replaced by a new one while the cloud still knows the host: that would leave its provider
-behind with all allocations.
+While nova still knows the host, the agent never replaces a lost identity by a new identity: the host's old provider
+would stay behind with all its allocations.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from agent.model.audit import Identity
 from agent.model.nova import NovaState
 
 FILE_NAME = "compute_id"
-# A uuid, and white space that an editor leaves; nova/virt/node.py reads as much.
+# The number of characters to read, as in nova/virt/node.py: a uuid, and white space that an editor may add.
 LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeIdFiles:
-    """The ``compute_id`` files of this host, in search order; the agent writes only the one in ``state_dir``."""
+    """The ``compute_id`` files of this host, in search order; the agent writes only the file in ``state_dir``."""
 
     config_dirs: tuple[Path, ...]
     nova_state_path: Path | None
     state_dir: Path
 
     def find(self) -> Identity | None:
-        """Return the identity on which the files agree, None if there is no file.
+        """Return the identity on which all files agree, or None if there is no file.
 
-        Raises ConfigError, which names the files, if they differ or if one is unreadable or no uuid. Raises
-        FolderUnavailable if the cause of a failed read may pass.
+        Raises ConfigError, which names the files, if they differ or if a file is unreadable or contains no uuid. Raises
+        FolderUnavailable if a read fails with an error that may pass by itself.
         """
         found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
         if not found:
@@ -52,9 +52,9 @@ class ComputeIdFiles:
         return Identity(uuid=first_value, origin=str(first_path))
 
     def create(self) -> Identity:
-        """Create a new identity, on disk before this returns; if a file appeared meanwhile, return its identity.
+        """Create a new identity and write it to disk; if another process has just done so, return that identity.
 
-        Raises ConfigError if the file cannot be written, FolderUnavailable if the cause may pass.
+        Raises ConfigError if the file cannot be written, or FolderUnavailable if the error may pass by itself.
         """
         path = self.state_dir / FILE_NAME
         value = str(uuid.uuid4())
@@ -73,14 +73,14 @@ class ComputeIdFiles:
         return str(self.state_dir / FILE_NAME)
 
     def own_text(self) -> str | None:
-        """Return the own file's text unchanged; None if there is no file. Raises ConfigError, FolderUnavailable."""
+        """Return the text of the file at ``own_path``, None if it is missing. Raises ConfigError, FolderUnavailable."""
         try:
             return _text(self.state_dir / FILE_NAME)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
     def put_own(self, text: str | None) -> None:
-        """Replace the own file atomically, or remove it (None). Raises ConfigError or FolderUnavailable."""
+        """Replace the file at ``own_path`` atomically, or remove it for None. Raises ConfigError, FolderUnavailable."""
         try:
             if text is None:
                 (self.state_dir / FILE_NAME).unlink(missing_ok=True)
@@ -101,11 +101,11 @@ class ComputeIdFiles:
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
-    """Return the identity from the live compute node record with this host and ``hostname``, libvirt's name.
+    """Return the identity in the host's live compute node record with the node name ``hostname``, libvirt's host name.
 
-    The caller uses it for a host without a file. None if the cloud knows neither a service nor such a record of this
-    host: a new identity may be created. Raises ConfigError if there is a service but no such record (the host was
-    renamed, or its identity is lost).
+    The caller uses this function if there is no ``compute_id`` file. Returns None if the host has no such record and no
+    nova-compute service: the agent may then create an identity. Raises ConfigError if there is a service but no such
+    record (the host was renamed, or its identity is lost).
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
     own = [node for node in live if node.hypervisor_hostname == hostname]
@@ -132,12 +132,12 @@ def _read(path: Path) -> str | None:
     try:
         text = _text(path, LONGEST)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: contains no uuid but bytes that are not text") from error
+        raise ConfigError(f"{path}: contains bytes that are not text instead of a uuid") from error
     if text is None:
         return None
     value = _canonical(text)
     if value is None:
-        raise ConfigError(f"{path}: contains no uuid but {text!r}")
+        raise ConfigError(f"{path}: contains {text!r} instead of a uuid")
     return value
 
 

@@ -1,9 +1,9 @@
-"""Write a journal of changes to data that is not the agent's alone, each with the state before: an append-only file.
+"""Write an append-only journal of changes to data that other services share, each with the state before the change.
 
 A change's line is on disk (file and folder synced) before the agent tries the change. The outcome follows as a separate
-line. If a change has no outcome, a crash cut it off, and it is unknown whether it was done. Lines are never rewritten.
-A line that a crash cut short or another program garbled is named, and all other lines stay readable. A writer needs the
-write lock.
+line. If a change has no outcome, a crash interrupted it, and it is unknown whether the change was made. Lines are never
+rewritten. The reader reports each unreadable line (cut short by a crash, garbled by another program), and returns all
+other lines. A writer needs the write lock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Result(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that the agent is about to make. ``kind`` selects the code that can undo it (agent/healing/undo.py).
+    """A change that the agent is about to make; ``kind`` selects the code that undoes it (agent/healing/undo.py).
 
     ``before`` and ``after`` are plain JSON values whose shape depends on ``kind``. ``audit_id`` and ``plan_digest``
     identify the decision; ``undoes`` is the id of the entry that this change undoes.
@@ -67,7 +67,7 @@ class Change:
 class Entry:
     """One change in the journal; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` is the outcome's text.
 
-    ``undone_by`` are the entries that undo this one, without those that were refused.
+    ``undone_by`` has the ids of the entries that undo this entry, except entries that were refused.
     """
 
     id: str
@@ -88,10 +88,10 @@ class JournalContent:
 
 
 class Journal(Protocol):
-    """A store for changes, which are written to it before they are made."""
+    """A store to which the agent writes each change before making the change."""
 
     def begin(self, change: Change) -> str:
-        """Write the change and return the entry's id; on disk before this returns.
+        """Write the change to disk, and return the entry's id.
 
         Raises SourceUnavailable: the caller must then change nothing.
         """
@@ -107,12 +107,12 @@ class Journal(Protocol):
 
 
 def new_entry_id() -> str:
-    """Return twelve hexadecimal digits: short enough to be typed."""
+    """Return a new id: twelve hexadecimal digits, few enough for an operator to type."""
     return uuid.uuid4().hex[:12]
 
 
 class FileJournal:
-    """Journal on one file of ``state_dir``; ``now`` returns ISO 8601 UTC."""
+    """The Journal in one file of ``state_dir``; ``now`` returns the time as ISO 8601 UTC."""
 
     def __init__(self, state_dir: str, now: Callable[[], str], new_id: Callable[[], str] = new_entry_id) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -159,7 +159,7 @@ class FileJournal:
 
 
 def parsed(content: bytes) -> JournalContent:
-    """Return the journal in these bytes; never raises, whatever the bytes are."""
+    """Return the journal that is in ``content``. Raises no error, whatever the bytes are."""
     lines = content.split(b"\n")
     problems: list[str] = []
     found: dict[str, Entry] = {}
@@ -242,12 +242,12 @@ def _opened(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(None, "no regular file")
+        raise OSError(None, "not a regular file")
     return descriptor
 
 
 def _from_a_new_line(descriptor: int) -> bytes:
-    """Return a line's end if a crash cut the last line short, so that it does not garble the next one."""
+    """Return a line break if a crash cut the last line short, so that the next entry starts a new line."""
     size = os.fstat(descriptor).st_size
     return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 

@@ -1,8 +1,8 @@
 """Read small files of the kernel: module parameters and TDX key counts under /sys, uptime and load under /proc.
 
-A module that is not loaded, or a parameter that this kernel does not have, is no error: its text is None. Any other
-failure (no file descriptor left, no right, a bad disk) says nothing about the module; the text is then Unread. A figure
-that cannot be read or parsed is None: no decision depends on it.
+If a module is not loaded, or this kernel does not have a parameter, the parameter's text is None. Any other failure (no
+file descriptor left, no permission, a bad disk) says nothing about the module, so the text is Unread. A figure that
+cannot be read or parsed is None: no decision of the agent depends on a figure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.model.host.facts import Unread
 # These parameters say whether KVM on AMD encrypts guests' memory.
 PARAMETERS = ("kvm_amd/sev", "kvm_amd/sev_es", "kvm_amd/sev_snp")
 
-# Only the root of the unified hierarchy has this file; a kind that the platform lacks has no line in it.
+# Only the root of the unified cgroup hierarchy has this file, with a line for each resource of the platform.
 TDX_CAPACITY = Path("fs/cgroup/misc.capacity")
 
 _TDX = re.compile(r"^tdx ([0-9]{1,9})$", re.ASCII | re.MULTILINE)
@@ -29,9 +29,9 @@ def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], 
 
 
 def tdx_capacity(sys_root: Path) -> int | None:
-    """Return for how many guests with Intel TDX there are keys, from the misc cgroup; None if that is unknown.
+    """Return the number of Intel TDX guests for which the platform has keys, from the misc cgroup; None if unknown.
 
-    A platform without TDX has no line for it, so None never means 0: libvirt reports whether TDX is available.
+    The file has no line for TDX on a platform without TDX, so None never means 0: libvirt reports if TDX is available.
     """
     found = _TDX.search(_words(sys_root / TDX_CAPACITY))
     return int(found[1]) if found else None

@@ -1,15 +1,13 @@
 """Allow one writer per host: an advisory lock on a file, which a process takes while it writes.
 
-The kernel releases the lock when its process dies, so a stale file means nothing. The file's text (pid and program)
-serves only the error message. Child processes that exec do not inherit the lock. Two users of the lock in one process
-exclude each other as two processes do.
+The kernel releases the lock when its process dies, so a file that a dead process left behind locks nothing. The file's
+text (pid and program) is only for the error message. Child processes that exec do not inherit the lock. Two users of
+the lock in one process exclude each other as two processes do.
 
-If nothing can be written (the file system is read-only, full or temporarily away), the existing file is locked. If
-there is no file, its folder is locked; if neither can be reached, a file in a second folder is. Writing to Placement
-needs no disk.
-
-Two processes meet the same errors of a folder and so lock the same thing. Errors that one process meets alone (too many
-open files) lead to no other lock.
+Writing to Placement needs no disk, so the lock also works if its file cannot be created (the file system is read-only,
+full or temporarily unavailable). The process then locks the existing file; if there is no file, its folder; if the
+folder cannot be opened, a file in a second folder. All processes get the same errors from a folder, so they lock the
+same file or folder. After an error of one process alone (too many open files), that process gets no lock.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ POLL_S = 0.05
 
 
 class FileLock:
-    """``flock`` on ``path``, or in ``second_folder`` while the folder of ``path`` is away."""
+    """An ``flock`` on ``path``, or on a file in ``second_folder`` while the folder of ``path`` is unavailable."""
 
     def __init__(self, path: str, second_folder: str, wait_s: float = WAIT_S) -> None:
         self._path = path
@@ -42,7 +40,7 @@ class FileLock:
     def hold(self) -> Iterator[None]:
         """Take the lock for the duration of a block.
 
-        Raises LockHeld, which names the other process, if that process keeps the lock for longer than ``wait_s`` or the
+        Raises LockHeld if another process, which the error names, keeps the lock for longer than ``wait_s``, or if the
         file cannot be opened.
         """
         descriptor = self._open()
@@ -99,7 +97,7 @@ def _created(path: str) -> int:
 
 def _sign(descriptor: int) -> None:
     text = f"{os.getpid()} {pathlib.Path(sys.argv[0]).name or 'python'}\n".encode()
-    # A full disk must not stop the process that has the lock: the signature is only for people.
+    # A full disk must not stop the process that has the lock: only the error message of other processes uses the text.
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)

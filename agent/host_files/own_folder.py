@@ -1,7 +1,7 @@
-"""Decide whether an unusable folder or file of the agent needs an operator, or may recover by itself.
+"""Decide whether an unusable folder or file of the agent needs an operator, or may become usable by itself.
 
-Exit code 78 is final: systemd does not start the agent again after it. A file system that is read-only, full or not
-mounted yet may recover within a minute; a file where a folder should be stays until an operator acts.
+After exit code 78 systemd does not start the agent again. A file system that is read-only, full or not mounted yet may
+become usable within a minute. A file in the place of a folder stays until an operator acts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import os
 
 from agent.errors import ConfigError, FolderUnavailable
 
-#: Errors of a folder, or of the server or disk below it, that is temporarily away: every process here meets the
-#: same.
+#: Errors of a folder whose disk or server is temporarily unavailable. Every process on this host gets the same error.
 AWAY = frozenset(
     {
         *(errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ENODEV, errno.ENXIO),
@@ -20,12 +19,12 @@ AWAY = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ECONNREFUSED),
     }
 )
-#: Errors that pass without a change of configuration: AWAY, and errors of this process or of the machine's load.
+#: Errors that may pass without a change of configuration: AWAY, and errors of this process or of a busy machine.
 PASSING = AWAY | {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.EINTR}
 
 
 def failure(sentence: str, error: OSError) -> ConfigError | FolderUnavailable:
-    """Return the exception to raise; ``sentence`` names the file and what cannot be done."""
+    """Return FolderUnavailable if the error may pass, else ConfigError; ``sentence`` says what could not be done."""
     problem = f"{sentence}: {error.strerror or error}"
     return FolderUnavailable(problem) if error.errno in PASSING else ConfigError(problem)
 
@@ -39,9 +38,9 @@ def make_usable(path: str) -> None:
 
 
 def why_not_writable(path: str) -> OSError | None:
-    """Return why no file can be created in this folder, None if nothing is known against it.
+    """Return why files cannot be created in this folder, or None if the check finds no reason.
 
-    The check creates no file, so it does not notice a full file system.
+    The check creates no file, so it does not detect a full file system.
     """
     try:
         if os.access(path, os.W_OK | os.X_OK):

@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> TextIO:
-    """Return the file, open as UTF-8 text. Raises OSError, also if the file is not regular (a FIFO blocks an open)."""
+    """Open the file as UTF-8 text. Raises OSError, also if the file is not regular: a FIFO would block the open."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check(os.fstat(descriptor).st_mode)
@@ -23,4 +23,4 @@ def _check(mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "no regular file")
+        raise OSError(errno.EINVAL, "not a regular file")

@@ -1,6 +1,6 @@
-"""Write and read the last report, a file in the run directory.
+"""Write and read the report of the last audit, a file in the run directory.
 
-``stocktake status`` reads it, also while the bus is down.
+``stocktake status`` reads this file, so the command works even while the message bus is down.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from agent.model.report import AuditReport
 from agent.render.documents import Document, report_from_json, report_to_json
 
 FILE = "report.json"
-# The file has no secrets, but the names that tenants gave their instances: only root and the folder's group may read
-# it.
+# Only root and the folder's group may read the file: it has the names that tenants gave their instances.
 MODE = 0o640
 
 
 def report_path(run_dir: str) -> str:
-    """Return the path of the report."""
+    """Return the path of the report file."""
     return os.path.join(run_dir, FILE)
 
 

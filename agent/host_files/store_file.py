@@ -1,8 +1,8 @@
-"""Read and write store.json: which store DISK_GB counted last, so that after a reboot no empty folder replaces it.
+"""Read and write store.json, which says which store (volume group or file system) DISK_GB counted last.
 
-An unreadable file counts as missing, and a copy of it is kept. Guests' disks and the total in Placement then decide
-whether a store is accepted (agent/resources/store_doubt.py). The file is only replaced as a whole and under the write
-lock.
+The record prevents that after a reboot the agent counts an empty folder instead of the store. The agent treats an
+unreadable file as missing, and keeps a copy. Guests' disks and the total in Placement then decide whether the agent
+accepts a store (agent/resources/store_doubt.py). The file is replaced only as a whole, and under the write lock.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from agent.text.own_rows import BadRow, Json, count_of, text_of
 
 FILE = "store.json"
 SCHEMA_VERSION = 1
-# A path has at most 4096 bytes, each of which may take six in JSON.
+# A path has at most 4096 bytes, each of which may take six characters in JSON.
 _MAX_CHARACTERS = 1 << 17
 
 
 class StoreFile:
-    """StoreMemory on one file of ``state_dir``."""
+    """The StoreMemory in one file of ``state_dir``."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -42,7 +42,7 @@ class StoreFile:
         )
 
     def load(self) -> StoreRecord | None:
-        """Return the saved record; None if there is none, and None with one warning if it cannot be read."""
+        """Return the saved record; None if there is no file, and None with one warning if the file is unreadable."""
         record = None
         try:
             record = _record(read_document(self.path, SCHEMA_VERSION, _MAX_CHARACTERS))
@@ -81,7 +81,7 @@ def document_of(record: StoreRecord) -> dict[str, Json]:
 
 
 def store_document(mark: StoreMark | None) -> Json:
-    """Return the mark as JSON, null for none."""
+    """Return the mark as JSON; null if ``mark`` is None."""
     return None if mark is None else dataclasses.asdict(mark)
 
 
@@ -92,7 +92,7 @@ def _record(document: dict[str, Json]) -> StoreRecord:
 
 
 def mark_of(document: Json) -> StoreMark | None:
-    """Return the mark in a JSON value, None for null. Raises BadRow."""
+    """Return the mark that a JSON value contains, or None for null. Raises BadRow."""
     if document is None:
         return None
     found = _object(document)

@@ -1,7 +1,7 @@
 """HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator here can run.
 
-The agent never clears these traits: a host does not change its architecture, and nova-compute, too, keeps the trait of
-an emulator that was uninstalled.
+The agent never clears these traits. A host does not change its architecture, and nova-compute also keeps the trait of
+an emulator that an operator has uninstalled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agent.traits.base import Wish, capabilities, known
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set the traits that os-traits has a name for; clear none."""
+    """Set the traits, except names that os-traits does not have; clear no trait."""
     answer = capabilities(snapshot)
     if answer is None:
         return Wish()

@@ -1,4 +1,4 @@
-"""What a trait family returns: the traits to set and the traits to clear; it decides nothing about all others."""
+"""Provide Wish, the result of a trait family: the traits to set and the traits to clear on the root provider."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def known(names: Iterable[str]) -> frozenset[str]:
 
 
 def wish_of(answers: Mapping[str, bool]) -> Wish:
-    """Return a wish that sets the True names and clears the False ones; names that os-traits lacks are left out."""
+    """Return a wish that sets the True names and clears the False names, without names that os-traits lacks."""
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 
@@ -52,13 +52,13 @@ def capabilities(snapshot: Snapshot) -> Capabilities | None:
 
 
 def emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Return the domain capabilities of each architecture and machine type; None: unknown, (): no emulator runs."""
+    """Return each machine type's domain capabilities: None if they are unknown, () if the host can run no emulator."""
     answer = capabilities(snapshot)
     return answer.domain if answer else None
 
 
 def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Return the domain capabilities of the host's own architecture; None while either is unknown."""
+    """Return the domain capabilities of the host's architecture; None while these or the architecture is unknown."""
     answer = capabilities(snapshot)
     if answer is None or answer.domain is None or not answer.host_cpu.arch:
         return None
@@ -66,7 +66,7 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return the wish of ``wish_of``, but clear nothing while a machine type is unknown: it may have the trait."""
+    """Return what ``wish_of`` returns, but clear nothing while a machine type is unknown: it may have the feature."""
     wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)

@@ -1,8 +1,8 @@
 """COMPUTE_*: what a guest of this host can request of the compute service beyond its size.
 
-Most of these traits are abilities of nova's libvirt driver and depend on no fact. The agent publishes them for
-nova-compute 34, so a trait says what that version can do on this host. The agent does not change a trait whose fact is
-missing, and publishes the others.
+Most of these traits are abilities of nova's libvirt driver, the same on every host: the agent publishes what
+nova-compute 34 can do. Other traits depend on facts of this host. If such a fact is unknown, the agent does not change
+the trait that depends on the fact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """HW_CPU_X86_*: the CPU flags that a guest of this host can have, by ``[libvirt] cpu_mode``.
 
-The family sets or clears the trait of every flag in the table on every architecture: an Arm host has none of the
+The family sets or clears the trait of every flag in its table, on every architecture: an Arm host has none of the
 flags. The flags have libvirt's names: ``pclmuldq`` is Intel's PCLMULQDQ, and ``pni`` is SSE3. nova looks for SSE3
-under a name that libvirt never reports. HW_CPU_X86_AMD_SEV is no CPU flag: it belongs on a child provider
+under a name that libvirt never reports. HW_CPU_X86_AMD_SEV is not a CPU flag: the trait belongs on a child provider
 (agent/nested), and this family never changes it.
 """
 
@@ -65,7 +65,7 @@ def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] 
         return None
     models = models_of(wanted, cpu.arch, settings.virt_type)
     if wanted.mode == "none":
-        # The guest has the emulator's own model and none of the extra flags: there is no <cpu> element to carry them.
+        # The guest gets the emulator's default model without the extra flags, because its XML has no <cpu> element.
         return _of_models(models, answer)
     if wanted.mode == "custom":
         return _with_flags(_of_models(models, answer), wanted) if models else None
@@ -73,9 +73,9 @@ def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] 
 
 
 def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | None:
-    """Return the features that any of these models has; None if one of the models is unknown.
+    """Return the features that at least one of these models has; None if one of the models is unknown.
 
-    libvirt's names of models may differ in case, so they are compared in lower case.
+    The function compares model names in lower case, because libvirt's names may differ in case from the operator's.
     """
     features_of = {model.lower(): features for model, features in answer.model_features}
     found = [features_of.get(model.lower()) for model in models]

@@ -1,8 +1,8 @@
 """Decide which kinds of memory encryption guests can have, and when the agent clears AMD SEV's trait on the root.
 
-Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute
-put the class and HW_CPU_X86_AMD_SEV on the root. There the trait would promise encryption from a provider without
-contexts. The agent clears the trait on the root once a child publishes it, not before.
+Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute put
+MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
+trait on the root: there it would promise encryption, but the root has no contexts.
 
 All CPUs of a host are from one vendor, so the agent treats all kinds as unknown while one kind is unknown.
 """
@@ -26,13 +26,13 @@ _X86_64 = "x86_64"
 _SNP = "sev-snp"
 # A guest with TDX sees the host's own CPU. nova offers TDX only if the mode is set to this value, not if it is unset.
 _TDX_CPU_MODE = "host-passthrough"
-# Without these parts of the capabilities it is unknown what guests can have.
+# Without these parts of libvirt's capabilities, it is unknown which kinds of encryption guests can have.
 _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionModel:
-    """One kind: nova's name, the trait, and how many guests can have the kind; 0 if the host does not support it."""
+    """One kind of encryption; ``contexts`` is the number of guests that can have the kind, 0 without support."""
 
     name: str
     trait: str
@@ -40,7 +40,7 @@ class EncryptionModel:
 
 
 def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
-    """Return all four kinds. An unknown number is 0 here, so check ``unknown_because`` first."""
+    """Return all four kinds of encryption. An unknown number is 0 here, so check ``unknown_because`` first."""
     limits = _limits(host)
     most, most_es = (limits.max_guests, limits.max_es_guests) if limits else (0, 0)
     return (
@@ -56,7 +56,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, or None. libvirt matters only if the kernel has SEV or options allow TDX."""
+    """Return why the kinds are unknown, or None. Missing facts of libvirt matter only if SEV or TDX is possible."""
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 
@@ -74,12 +74,12 @@ def _tdx_unknown_because(host: HostFacts, settings: Settings) -> str | None:
     if settings.guest_cpu.mode != _TDX_CPU_MODE or _tdx_capacity(host, settings) == 0:
         return None
     if _with_tdx(host) and _tdx_capacity(host, settings) is None:
-        return "guests can have TDX, but the kernel does not say how many; set [libvirt] num_intel_tdx_guests"
+        return "guests can have TDX, but the kernel does not report how many; set [libvirt] num_intel_tdx_guests"
     return _guests_unknown_because(host, _with_tdx(host))
 
 
 def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities]) -> str | None:
-    """Return why it is unknown whether guests can have a kind; ``having`` are the machine types known to have it."""
+    """Return why it is unknown whether guests can have a kind; ``having`` are the machine types that have the kind."""
     capabilities = host.capabilities
     if capabilities is None:
         return "libvirt has not reported its capabilities yet"
@@ -88,10 +88,10 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
         return None
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
-        return f"what guests can have is not known ({missing or 'this driver does not report it'})"
+        return f"guests' memory encryption is unknown ({missing or 'this driver does not report it'})"
     # A machine type that could not be read matters only if no other machine type has the kind.
     if missing and not having:
-        return f"what guests can have is known in part ({missing})"
+        return f"guests' memory encryption is partly unknown ({missing})"
     return None
 
 

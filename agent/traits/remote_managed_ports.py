@@ -1,4 +1,4 @@
-"""COMPUTE_REMOTE_MANAGED_PORTS: whether a device here is offered for ports that a card manages by itself.
+"""COMPUTE_REMOTE_MANAGED_PORTS: whether the host offers a device for remote-managed ports (of a SmartNIC DPU).
 
 A ``device_spec`` tagged ``remote_managed`` is not enough: a device must match the spec. A device counts even while a
 guest uses the device.
@@ -26,7 +26,7 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
     if not offered and host.devices.odd:
         return Wish()
-    # nova finds such a card by its serial number, which libvirt reports since version 7.9.0.
+    # nova finds the device's card by the card's serial number, which libvirt reports since version 7.9.0.
     return wish_of({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
 
 

@@ -1,9 +1,9 @@
 """COMPUTE_SECURITY_TPM_*: emulated TPMs, if ``[libvirt] swtpm_enabled`` is on.
 
-The emulator decides the models and versions: one machine type of the host's architecture that has them is enough.
-nova-compute instead uses the first machine type of a set whose order changes with each start. A backend other than
-``emulator`` is a TPM of the host, which no guest of the cloud gets. An option lists the ways to keep a TPM's secret;
-the agent sets their traits and never clears one.
+The emulator decides the models and versions: a model or version counts if one machine type of the host's architecture
+has it. nova-compute instead uses the first machine type of a set whose order changes with each start. A backend other
+than ``emulator`` is a TPM of the host, which no guest gets. ``[libvirt] supported_tpm_secret_security`` lists the ways
+to keep a TPM's secret; the agent sets their traits and never clears them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Clear models and versions if TPMs are off; else set or clear each, unless domain capabilities are unknown."""
+    """Clear the traits of models and versions if TPMs are off; else let domain capabilities, if known, decide."""
     if not settings.tpm.enabled:
         return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
     secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)
@@ -29,7 +29,7 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
 
 def _answers(asked: tuple[DomainCapabilities, ...]) -> dict[str, bool]:
     emulating = [one for one in asked if "emulator" in one.tpm_backends]
-    # A libvirt that does not list the versions is older than the list, and had both versions.
+    # A libvirt too old to list TPM versions (``tpm_versions`` is None) supports both versions.
     return {trait: any(model in one.tpm_models for one in emulating) for trait, model in _MODELS.items()} | {
         trait: any(one.tpm_versions is None or version in one.tpm_versions for one in emulating)
         for trait, version in _VERSIONS.items()

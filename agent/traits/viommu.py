@@ -1,7 +1,7 @@
 """COMPUTE_VIOMMU_MODEL_*: the virtual IOMMUs that a guest can have.
 
-libvirt does not list them. Every supported QEMU has the IOMMU model of its architecture, so the trait only needs an
-emulator of that architecture on this host.
+libvirt does not list virtual IOMMUs. Every supported QEMU has the IOMMU model of its architecture, so the trait only
+requires an emulator of that architecture on this host.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def test_an_invalid_compute_id_file_is_reported_with_exit_code_78(between, host,
     (host.folder / "compute_id").write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
-    clear_line(ended, str(host.folder / "compute_id"), "no uuid")
+    clear_line(ended, str(host.folder / "compute_id"), "instead of a uuid")
     assert between.seen == []
 
 

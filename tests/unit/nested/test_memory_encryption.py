@@ -125,12 +125,12 @@ UNKNOWN = {
     "a libvirt that has no such call": (
         encrypting(x86(domain=None), sev="Y"),
         (),
-        "what guests can have is not known (this driver does not report it)",
+        "guests' memory encryption is unknown (this driver does not report it)",
     ),
     "they could not be asked for": (
         encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part=Part.GUESTS, detail=""),)), sev="Y"),
         (),
-        "what guests can have is not known (guests: libvirt: internal error)",
+        "guests' memory encryption is unknown (guests: libvirt: internal error)",
     ),
     "QEMU's version is missing": (
         encrypting(qemu=0, sev="Y", sev_es="Y"),
@@ -140,7 +140,7 @@ UNKNOWN = {
     "part of it is missing": (
         encrypting(x86(machine("pc"), missing=(MISSING,)), sev="Y"),
         (),
-        "what guests can have is known in part (domain capabilities of x86_64 q35: libvirt: internal error)",
+        "guests' memory encryption is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
     ),
     "libvirt was not read": (encrypting(sev="N"), (LIBVIRT,), "libvirt could not be read"),
 }
@@ -180,7 +180,7 @@ def test_an_unread_host_cpu_freezes_the_encryption_providers():
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
     assert (below(tree), tree.obsolete) == ({}, ())
-    assert [f.why for f in tree.frozen_families] == ["what guests can have is not known (host CPU: no <arch>)"]
+    assert [f.why for f in tree.frozen_families] == ["guests' memory encryption is unknown (host CPU: no <arch>)"]
 
 
 def test_tdx_is_a_child_provider_with_max_unit_1():
@@ -237,23 +237,23 @@ TDX_UNKNOWN = {
     "nobody says how many": (
         with_tdx(None),
         (),
-        "guests can have TDX, but the kernel does not say how many; set [libvirt] num_intel_tdx_guests",
+        "guests can have TDX, but the kernel does not report how many; set [libvirt] num_intel_tdx_guests",
     ),
     "capabilities are not there yet": (host(tdx_capacity=31), (), "libvirt has not reported its capabilities yet"),
     "a libvirt that has no such call": (
         with_tdx(31, x86(domain=None)),
         (),
-        "what guests can have is not known (this driver does not report it)",
+        "guests' memory encryption is unknown (this driver does not report it)",
     ),
     "part of it is missing": (
         with_tdx(31, PARTLY),
         (),
-        "what guests can have is known in part (domain capabilities of x86_64 q35: libvirt: internal error)",
+        "guests' memory encryption is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
     ),
     "the host's CPU could not be read": (
         with_tdx(31, x86(machine(tdx=True), host_cpu=HostCpu(arch=""), missing=(NO_CPU,))),
         (),
-        "what guests can have is not known (host CPU: no <arch>)",
+        "guests' memory encryption is unknown (host CPU: no <arch>)",
     ),
     "libvirt was not read": (with_tdx(31), (LIBVIRT,), "libvirt could not be read"),
 }

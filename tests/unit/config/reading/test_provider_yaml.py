@@ -231,7 +231,7 @@ def test_an_invalid_provider_file_is_rejected_with_file_and_line(tmp_path, text,
 
 def test_a_named_pipe_as_a_provider_file_is_rejected_without_blocking(tmp_path):
     os.mkfifo(tmp_path / "site.yaml")
-    with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: no regular file"):
+    with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: not a regular file"):
         read_provider_files(str(tmp_path))
 
 
