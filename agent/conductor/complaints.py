@@ -74,7 +74,7 @@ class Complaints:
         return self._broker(f"{type(error).__name__}: {self._words(str(error))}")
 
     def remote(self, kind: str, value: str, manifest: Mapping[str, str], body: Mapping[str, object]) -> SourceError:
-        """Return the error for an exception that nova raised; the exception's class name ``kind`` selects the error."""
+        """Return the error for an exception that nova raised; ``kind`` is the exception's class name."""
         words = self._words(value)
         if kind == "IncompatibleObjectVersion":
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))

@@ -45,7 +45,7 @@ def new_node(record: NodeRecord) -> dict[str, object]:
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None if all are read-only."""
+    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None without such a field."""
     fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
     if not fields:
         return None
@@ -58,7 +58,7 @@ def known_node(record: NodeRecord) -> dict[str, object]:
 
 
 def record_from_fields(fields: Mapping[str, object]) -> NodeRecord:
-    """Return the record in a ComputeNode's fields. Raises SourceInconsistent if a field violates nova's schema."""
+    """Return the record with a ComputeNode's fields. Raises SourceInconsistent if a field violates nova's schema."""
     cells = Cells(f"compute node id {short(fields.get('id'))}", fields)
     return NodeRecord(
         id=cells.needed_integer("id"),

@@ -17,7 +17,7 @@ from agent.ports import Deadline
 
 
 class ConductorRecords:
-    """A RecordWriter. The reader may share ``client``; the caller closes ``client``."""
+    """A RecordWriter that calls nova-conductor. The reader may share ``client``; the caller closes ``client``."""
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Compute how many bytes the disks of this host's guests may still take, and what is free after that.
+"""Compute how many bytes the disks of this host's guests may still take, and how many bytes are free after that.
 
 If one fact about a disk is unknown, the whole domain counts as unknown, but no other domain does (scenario 89). The
 result then names the domain and the reason, and the sum is too low. Sums may be negative: a preallocated raw file takes
@@ -64,7 +64,7 @@ def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
     return _over_commit(host.domains, host.odd_domains, tuple(files))
 
 
-# Cached: on an unchanged host an audit does not measure the files again, and the result is that of the last audit.
+# Cached: while nothing on the host changes, the files are not measured again and the last result stays right.
 @for_equal_arguments
 def _over_commit(
     domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...], files: tuple[DiskFile, ...]

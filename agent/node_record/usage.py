@@ -32,7 +32,7 @@ _IO_HEAVY = ("num_vm_building", *(f"{_TASK}{task}" for task in _IO_HEAVY_TASKS))
 def usage(
     taken: Occupied, view: ResourceView, settings: Settings, stored: Stats = (), uptime: str | None = None
 ) -> Usage:
-    """Return the usage. ``stored`` are the present stats of the record; ``uptime`` is a text for the new stats."""
+    """Return the usage. ``stored`` are the record's present stats; ``uptime`` is the uptime text for the new stats."""
     memory = settings.reserved_host_memory_mib + sum(one.flavor.memory_mib for one in taken.occupancies)
     disk = _disk_gib(taken.occupancies, view, settings)
     counts = _counts(one.instance for one in taken.occupancies if one.cause is Cause.INSTANCE)

@@ -130,8 +130,8 @@ def _in_turn(
 ) -> Iterable[str]:
     """Return the other consumers whose turn it is to be read, as many as the request allows.
 
-    First come the consumers whose record was never read, the highest generation first (each write, for example of a
-    move, raises the generation). Then come the consumers whose last read is longest ago.
+    The first are the consumers whose record was never read, the highest generation first (each write, for example of a
+    move, raises the generation). The next are the consumers whose last read is longest ago.
     """
     if not request.unsuspicious_reads:
         return ()

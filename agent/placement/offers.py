@@ -8,8 +8,8 @@ allocation candidates for one unit of a class). Only the inventory takes one req
 providers that have a requested class.
 
 So in the result for the whole cloud, a provider has only the traits and aggregates that the request names, the
-aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. A tree without room for one unit is in no
-summary. Its providers are read one by one, because the missing summary does not prove that the tree lacks the class.
+aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without room
+for one unit. The providers of such a tree are read one by one, because the tree may still have the class.
 
 If there are too many providers, some trees are not read. The result names these trees but contains none of them.
 """
@@ -81,7 +81,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Trees with room for a unit come first, so the limit leaves out the least likely trees.
+    # Trees with room for a unit are read first, so the limit leaves out the trees that are least likely to serve.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,

@@ -59,7 +59,7 @@ class Aggregates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocations:
-    """The answer of ``…/allocations`` (1.28): a provider's allocations at one generation, by consumer and class."""
+    """The answer of ``…/allocations`` (1.28): a provider's allocations at one generation, sorted by consumer."""
 
     generation: int
     allocations: tuple[Allocation, ...]

@@ -170,7 +170,7 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Note which standard traits of the write Placement does not know; the plan's later writes omit these traits.
+        """Record the write's standard traits that Placement does not know; the plan's later writes omit these traits.
 
         Raises GenerationConflict if a custom trait is unknown, or if no trait is unknown any more. The names come from
         Placement's list of traits, because the text of the error may be cut off.

@@ -217,7 +217,7 @@ def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) 
     placed: dict[Cause, int] = {}
     for cause, amount in wanted.items():
         room = max(min(inventory.max_unit, free), 0) // step * step
-        # An amount below min_unit becomes min_unit: too little free capacity is noticed, too much breaks a guest.
+        # An amount below min_unit becomes min_unit: too little free capacity is safe, too much overloads the host.
         asked = min(max(amount, least) if amount else 0, room)
         placed[cause] = asked if asked >= least else 0
         free -= placed[cause]

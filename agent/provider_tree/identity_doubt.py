@@ -2,8 +2,8 @@
 
 If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
 a row has this host's node name and another uuid, the agent reports the row and skips only the compute node record: a
-``compute_id`` file has precedence over the row. If the cloud's database knows no service and no node of a host that has
-guests made by nova, the agent writes nothing either: the database is another cloud's or an old backup.
+``compute_id`` file has precedence over the row. If nova's guests are on this host, but the database has neither service
+nor compute node of the host, the agent writes nothing either: the database is another cloud's or an old backup.
 
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
@@ -98,7 +98,7 @@ def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     if has_own_uuid and row.host != host:
         return Doubt(
             expected=f"{expected}, its host {host}",
-            actual=f"compute node row {row.id} has uuid {row.uuid} and is of host {row.host}",
+            actual=f"compute node row {row.id} has uuid {row.uuid} and belongs to host {row.host}",
             stops_writes=True,
         )
     if has_own_uuid == is_so_named or row.host != host:

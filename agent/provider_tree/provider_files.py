@@ -100,7 +100,7 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Return the provider without a decision on the remembered additions of contradictory entries.
+    """Return the provider; the remembered additions of contradictory entries are left undecided.
 
     The agent neither adds nor removes these additions. It still decides everything else on a child provider.
     """

@@ -68,12 +68,12 @@ CONFLICTS: dict[str, type[PlacementError]] = {
 }
 
 # Placement's code for errors without a code of their own. In answers to PUT /allocations and POST /reshaper, only a
-# lack of room has this code (16.0.0, handlers/allocation.py, reshaper.py); each lost race has the code
+# lack of capacity has this code (16.0.0, handlers/allocation.py, reshaper.py); each lost race has the code
 # concurrent_update.
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
-# A conflict of a consumer's generation has the same code as one of a provider's; the text differs (handlers/util.py).
+# A consumer's generation conflict has the same code as a provider's; only the text differs (16.0.0, handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
 # Credentials are missing, malformed or rejected. The operator must act; a quick retry does not help.

@@ -1,9 +1,9 @@
 """Decide how large an answer may be for each kind of request: its bytes, its compression, and its memory as JSON.
 
 The bytes of an answer say little about the memory that its JSON takes: 16 MiB of ``[],[],[]`` become 400 MiB of Python
-objects. So ``Tally`` counts the characters that begin a JSON value before anything is parsed. Each character has the
-price of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py`` measures the
-prices). A character inside a string counts too. The estimate is therefore never too low, and about twice the real
+objects. So ``Tally`` counts the characters that begin a JSON value before anything is parsed. Each character counts as
+the bytes of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py`` measures
+these prices). A character inside a string counts too. The estimate is therefore never too low, and about twice the real
 need for a list of allocations.
 
 The result does not depend on how the server splits an answer. Pure.

@@ -30,8 +30,8 @@ _TLS: Final = (
     # In TLS 1.3 a server demands a client certificate only after its own part of the handshake. A client that is still
     # writing then gets this error.
     ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
-    ("WRONG_VERSION_NUMBER", "the server does not speak TLS: must the URL begin with http:// instead of https://?"),
-    ("RECORD_LAYER_FAILURE", "the server does not speak TLS: must the URL begin with http:// instead of https://?"),
+    ("WRONG_VERSION_NUMBER", "the server does not speak TLS: check whether the URL must begin with http://"),
+    ("RECORD_LAYER_FAILURE", "the server does not speak TLS: check whether the URL must begin with http://"),
 )
 
 _CREDENTIALS = (
@@ -47,8 +47,8 @@ _KEYSTONE: Final = {
 }
 
 _PLACEMENT: Final = {
-    401: "Placement does not accept this token, nor a new one: Placement uses another Keystone, the user was changed "
-    "this second, or no access rule of the application credential of [placement] allows this request",
+    401: "Placement accepts neither this token nor a new one: Placement uses another Keystone, the user was changed a "
+    "moment ago, or no access rule of the application credential of [placement] allows this request",
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }

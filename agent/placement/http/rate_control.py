@@ -6,7 +6,7 @@ then pauses PATIENCE times as long as the answer was late, answers take about N/
 server never runs idle. That is a fixed point, so no search is needed. A search that raises the rate until a
 request fails, and then halves the rate, would cause failures.
 
-Only reads wait. A write rests on a read from a moment ago, so a chain of writes is sent without pauses, and the
+Only reads wait. A write depends on a read made just before, so a chain of writes is sent without pauses, and the
 pauses add up until the next read. This module does not handle Retry-After: after that header the client sends nothing
 until the requested time (retry_after.py). Pure: time and randomness are arguments.
 agent/placement/http/throttled_session.py does the waiting.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # The most redirects that one request follows, also a request to Placement (client.py).
 REDIRECTS = 3
-# All statuses that keystoneauth would follow. 300 is none of them: Keystone's root document has that status.
+# All statuses that keystoneauth would follow. 300 is not among them: Keystone's root document has that status.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
 # The exceptions that keystoneauth raises on unexpected JSON.
 _NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

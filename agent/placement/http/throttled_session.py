@@ -20,7 +20,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.rate_control import Answer, Manners, Pace
 
 # The time limit of one question (token, request, answer and repetitions together), as a number of time-outs. A time-out
-# alone is no limit, because requests restarts it with each byte.
+# alone is not a limit, because requests restarts the time-out with each byte.
 TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header, and no request to Keystone.
 MICROVERSION_HEADER = "OpenStack-API-Version"

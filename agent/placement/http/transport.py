@@ -206,7 +206,7 @@ class _BoundedBody:
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
-        """Return nothing and close the connection: requests calls this only to discard a garbled redirect's body."""
+        """Return nothing and close the connection: requests calls this only to discard a malformed redirect's body."""
         self._raw.close()
         return b""
 

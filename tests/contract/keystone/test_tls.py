@@ -115,7 +115,7 @@ def test_the_option_insecure_skips_certificate_checks_without_a_warning(cloud, a
 def test_an_http_url_of_an_https_server_or_the_reverse_is_reported(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
-    assert "does not speak TLS: must the URL begin with http://" in refused(client_with(**options))
+    assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))
     plain = secure.url.replace("https://", "http://")
     assert plain in refused(client_with(**account.options(cloud.auth_url, endpoint_override=plain, **QUICK)))
 

@@ -56,7 +56,7 @@ def test_s92_the_finding_names_the_conflict_and_a_wrong_name_stops_writes(world,
 def test_s61_a_row_with_this_uuid_on_another_host_stops_every_write():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
-    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
+    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
     assert found.expected.endswith(", its host cmp1")
     assert decided(world).plan.is_empty
 

@@ -88,7 +88,7 @@ def test_s61_another_hosts_record_with_this_uuid_is_reported_and_blocks_writes()
     assert plan.is_empty
     assert [held.what for held in plan.held_back] == ["everything"]
     (found,) = findings(world, "identity-changed")
-    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and is of host cmp2"
+    assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
 def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes():
