@@ -62,7 +62,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
         raise SourceInconsistent("fleet", problem)
     try:
         return _seen(document, received_at)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SourceInconsistent("fleet", f"a message that is not a host's state: {error!r}") from error
 
 
@@ -108,7 +108,7 @@ def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
         interval_s=_finite(document, "interval_s"),
         outcome=printable(_text(document["outcome"])),
         guests=None if guests is None else int(_finite(document, "guests")),
-        findings=None if findings is None else sum(int(_finite(findings, code)) for code in findings),
+        findings=None if findings is None else sum(int(_finite(findings, code)) for code, _ in findings.items()),
         sources_lost=tuple(printable(_text(name)) for name in document["sources_lost"]),
         amounts=None if document["resources"] is None else _amounts(document),
     )

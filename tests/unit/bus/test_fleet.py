@@ -76,6 +76,12 @@ def test_an_unsupported_schema_version_is_rejected(version):
         seen(schema_version=version)
 
 
+@pytest.mark.parametrize("findings", [[], [0], [3], "ab"])
+def test_a_message_whose_findings_are_not_an_object_is_rejected(findings):
+    with pytest.raises(SourceInconsistent, match="not a host's state"):
+        seen(findings=findings)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
