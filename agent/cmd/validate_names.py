@@ -1,6 +1,6 @@
-"""Refuse an unknown resource class or consumer, and name the nearest class or the places that were searched.
+"""Refuse an unknown resource class or consumer, and name the nearest known class or the sources that were searched.
 
-If a source could not be read, no consumer is refused as unknown: the unread source may have the consumer.
+If a source could not be read, the command does not refuse a consumer as unknown: that source may have the consumer.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def require_consumer(report: AuditReport, consumer: str) -> bool:
         explain_consumer(report, consumer, owned)
     except LookupError:
         message = (
-            f"consumer {consumer} was not found in the allocations on {report.node or report.host} in Placement,"
-            f" among its instances and moves in the state source, its guests in libvirt and its volumes"
+            f"found no consumer {consumer} on {report.node or report.host}: not in Placement's allocations, nova's"
+            f" instances and migrations, libvirt's guests and the volumes"
         )
         if unread(report):
             to_stderr(f"{message}, as far as these could be read")

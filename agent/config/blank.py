@@ -1,24 +1,24 @@
-"""Decide what an empty line such as ``option =`` means: it sets nothing, except where an empty value means "none".
+"""Decide whether an empty line such as ``option =`` sets the option: only if an empty value has its own meaning.
 
-Configuration templates leave options empty. Depending on the option's type, oslo.config turns an empty line
-into an unexpected None, an error or an empty string. Stocktake ignores an empty line: the value of
-an earlier file applies, then the value in nova.conf, then the default.
+Configuration templates leave options empty. Depending on the option's type, oslo.config turns an empty line into an
+unexpected None, an error or an empty string. Stocktake ignores an empty line: the value of an earlier file applies, or
+else the value in nova.conf, or else the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# (group, option) whose empty value has its own meaning, and that meaning.
+# The options for which an empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
     ("agent", "nova_conf"): "the agent reads no file of nova-compute",
     ("heal", "codes"): "the daemon repairs nothing by itself; the default would change allocations",
     (
         "compute",
         "provider_config_location",
-    ): "the agent reads no provider.yaml, because nova-compute then reads none either",
+    ): "the agent reads no provider.yaml file, as with nova-compute",
     ("libvirt", "supported_tpm_secret_security"): "the host offers no kind of TPM secret, as with nova-compute",
-    ("placement", "valid_interfaces"): "the public endpoint, as with keystoneauth",
+    ("placement", "valid_interfaces"): "the agent uses the public endpoint, as with keystoneauth",
 }
 
 

@@ -1,7 +1,7 @@
-"""Check numbers for which nova-compute accepts a wider range than makes sense.
+"""Check the bounds of numeric options for which nova-compute also accepts numbers that make no sense.
 
-The option's oslo.config type accepts the same range as nova-compute's. A number outside the bound is an error in
-Stocktake's own files only; in nova.conf the agent ignores the number, uses the default and logs a notice.
+The oslo.config type of such an option accepts the same numbers as in nova-compute. In Stocktake's own files, a number
+outside the bound is an error. In nova.conf, the agent ignores such a number, uses the default and logs a notice.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # nova-compute increases a value that is not above its report_interval.
+    # nova-compute itself increases a service_down_time that is not greater than report_interval.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
-    # Used only for a resource class that Placement does not have yet, and only if no allocation ratio is set.
+    # An initial ratio applies only to an inventory that Placement does not have yet, if no allocation ratio is set.
     ("DEFAULT", "initial_cpu_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_ram_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_disk_allocation_ratio"): _MORE_THAN_0,
-    # Placement's largest total. nova-compute reads the option only if libvirt offers TDX.
+    # The largest total of an inventory in Placement. nova-compute reads the option only if libvirt offers TDX.
     ("libvirt", "num_intel_tdx_guests"): Bound(lambda number: number <= 2**31 - 1, "must be at most 2147483647"),
 }
 
 
 def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-    """Return the effective number, or the default if nova.conf's number is outside its bound.
+    """Return the effective number of an option, or the default if the number in nova.conf is outside the bound.
 
-    Raises ConfigError if the number in Stocktake's own files is outside its bound.
+    Raises ConfigError if the number in Stocktake's own files is outside the bound.
     """
     check = _tolerated((group, option))
     check.refuse_own(loaded)

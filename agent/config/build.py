@@ -1,9 +1,8 @@
 """Turn a loaded configuration into the typed values of each part of the agent, and reject invalid ones.
 
-Each function raises one ConfigError with all of its own problems. ``check``
-collects the problems of all functions, so that the operator sees the whole list
-and not only the first problem. The rules for each option group are in ``reading``,
-one file per subject.
+Each function raises one ConfigError with all of its own problems. ``check`` collects the problems of all functions, so
+that the operator sees the whole list and not only the first problem. The rules for the options are in ``reading``, one
+file per subject.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def settings_from(loaded: Loaded) -> Settings:
         unknown_guests=UnmanagedPolicy(value("agent", "unknown_guests")),
         confirm_audits=value("agent", "confirm_audits"),
         confirm_spacing_s=float(value("agent", "confirm_spacing")),
-        # Three intervals, so that a late or failed audit does not prevent confirmation.
+        # Three audit intervals, so that one late or failed audit does not prevent the confirmation of a finding.
         confirm_within_s=None if interval_s is None else 3 * interval_s,
         service_down_time_s=bounded(loaded, "DEFAULT", "service_down_time"),
         full_read_every=value("placement", "full_read_every"),
@@ -119,7 +118,7 @@ class AgentOptions:
 
 
 def agent_options_from(loaded: Loaded) -> AgentOptions:
-    """Return the daemon's folders and times. Raises ConfigError."""
+    """Return the daemon's folders, intervals and time-outs. Raises ConfigError if some of them are invalid."""
     settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
     problems = _relative(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
     if settle > cap:
@@ -140,12 +139,12 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
 
 
 def libvirt_uri(loaded: Loaded) -> str:
-    """Return ``[libvirt] connection_uri``, or else the URI of ``virt_type``."""
+    """Return the libvirt URI: ``[libvirt] connection_uri`` or, if that option is empty, the URI for ``virt_type``."""
     return loaded.value("libvirt", "connection_uri") or URIS[loaded.value("libvirt", "virt_type")]
 
 
 def ceph_access(loaded: Loaded) -> CephAccess | None:
-    """Return the Ceph pool of the guests' disks, None if ``images_type`` is not rbd."""
+    """Return the Ceph pool of the guests' disks and how to connect to Ceph; None if ``images_type`` is not rbd."""
     if loaded.value("libvirt", "images_type") != "rbd":
         return None
     return CephAccess(
@@ -156,7 +155,7 @@ def ceph_access(loaded: Loaded) -> CephAccess | None:
 
 
 def identity_files(loaded: Loaded) -> ComputeIdFiles:
-    """Return where ``compute_id`` may be: in the folder of every configuration file, nova.conf's last."""
+    """Return the folders to search for ``compute_id``: those of the configuration files, and two state folders."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
     return ComputeIdFiles(
@@ -167,24 +166,24 @@ def identity_files(loaded: Loaded) -> ComputeIdFiles:
 
 
 def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
-    """Return a configuration that works on this host. Raises ConfigError with every problem of the files and values."""
+    """Load the configuration and check it for this host. Raises ConfigError with every problem of files and values."""
     loaded = survey(config_files, config_dirs)
     require(loaded)
     return loaded
 
 
 def check(loaded: Loaded) -> tuple[str, ...]:
-    """Return each problem because of which this configuration cannot work on this host, as one sentence.
+    """Return one sentence for each problem that prevents this configuration from working on this host.
 
-    A function that needs a malformed value reports that value and skips its other checks. The Placement client is
-    built last and only if there is no other problem, because it needs correct options.
+    A check that needs a malformed value reports only that value. The Placement client is built last, and only if there
+    is no other problem, because the client needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))
 
 
 def require(loaded: Loaded) -> None:
-    """Raise ConfigError with every problem of ``check``."""
+    """Raise ConfigError with every problem that ``check`` returns, if there are any."""
     refuse(check(loaded))
 
 
@@ -207,7 +206,7 @@ def _interval_s(loaded: Loaded) -> float | None:
 
 
 def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
-    """Return the ratios of ``cpu``, ``ram`` or ``disk``. 0.0 means unset, as in nova."""
+    """Return the configured and the initial allocation ratio of ``cpu``, ``ram`` or ``disk``; 0.0 means unset."""
     return RatioPolicy(
         configured=loaded.value("DEFAULT", f"{name}_allocation_ratio") or None,
         initial=bounded(loaded, "DEFAULT", f"initial_{name}_allocation_ratio"),

@@ -1,8 +1,8 @@
 """Find and parse configuration files, so that every value can be traced to its file.
 
-oslo.config merges the files and does not record the file of each value; this module
-keeps the files apart. If the command line names a file or a folder, the default search
-path is skipped: a test or a demo must not read the machine's own /etc.
+oslo.config merges the files and does not record which file set a value, so this module keeps the files separate. If the
+command line names a file or a folder, the agent skips the default search path: a test or a demo must not read the
+machine's own /etc.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.errors import ConfigError
 DEFAULT_FILE = "/etc/stocktake/stocktake.conf"
 DEFAULT_DIR = "/etc/stocktake/stocktake.conf.d"
 
-# The content of one file: for each normalised group, each option name as written, with its raw values in file order.
+# The content of one file: normalised group -> option name as written -> its raw values, in the order of the file.
 Sections = dict[str, dict[str, list[str]]]
 
 
@@ -41,14 +41,14 @@ class Found:
 
 
 def group_name(section: str) -> str:
-    """Return a section's group name as oslo.config matches it: case-insensitive, except for DEFAULT."""
+    """Return the group name of a section as oslo.config compares group names: in lower case, except for DEFAULT."""
     return section if section == "DEFAULT" else section.lower()
 
 
 def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
-    """Return the files to read: named files first, then the files in named folders.
+    """Return the files to read: the files named on the command line, then the files in the folders named there.
 
-    Raises ConfigError if a named file or folder is missing.
+    If the command line names none, the default search path applies. Raises ConfigError if a named path is missing.
     """
     if not files and not folders:
         present = [DEFAULT_FILE] if os.path.exists(DEFAULT_FILE) else []

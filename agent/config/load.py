@@ -1,10 +1,9 @@
-"""Load Stocktake's own configuration files, with nova.conf as the layer below them.
+"""Load the configuration: Stocktake's own files, nova.conf, and the defaults of the options.
 
-There are three layers, highest precedence first: Stocktake's own files; nova.conf, for
-the options that mean the same there; the defaults. Values from nova.conf are set as
-defaults of Stocktake's options, because oslo.config ranks defaults below files.
-This module reads every option once, so that a malformed value fails the start and
-not the first audit that uses it.
+Stocktake's own files have the highest precedence, then nova.conf (for the options that have the same meaning there),
+then the defaults. Values from nova.conf are set as defaults of Stocktake's options, because oslo.config ranks defaults
+below files. This module reads every option once, so that a malformed value fails the start and not the first audit that
+uses the value.
 
 In the code, ``own`` are Stocktake's own files and ``nova_conf`` is nova.conf.
 """
@@ -30,11 +29,10 @@ from agent.errors import ConfigError
 
 
 def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
-    """Read and check all files.
+    """Read and check all files. Without arguments, read the default search path, where files may be missing.
 
-    Without arguments, the function reads the default search path, where a missing file is no error.
-    Raises ConfigError with every problem of the files: a named file that is missing, text that cannot
-    be parsed, unknown options in Stocktake's own files, malformed values.
+    Raises ConfigError with every problem of the files: a named file that is missing, text that cannot be parsed,
+    unknown options in Stocktake's own files, malformed values.
     """
     loaded = survey(config_files, config_dirs)
     if loaded.problems:
@@ -104,7 +102,7 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # Not through ``literal``: oslo.config must substitute $state_path here.
+    # Not with this project's ``set_default``, which escapes "$": oslo.config must substitute $state_path here.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 
@@ -112,7 +110,10 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
 def _take(
     own: Book, nova_conf: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
 ) -> dict[Key, str]:
-    """Set nova.conf's values as defaults of the options that Stocktake's files do not set; return the file of each."""
+    """Use nova.conf's value as the default of each option that Stocktake's own files do not set.
+
+    Return the file of each value that was taken, by option.
+    """
     taken: dict[Key, str] = {}
     for group, opt in options:
         source = nova_conf.file_of(group, opt)
@@ -141,7 +142,7 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 
 
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """Apply nova's default of ``instances_path``, which depends on ``state_path`` (read from nova.conf only)."""
+    """If nova.conf sets only ``state_path``, derive ``instances_path`` from it as nova does; return the file used."""
     by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
     source = nova_conf.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
@@ -156,9 +157,9 @@ def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> 
 
 
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
-    """Return the file of each value of the multi-valued options that this Book sets.
+    """Return the file of each value of a multi-valued option, for each such option that this set of files sets.
 
-    The caller merges both Books: if both set an option, only the values in Stocktake's own files apply.
+    The caller merges the results for both sets: if both set an option, only the values in Stocktake's own files apply.
     """
     several = ((group, opt) for group, opt in book.options if opt.multi)
     found = {(group, opt.dest): book.files_of_each(group, opt) for group, opt in several}
@@ -166,7 +167,7 @@ def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
 
 
 def _own_address() -> str | None:
-    """Return this machine's source address on the default route, None without a default route. Sends no packet."""
+    """Return this machine's source address for the default route, None if it has no such route. Sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -189,8 +190,8 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Return the options that are read from nova.conf only.
 
-    Raises ConfigError, with ``others`` first, if an option that nova-compute reads is malformed: too many checks depend
-    on such an option.
+    Raises ConfigError if such an option is malformed and nova-compute reads it, because too many checks depend on the
+    option. The error contains ``others``, the problems found before, too.
     """
     if not nova_conf.files:
         return NovaFacts()

@@ -1,4 +1,4 @@
-"""The loaded configuration: every effective value with the file that set it, and what is wrong in the files."""
+"""The loaded configuration: every effective value with the file that set it, and the problems of the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConfigRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaFacts:
-    """Options that are read from nova.conf only; all None if there is no nova.conf."""
+    """The options that are read from nova.conf only; each is None if there is no nova.conf."""
 
     state_path: str | None = None
     connection: str | None = field(default=None, repr=False)
@@ -41,8 +41,8 @@ class Loaded:
     ``config_files`` and ``config_dirs``: the paths named on the command line.
     ``searched``: the paths searched for configuration files.
     ``files`` and ``nova_files``: the files that were read; a later file overrides an earlier one.
-    ``options``: (group, option), including those of the auth plugin.
-    ``configured``: the values in the files, even if a reload keeps the running value of an option.
+    ``options``: each known (group, option), including the options of the auth plugin.
+    ``configured``: the values in the files; after a reload, an option that needs a restart still has its old value.
     ``entry_origins``: for an option that may be set several times, the file of each of its values.
     ``problems``: the problems of the files themselves; empty in the result of ``load``.
     ``unread``: for each value that cannot be parsed, the reason.
@@ -67,17 +67,17 @@ class Loaded:
     ignored: tuple[str, ...] = ()
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the effective value. Raises ConfigError if it is malformed: no caller may use another value."""
+        """Return the effective value. Raises ConfigError if the value in the file is malformed."""
         if problem := self.unread.get((group, option)):
             raise ConfigError(problem)
         return value_of(self.conf, group, option)
 
     def listed(self, group: str, option: str) -> tuple[str, ...]:
-        """Return the effective items of a list option, stripped, without empty ones; nothing if the option is unset."""
+        """Return the items of a list option, stripped, without empty items; no items if the option is unset."""
         return tuple(item.strip() for item in self.value(group, option) or () if item.strip())
 
     def entries(self, group: str, option: str) -> tuple[tuple[str, str], ...]:
-        """Return (value, its file) for an option that may be set several times, without empty values."""
+        """Return (value, file) for each value of an option that may be set several times, without empty values."""
         pairs = zip(self.value(group, option), self.entry_origins.get((group, option), ()), strict=True)
         return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
 
@@ -86,11 +86,11 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return the paths searched for any configuration, nova.conf's last, for messages. Raises ConfigError."""
+        """Return, for messages, all paths searched for configuration files, nova.conf's last. Raises ConfigError."""
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition, which ``survey`` replaces for host, my_ip and [placement]."""
+        """Return the default in the option's definition; ``survey`` uses other ones for host, my_ip and [placement]."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:

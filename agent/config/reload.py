@@ -1,10 +1,9 @@
 """Read the configuration again while the daemon runs (SIGHUP).
 
-This module does not use oslo.config's ``mutate_config_files``, which accepts a
-malformed value and raises at every later read of it (measured with oslo.config 10.7).
-Instead this module loads and checks all files again, and applies either the whole result or
-nothing. Options that need a restart keep their running value, and ``reload`` checks
-the resulting combination too, so no unchecked mixture of old and new values is used.
+This module does not use oslo.config's ``mutate_config_files``, which accepts a malformed value and raises at every
+later read of that value (measured with oslo.config 10.7). Instead this module loads and checks all files again, and
+applies either the whole result or nothing. Options that need a restart keep their running value. ``reload`` also checks
+the new values together with the values that stay.
 """
 
 from __future__ import annotations

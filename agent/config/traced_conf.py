@@ -1,9 +1,8 @@
 """Read typed values from one set of configuration files, with errors that name the file, the option and the value.
 
-A Book is one set of files with the ConfigOpts that reads them. Stocktake's own files
-and nova.conf are two Books: ``$state_path`` in nova.conf refers to nova's option and
-never affects Stocktake's own files. Each Book has its own ConfigOpts, because any
-library in the process may use oslo.config's global one.
+A Book is one set of files with the ConfigOpts that reads them. Stocktake's own files and nova.conf are two Books:
+``$state_path`` in nova.conf refers to nova's option and never affects Stocktake's own files. A Book does not use
+oslo.config's global ConfigOpts, because any library in the process may use that.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 class Blank(NamedTuple):
-    """A line that leaves an option empty: ``[group] option`` as written, and the option that it does not set."""
+    """A line that leaves an option empty: ``[group] option`` as written, and the option's current name (``key``)."""
 
     path: str
     group: str
@@ -66,9 +65,9 @@ class TracedConf(cfg.ConfigOpts):
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Files and the options that are read from them; ``register`` adds to ``options`` and ``blanks``.
+    """One set of configuration files and the options read from it; ``register`` adds to ``options`` and ``blanks``.
 
-    ``held``: the sections that ``conf`` reads, one entry per file. ``blanks``: the empty lines, which set nothing.
+    ``held``: the sections that ``conf`` reads, one entry per file. ``blanks``: the lines that leave an option empty.
     """
 
     conf: TracedConf
@@ -100,12 +99,12 @@ class Book:
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the typed value. Raises ConfigError with file, option and value, without secrets, also in URLs."""
+        """Return the typed value. Raises ConfigError that names file, option and value, with secrets masked."""
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             cause = error.__context__ or error
-            # oslo.config's own message is better only for a ``$name`` that refers to no option.
+            # oslo.config's own message is better only for a ``$name`` that refers to an unknown option.
             hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, hint or str(cause))) from None
@@ -152,7 +151,7 @@ def empty_conf() -> TracedConf:
 
 
 def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN401 - as above
-    """Return a value by group and name, [DEFAULT] included, without the empty items of a list of numbers."""
+    """Return the value of an option in any group, also in [DEFAULT]. Empty items of a list are left out."""
     value = conf[name] if group == "DEFAULT" else conf[group][name]
     return [item for item in value if item is not None] if isinstance(value, list) else value
 
@@ -181,7 +180,7 @@ def literal(value: Any) -> Any:  # noqa: ANN401 - as above
 
 
 def register_strays(book: Book) -> None:
-    """Register every other option in the files as a string, so that ``$name`` can refer to options unknown here."""
+    """Register every unknown option in the files as a string option, so that ``$name`` in a value can refer to it."""
     for file in book.files:
         for group, options in file.sections.items():
             for name in filter(_PLAIN_NAME.match, options):

@@ -1,8 +1,7 @@
 """Report unknown options and groups in Stocktake's own files, each with the nearest known name.
 
-oslo.config silently ignores a misspelt option, and the operator believes that
-the option applies. This module does not check nova.conf, because Stocktake defines only a few
-of the options there.
+oslo.config silently ignores a misspelt option, and the operator believes that the option applies. This module does not
+check nova.conf, because Stocktake defines only a few of nova's options.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from agent.config.options.dynamic import FAMILIES
 
 # (group, option) that an operator may reasonably try, and what to use instead.
 INSTEAD = {
-    ("DEFAULT", "state_path"): "Stocktake's folder is [agent] state_dir; the agent reads nova's from nova.conf",
-    ("DEFAULT", "lock_path"): "the write lock is the file lock in [agent] state_dir",
+    ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
+    ("DEFAULT", "lock_path"): "the agent's lock file is in [agent] state_dir",
     ("database", "connection"): "the cell database is [state] connection",
 }
 

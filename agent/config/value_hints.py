@@ -1,8 +1,8 @@
 """Describe for the operator which values an option accepts.
 
-oslo.config's own messages are exception texts of its types ("invalid literal for int()
-with base 10", a regular expression). For a list, such a message may quote a correct
-item. So this module derives its text from the type and never from the message.
+oslo.config's own messages are exception texts of its types ("invalid literal for int() with base 10", a regular
+expression). For a list, such a message may quote a correct item. So this module derives its text from the option's type
+and never from oslo.config's message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def wanted(kind: Any) -> str | None:  # noqa: ANN401 - oslo.config's types have 
     """Return ``must be …`` for a type of oslo.config, None for a type that this module does not know."""
     if isinstance(kind, types.List):
         each = _one(kind.item_type)
-        return each and f"must be a list with commas between, each {each}"
+        return each and f"must be a comma-separated list, each item {each}"
     one = _one(kind)
     return one and f"must be {one}"
 

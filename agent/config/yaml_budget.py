@@ -1,8 +1,8 @@
 """Limit the size of one YAML file: its text before parsing, and its number of nodes once aliases are followed.
 
-An alias costs nothing when YAML is parsed, because it is a reference. Afterwards an alias is
-expensive: code that walks over the document visits the referenced node each time. A list
-of ten aliases of a list of ten aliases, and so on, grows tenfold with every 50 bytes.
+An alias costs nothing when YAML is parsed, because an alias is a reference. Afterwards an alias is expensive: code that
+walks over the document visits the referenced node each time. A list of ten aliases of a list of ten aliases, and so on,
+grows tenfold with every 50 bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.errors import ConfigError
 #: Enough for about 1700 providers with an inventory and two traits each, which take 1.5 s to read. The operator may use
 #: several files.
 MOST_CHARACTERS = 1 << 18
-#: More nodes than a file of that length needs.
+#: More nodes than a file of the largest size has if no alias repeats a part of the file.
 MOST_PARTS = 50_000
 
 

@@ -40,7 +40,7 @@ class Guest:
 class HostCast:
     """One hypervisor.
 
-    ``foreign``: (volume, GiB) of each volume that an operator made by hand. ``leaked``: deleted guests whose
+    ``foreign``: (name, GiB) of each logical volume that an operator created by hand. ``leaked``: deleted guests whose
     allocations remain. ``ghost``: the name of an orphaned compute node record of this host.
     """
 
@@ -109,6 +109,6 @@ SECOND = HostCast(
 )
 HOSTS = (FIRST, SECOND)
 FOREIGN_BYTES = 120 * GIB
-# The second host's capacity before its reduction: enough for all allocations that are recorded there.
+# The capacity that the second host reported at first: enough for all allocations that Placement records there.
 BEFORE_CPUS, BEFORE_RATIO, BEFORE_DISK_GIB = 24, 16.0, 20000
 ASKED_VCPUS = 64

@@ -1,9 +1,8 @@
 """Create a cell database with nova's tables, and write rows as nova writes them.
 
 Only the demo and the tests use this module: an agent never writes to a cell database. The tables come from
-``cell_schema.json``, which ``tools/make_cell_schema.py`` makes with nova's own migrations. The functions take the same
-values that a state source returns, so that a test can compare written and read values with ``==``. ``set_columns``
-changes single columns afterwards.
+``cell_schema.json``, which ``tools/make_cell_schema.py`` creates with nova's own migrations. The functions take the
+same types that a state source returns, so that a test can compare written and read values with ``==``.
 """
 
 from __future__ import annotations

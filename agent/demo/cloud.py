@@ -36,7 +36,7 @@ _YESTERDAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoCloud:
-    """The built cloud; everything is in one folder, except the loop devices and the Placement process."""
+    """The demo's cloud. All its files are in one folder; it also has loop devices and a Placement process."""
 
     folder: Path
     placement: PlacementServer
@@ -62,10 +62,10 @@ def build(
 ) -> DemoCloud:
     """Build and return the cloud in the state before any audit.
 
-    ``progress`` gets one line for each part, and may raise. Each part is registered in ``standing`` as soon as the part
-    exists; closing ``standing`` removes the registered parts.
+    ``progress`` is called with one line of text for each part, and may raise. Each part is registered in ``standing``
+    as soon as the part exists; closing ``standing`` removes the registered parts.
     """
-    progress("Placement on SQLite, in a process of its own")
+    progress("Placement on SQLite, in its own process")
     placement = start_placement(
         folder / "placement", lifetime=lifetime, waiting=interruptions.allowed, cell=folder / "cell.sqlite"
     )
@@ -127,10 +127,10 @@ endpoint_override = {cloud.placement.url}
         encoding="utf-8",
     )
     cloud.config_file(host).write_text(
-        f"""# All that Stocktake needs to be told here: where nova.conf is, and where its own state goes.
+        f"""# Stocktake needs only these options here: the path of nova.conf, and its own folders.
 [agent]
 nova_conf = {folder}/nova.conf
-# The demo's audits follow each other at once; a real host's are a minute apart.
+# The demo runs its audits without a pause; on a real host, audits are a minute apart.
 confirm_spacing = 0
 state_dir = {folder}/state
 run_dir = {folder}/run
@@ -233,8 +233,7 @@ def _resize(at: datetime.datetime) -> Migration:
 def _second_host_as_it_was(cloud: DemoCloud) -> None:
     """Create the second host's provider with its earlier, larger inventory, and all allocations on that provider.
 
-    Story 5 needs this order: Placement rejects allocations above the capacity, but accepts an inventory below the
-    usage.
+    Story 5 needs this order: Placement rejects allocations above the capacity, but later accepts a smaller inventory.
     """
     host = cast.SECOND
     _placement(cloud, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})
@@ -280,7 +279,7 @@ def allocate(cloud: DemoCloud, consumer: str, holdings: Mapping[str, Mapping[str
 
 
 def candidates(cloud: DemoCloud, vcpus: int) -> tuple[str, ...]:
-    """Return the providers in Placement's allocation candidates for so many vCPUs, by the scheduler's request."""
+    """Return the providers that Placement offers for a request of ``vcpus`` vCPUs (GET /allocation_candidates)."""
     answer = _placement(cloud, "GET", f"/allocation_candidates?resources=VCPU:{vcpus}&limit=100", None)
     return tuple(sorted(answer["provider_summaries"]))
 

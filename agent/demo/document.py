@@ -27,8 +27,8 @@ WIDTH = 118
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
     """Return the JSON document; the keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
 
-    ``inventory`` is the inventory in Placement after the run. ``commands``: with --keep, for each host the beginning of
-    a ``stocktake`` command line.
+    ``inventory`` is the inventory in Placement after the run. ``commands``: with --keep, the beginning of a
+    ``stocktake`` command line for each host.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -79,7 +79,7 @@ def _host_text(run: HostRun) -> str:
         f"Findings ({len(report.findings)})",
         *_table(_FINDING_HEAD, _finding_rows(report)),
         "",
-        "What Placement holds now",
+        "Inventory in Placement after the run",
         *_table(_INVENTORY_HEAD, (_inventory_cells(row) for row in run.holds)),
     ]
     return "\n".join(lines)
@@ -123,7 +123,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 def _story_text(story: Story, commands: Mapping[str, str]) -> str:
     mark = "shown" if story.shown else "NOT SHOWN"
     evidence = (line for sentence in story.evidence for line in _bullet(sentence))
-    head, end = f"--- Story {story.number} ({mark}): {story.title}", f"    ask it yourself: {_ask(story, commands)}"
+    head, end = f"--- Story {story.number} ({mark}): {story.title}", f"    command to check: {_ask(story, commands)}"
     return "\n".join((head, *evidence, end))
 
 
@@ -131,7 +131,7 @@ def _ask(story: Story, commands: Mapping[str, str]) -> str:
     """Return the story's command as one line of any length, so that the operator can copy the line."""
     if story.host in commands:
         return f"{commands[story.host]} {story.ask}"
-    return f"{story.ask} ({story.host}; demo --keep leaves it there and gives the whole command)"
+    return f"{story.ask} (on {story.host}; --keep keeps the cloud and prints the whole command)"
 
 
 def _bullet(sentence: str) -> list[str]:

@@ -27,7 +27,7 @@ def keep_alive(path: Path) -> None:
 
 def _beat_on(path: Path) -> None:
     while True:
-        # If the file does not exist yet, or a reader has locked it, the next heartbeat follows soon.
+        # If the file does not exist yet, or a reader has locked it, the heartbeat is tried again after EVERY_S.
         with contextlib.suppress(sqlite3.Error):
             _beat(path)
         time.sleep(EVERY_S)

@@ -5,16 +5,15 @@
 
 The server writes three files into the folder: ``placement.conf``, ``access.log`` (one line for each request: method,
 path, status, microversion, global request id) and ``port``, as soon as the server accepts requests. SIGTERM ends the
-server. With ``--until-stdin-closes``, the server also exits when the other end of its standard input closes, which any
-end of the parent process causes; without this option, the server outlives its parent. With ``--cell``, the server also
-writes the heartbeat of that cell's nova-conductor (heartbeat.py).
+server. With ``--until-stdin-closes``, the server also exits when its standard input is closed, which happens however
+the parent process ends; without this option, the server outlives its parent. With ``--cell``, the server also writes
+the heartbeat of that cell's nova-conductor (heartbeat.py).
 
-Requests authenticate with ``X-Auth-Token: admin`` (Placement's ``noauth2``), so the server
-listens on 127.0.0.1 only. With SQLite the server has one thread: with more threads,
-Placement answers 500 "database is locked" (measured).
+Requests authenticate with ``X-Auth-Token: admin`` (Placement's ``noauth2``), so the server listens on 127.0.0.1 only.
+With SQLite the server has one thread: with more threads, Placement answers 500 "database is locked" (measured).
 """
 
-# ruff: noqa: E402 (nothing of oslo may be imported before eventlet is out)
+# ruff: noqa: E402 (no oslo library may be imported before eventlet is blocked)
 from __future__ import annotations
 
 import sys
@@ -46,7 +45,7 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until a signal or the closed standard input ends the process."""
+    """Serve requests until SIGTERM, or the end of the standard input, ends the process."""
     options = _options(argv)
     folder: Path = options.folder
     connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"
@@ -68,13 +67,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m agent.demo.placement_server", description="Placement on loopback")
+    parser = argparse.ArgumentParser(prog="python -m agent.demo.placement_server", description="Serve Placement")
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--connection", help="SQLAlchemy URL; SQLite in the folder where none is given")
+    parser.add_argument("--connection", help="SQLAlchemy URL; default: SQLite in the folder")
     parser.add_argument("--threads", type=int, default=SERVER_THREADS)
     parser.add_argument("--until-stdin-closes", action="store_true")
-    parser.add_argument("--cell", type=Path, help="a SQLite cell database to keep alive by a heartbeat")
+    parser.add_argument("--cell", type=Path, help="a SQLite cell database in which to write nova-conductor's heartbeat")
     return parser.parse_args(argv)
 
 
@@ -106,7 +105,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """Return ``application`` with role ``service`` for the token admin; ``noauth2`` grants no role that may reshape."""
+    """Return ``application``, with role ``service`` for the token admin: ``noauth2`` alone does not allow a reshape."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":
@@ -138,7 +137,7 @@ def _line(environ: dict[str, Any], status: str) -> str:
 
 
 def _write_port(folder: Path, port: int) -> None:
-    """Write the port file. The sockets already listen, so whoever reads the file can connect at once."""
+    """Write the port file. The server's sockets already listen, so a reader of the file can connect at once."""
     draft = folder / "port.new"
     draft.write_text(f"{port}\n")
     draft.replace(folder / "port")

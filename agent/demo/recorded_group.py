@@ -28,7 +28,7 @@ class NoVolumeGroup(AgentError):
 
 @dataclass(slots=True, kw_only=True)
 class RecordedGroup:
-    """Replaces VolumeGroupRig if the demo cannot create a real group (``reason``); only lvm2's output is simulated.
+    """A simulated volume group for a host where the demo cannot create a real one; ``reason`` says why it cannot.
 
     The group is its own runner: ``run`` returns lvm2 2.03's reports on the current volumes, extents included.
     """
@@ -53,7 +53,7 @@ class RecordedGroup:
         if name in self._volumes:
             raise NoVolumeGroup(f"volume {name} exists already in {self.name}")
         if _extents(size_bytes) > self._free_extents():
-            raise NoVolumeGroup(f"{self.name} has no room for {size_bytes} bytes")
+            raise NoVolumeGroup(f"{self.name} has less than {size_bytes} bytes of free space")
         self._volumes[name] = size_bytes
 
     def remove_volume(self, name: str) -> None:
@@ -64,7 +64,7 @@ class RecordedGroup:
     def close(self) -> None:
         """Do nothing: this class creates nothing on the machine."""
 
-    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:  # noqa: ARG002  (a rendered answer takes none)
+    def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:  # noqa: ARG002  (no process that could hang)
         """Return the output of vgs or lvs. Raises FileNotFoundError for any other command."""
         if argv[0] == "vgs":
             return _completed("vg", self._group_rows())

@@ -1,7 +1,7 @@
 """Decide for each of the five stories whether the agent's reports show its problem, and collect the evidence.
 
-The expected numbers come from ``cast`` only. A story counts as shown only if the reports,
-and where needed Placement's own answers, contain the expected facts.
+The expected numbers come from ``cast`` only. A story counts as shown only if the reports, and in story 3 Placement's
+own answers, contain the expected facts.
 
 Pure.
 """
@@ -27,9 +27,9 @@ _LEAKS = ("allocation-leaked", "allocation-stale-move")
 class Seen:
     """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
-    ``offered_for_asked``: providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs;
-    ``offered_for_max_unit``: for a request of as many vCPUs as the first host has CPUs. ``answer``: the answer of
-    ``stocktake why`` for ASKED_VCPUS on the first host, None if the host has no tree.
+    ``offered_for_asked``: the providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs.
+    ``offered_for_max_unit``: those for a request of one vCPU for each CPU of the first host. ``answer``: the answer of
+    ``stocktake why`` to the first request on the first host, None if the host has no provider tree.
     """
 
     first: AuditReport
@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five stories; ``evidence`` has sentences with numbers, ``ask`` is a command to run on ``host``."""
+    """One of the five stories; ``evidence``: sentences with numbers; ``ask``: a command that shows them on ``host``."""
 
     number: int
     title: str
@@ -67,7 +67,7 @@ def _counted_twice(seen: Seen) -> Story:
     expected = sum(guest.flavor.vcpus for guest in cast.FIRST.guests)
     return Story(
         number=1,
-        title="4 guests, 16 vCPUs, and 24 in the books: who is the rest?",
+        title="4 guests have 16 vCPUs, and Placement counts 24: which consumer has the other 8?",
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=(
             f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
@@ -90,7 +90,7 @@ def _by_hand(seen: Seen) -> Story:
     reserved = disk.reserved if disk else None
     return Story(
         number=2,
-        title="A volume made by hand in the group that holds the guests' disks",
+        title="A logical volume made by hand in the volume group of the guests' disks",
         shown=bool(found) and reserved == cast.FIRST.foreign[0][1],
         evidence=(*_sentences(found), f"DISK_GB in Placement: {_inventory_text(disk)}"),
         host=cast.FIRST.name,
@@ -108,13 +108,13 @@ def _no_valid_host(seen: Seen) -> Story:
     right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == expected
     return Story(
         number=3,
-        title=f"{cast.ASKED_VCPUS} vCPUs on a {cast.FIRST.cpus}-CPU host with ratio 4: No valid host. And zombies",
+        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs: {cast.FIRST.cpus} CPUs, ratio 4; one consumer on two hosts",
         shown=right and offered and refused and any(map(_is_max_unit, first)) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",
-            f"Placement's own answer: {'' if offered else 'not '}this host for {cast.FIRST.cpus} vCPUs, "
-            f"{'not ' if refused else ''}this host for "
-            f"{cast.ASKED_VCPUS}: the largest single request is max_unit, which no ratio raises",
+            f"Placement {'offers' if offered else 'does not offer'} this host for {cast.FIRST.cpus} vCPUs, and "
+            f"{'does not offer' if refused else 'offers'} this host for "
+            f"{cast.ASKED_VCPUS}: max_unit is the largest single request, and no ratio raises max_unit",
             *(f"stocktake why: {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
             *_sentences(zombies),
         ),
@@ -124,7 +124,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether the obstacle is max_unit, the limit of one request, with the story's two numbers."""
+    """Return whether the obstacle is max_unit, with the numbers of story 3: the requested vCPUs and the host's CPUs."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 
@@ -134,12 +134,12 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="audit, usage, compute node record, Placement: one cycle that can be read",
+        title="One audit: what it reads, decides and writes; and an orphaned compute node record",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",
             f"decided: {len(report.ledger)} ledger rows, {len(report.findings)} findings; "
-            f"wrote: {report.writes_done}, because nothing differs any more; requests to Placement: {report.requests}",
+            f"writes: {report.writes_done}, because nothing differs any more; requests to Placement: {report.requests}",
             *_sentences(ghosts),
         ),
         host=cast.FIRST.name,
@@ -174,7 +174,7 @@ def _negative(seen: Seen) -> Story:
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} comes in by a resize that is accepted: it counts, {row.promised} VCPU"
+                f"instance {row.consumer_uuid} is moving here by an accepted resize: its {row.promised} VCPU count here"
                 for row in incoming
             ),
             leak_summary(report),
@@ -185,7 +185,7 @@ def _negative(seen: Seen) -> Story:
 
 
 def leak_summary(report: AuditReport) -> str:
-    """Return a sentence that says whether allocations leaked on this host, of how many consumers, and how much."""
+    """Return a sentence that says whether allocations on this host leaked, and how many consumers leaked how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:
         return f"verdict on {report.node}: no leak"
@@ -193,16 +193,14 @@ def leak_summary(report: AuditReport) -> str:
         f"{sum(r.recorded or 0 for r in report.ledger if r.consumer_uuid in leaks and r.resource_class == name)} {unit}"
         for name, unit in (("VCPU", "VCPU"), ("MEMORY_MB", "MiB of MEMORY_MB"), ("DISK_GB", "GiB of DISK_GB"))
     ]
-    return (
-        f"verdict on {report.node}: leak, yes: {len(leaks)} consumers hold {', '.join(amounts)} without a right to it"
-    )
+    return f"verdict on {report.node}: leak: {len(leaks)} deleted or moved consumers still have {', '.join(amounts)}"
 
 
 def _overdrawn(seen: SeenFinding) -> str:
-    """Return only the numbers of a class: other sentences already name the leaked consumers."""
+    """Return the numbers of an over-capacity finding, without the leaked consumers, which other sentences name."""
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
-    return f"{name}: {used} used, {leaked} of that leaked; free: {free}"
+    return f"{name}: {used} used, of which {leaked} leaked; free: {free}"
 
 
 def _of(report: AuditReport, code: str, consumer: str | None = None) -> list[SeenFinding]:

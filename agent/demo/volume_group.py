@@ -26,7 +26,7 @@ _SECTOR_BYTES = 512  # lvcreate accepts whole sectors only
 _LOOP_CONTROL = pathlib.Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
 _LOOP_MAJOR = 7
-# The kernel names a free device, and losetup opens that device later: another process may take it in between.
+# The kernel names a free device, and losetup opens the device later: another process may open it in between.
 _LOOP_TRIES = 20
 
 _LVM_CONF = """\
@@ -148,7 +148,7 @@ class VolumeGroupRig:
             self._create()
         except OSError as error:
             self.close()
-            raise NoVolumeGroup(f"no volume group on a loop device: {error}") from error
+            raise NoVolumeGroup(f"cannot create a volume group on a loop device: {error}") from error
         except BaseException:
             self.close()
             raise
@@ -204,7 +204,7 @@ class VolumeGroupRig:
             with contextlib.suppress(_Busy):
                 self._run("losetup", device, str(self._file))
                 return device
-        raise NoVolumeGroup(f"no loop device stayed free in {_LOOP_TRIES} tries")
+        raise NoVolumeGroup(f"no free loop device: other processes took the device in each of {_LOOP_TRIES} tries")
 
     def _run(self, *argv: str) -> str:
         try:
@@ -220,7 +220,7 @@ class VolumeGroupRig:
 
 
 def _reasons(stderr: str) -> str:
-    """Return stderr as one line, without warnings, which are about device-mapper, turned off in _LVM_CONF."""
+    """Return stderr as one line, without the warnings that device-mapper is not used (_LVM_CONF turns it off)."""
     lines = (line.strip() for line in stderr.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("WARNING:")) or "nothing on stderr"
 

@@ -28,7 +28,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class UnknownChildren:
-    """The reason why it is unknown which children a consumer's amount belongs on."""
+    """The agent does not know on which children a consumer's amount belongs; ``why`` is the reason."""
 
     why: str
 
@@ -49,11 +49,11 @@ class NestedFamily(Protocol):
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether the family decides anything; if not, the agent does not change existing children."""
+        """Whether the agent decides about the family's children; if not, it does not change existing children."""
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Return the children's classes that flavors request by name; the promised book contains their amounts."""
+        """Return the children's resource classes that flavors request by name; the agent counts those as promised."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
@@ -61,11 +61,11 @@ class NestedFamily(Protocol):
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the children are unknown although every source answered, or None."""
+        """Return why the children are unknown even though every source could be read, or None if they are known."""
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether a child is of this family, even if undecided now; ``name`` is its name after the node's name."""
+        """Whether a child belongs to this family, even if the family is off; ``name``: without the node's name."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -79,7 +79,7 @@ class NestedFamily(Protocol):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return how much of the class the consumer should have on which child, by the host's facts; never a guess."""
+        """Return the amount of the class that the consumer should have on each child, by the facts of the host."""
         ...
 
 
@@ -92,7 +92,7 @@ def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
-    """Return the providers below this host's root whose name begins with the node's name, by the rest of their name."""
+    """Return the providers below the root whose name begins with the node's name, by the part after the node's name."""
     prefix = f"{node}_"
     return {
         provider.name.removeprefix(prefix): provider
@@ -102,6 +102,6 @@ def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
 
 
 def child_of(snapshot: Snapshot, key: ProviderKey) -> Provider | None:
-    """Return that child as Placement records it, or None."""
+    """Return the child with this key as Placement records the child, or None if Placement has no such child."""
     root = snapshot.observed_root
     return children(snapshot.placement.value, root.name).get(key.name) if root else None

@@ -1,7 +1,7 @@
-"""Mediated devices (vGPU): a child provider for each device that can make the type that ``[devices]`` binds to it.
+"""Mediated devices (vGPU): a child provider for each device that can create mediated devices of its configured type.
 
-A device makes mediated devices of one type, the type that is configured for it. The child offers the existing
-mediated devices of that type plus those that the device can still make. A device that libvirt no longer lists keeps
+The options ``[devices]`` and ``[mdev_TYPE]`` configure one type for each device. The child offers the existing
+mediated devices of that type plus those that the device can still create. A device that libvirt no longer lists keeps
 its provider, because the device may be bound to another driver for a moment. A device loses its provider only if it
 reports that it has nothing to offer.
 """
@@ -32,7 +32,7 @@ _MDEV_NAME = re.compile(r"mdev_([0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12})(?:_
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The configuration of one device: its type, the type's resource class, and the cap on mediated devices of it."""
+    """The configuration of one device: its mdev type, the type's resource class, and the type's maximum per host."""
 
     type_id: str
     resource_class: str
@@ -58,7 +58,7 @@ class MediatedDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed, or which mediated devices, with unknown parents, cannot be read."""
+        """Return that devices could not be listed, or which mediated devices could not be read (parent unknown)."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -68,7 +68,7 @@ class MediatedDevices(NestedFamily):
         return f"mediated devices that cannot be read: {', '.join(odd)}" if odd else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
-        """Whether a type is configured for the device of that name."""
+        """Whether a type is configured for the device that libvirt calls ``name``."""
         return bound_to(name, settings) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -83,7 +83,7 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of devices that report their type but have none of it, or would exceed the type's cap."""
+        """Return the children of devices that report their type but offer none, or would exceed the type's cap."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 
@@ -94,7 +94,7 @@ class MediatedDevices(NestedFamily):
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
-            return UnknownChildren(f"no guest here is {consumer_uuid}, so no mediated devices show where it belongs")
+            return UnknownChildren(f"this host has no guest {consumer_uuid}, so its mediated devices are not known")
         devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
         parents: Counter[ProviderKey] = Counter()
         for uuid in guest.mdev_uuids:
@@ -113,7 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts the device, or why the child is unknown; None if the child counts another class."""
+    """Return the child that counts this mediated device, or why the child is unknown; None if of another class."""
     if mdev is None:
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)
@@ -126,8 +126,8 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
 def bound_to(parent: str, settings: Settings) -> Bound | None:
     """Return the type that is bound to the device's address or, for a PCI device, the default type.
 
-    ``parent`` is libvirt's name of the device. The default type is the first type without addresses; the agent ignores
-    further ones. The class of the default type is VGPU, whatever class is configured.
+    ``parent`` is libvirt's name of the device. The default type is the first type that has no device addresses; the
+    agent ignores further such types. The class of the default type is VGPU, whatever class is configured.
     """
     place = place_of(parent)
     for choice in settings.mdev_types:
@@ -146,16 +146,16 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return the amount of its type that each device offers, by libvirt name, for the devices that report the type."""
+    """Return how many mediated devices each device offers, by libvirt name; only devices that report their type."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
-    # The cloud does not use a mediated device of another type than the type that is bound to its parent.
+    # Existing mediated devices of other types than their parent's configured type do not count: the cloud ignores them.
     totals = Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # With the order by name, the same devices always fit below a cap; libvirt's own order is arbitrary.
+    # In the order by name, the same devices fit below a cap at each audit; libvirt's own order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
@@ -177,7 +177,7 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices to leave out: those that cannot be read, and those of the same type if it has a cap."""
+    """Return the devices whose total is unknown: unreadable devices, and all devices of their types that have a cap."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

@@ -1,6 +1,6 @@
-"""Memory encryption (AMD SEV, SEV-ES, SEV-SNP, Intel TDX): a child provider for each kind that guests can have.
+"""Memory encryption (AMD SEV, SEV-ES, SEV-SNP, Intel TDX): a child provider for each kind that guests can use.
 
-A guest takes one context whatever its size, so ``max_unit`` is 1. The provider of an unsupported kind is deleted.
+A guest of any size takes one encryption context, so ``max_unit`` is 1. The provider of an unsupported kind is deleted.
 traits/memory_encryption.py decides which kinds exist.
 """
 
@@ -18,7 +18,7 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of the kinds in traits/memory_encryption.py. That module cannot list them while the host is unknown.
+# The names of all kinds of memory encryption. traits/memory_encryption.py names only the kinds of a known host.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -37,14 +37,14 @@ class MemoryEncryption(NestedFamily):
         return True
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return the class of a context.
+        """Return the resource class of an encryption context.
 
-        An image can request a context too. No flavor shows such a request, so the promised book does not contain it.
+        An image can request a context too. No flavor shows such a request, so the agent cannot count it as promised.
         """
         return frozenset({CONTEXT})
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt; the agent reads the kernel's parameters together with it."""
+        """Return libvirt; the agent reads the kernel's parameters together with libvirt's data."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -52,11 +52,11 @@ class MemoryEncryption(NestedFamily):
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
-        """Whether the name is that of a kind."""
+        """Whether ``name`` is the name of a kind of memory encryption."""
         return name in NAMES
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """Return one child for each kind that takes guests."""
+        """Return one child for each kind of memory encryption that at least one guest can use."""
         return tuple(
             Nested(
                 key=_key(model),
@@ -68,7 +68,7 @@ class MemoryEncryption(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of the kinds that take no guests."""
+        """Return the children of the kinds of memory encryption that no guest can use."""
         return frozenset(_key(model) for model in _models(snapshot, settings) if model.contexts <= 0)
 
     def belongs(
@@ -78,7 +78,7 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one context of AMD SEV: a nova-compute that had the class on the root knew no other kind."""
+        """Return one context of AMD SEV: a nova-compute that publishes the class on the root has no other kind."""
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}

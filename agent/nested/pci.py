@@ -43,9 +43,9 @@ class PciDevices(NestedFamily):
         return settings.pci.report_in_placement
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return none: a flavor names only an alias.
+        """Return no class: a flavor requests PCI devices by an alias, and not by a resource class.
 
-        findings/pci_allocation_missing.py compares which guest has which device.
+        So findings/pci_allocation_missing.py compares allocations with the devices of each guest.
         """
         return frozenset()
 
@@ -54,7 +54,7 @@ class PciDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed or read, or that the node's name is too long to append an address."""
+        """Return that devices could not be listed or read, or that the providers' names would be too long; or None."""
         host, root = snapshot.host.value, snapshot.observed_root
         if host is None:
             return None
@@ -85,7 +85,7 @@ class PciDevices(NestedFamily):
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
-            return UnknownChildren(f"no guest here is {consumer_uuid}, so no devices show where it belongs")
+            return UnknownChildren(f"this host has no guest {consumer_uuid}, so its PCI devices are not known")
         taken = taken_by(guest, pci_view(snapshot, settings))
         return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 
@@ -94,9 +94,7 @@ def _name_too_long(node: str) -> str | None:
     room = NAME_LIMIT - len("_") - _ADDRESS_LENGTH
     if len(node) <= room:
         return None
-    return (
-        f"the node's name has {len(node)} characters: above {room}, a device's provider gets a name Placement refuses"
-    )
+    return f"the node's name has {len(node)} characters: above {room}, Placement refuses the names of PCI providers"
 
 
 def _offered(view: PciView) -> Iterable[Nested]:
@@ -109,11 +107,14 @@ def _offered(view: PciView) -> Iterable[Nested]:
 
 
 def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Inventory:
-    """Return the inventory: total = number of devices, at least the allocated amount; ``reserved`` = the operator's."""
+    """Return the inventory: the total is the number of devices or, if greater, the allocated amount.
+
+    The operator's ``reserved`` is kept.
+    """
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    # A fully reserved inventory of any class means that the device was used, so a new class does not make it new.
+    # A fully reserved inventory of any class means that the device was used: a new class does not make it unused.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
         # The device was given out: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)

@@ -48,5 +48,5 @@ def _trait(name: str) -> str:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether Placement accepts the name as a class or trait: a standard name, or a custom name of the operator."""
+    """Whether Placement accepts the name as a resource class or trait: a standard name, or a valid CUSTOM_ name."""
     return name in _STANDARD_TRAITS or name in os_resource_classes.STANDARDS or is_custom_name(name)

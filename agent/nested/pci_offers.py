@@ -1,9 +1,9 @@
 """Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
 
 A provider stands for a whole device or for one physical function. A virtual function has no provider: it is counted
-on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. The
-configuration alone does not show a contradiction, only the devices do. So a contradiction freezes one provider, not the
-host.
+on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. Only the
+host's devices, and not the configuration alone, show a contradiction. So a contradiction does not fail the audit: the
+agent only leaves the provider of these devices unchanged (frozen).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _QEMU_FOR_MIGRATION = 8_002_002
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What the provider of one address counts.
+    """The devices that one provider counts; ``address`` is the provider's PCI address.
 
-    ``classes`` are the classes of its devices, sorted; ``trait_sets`` are the trait sets of its devices. More than
-    one class, or more than one trait set, is a contradiction.
+    ``classes``: the resource classes of these devices, sorted. ``trait_sets``: the trait sets of these devices. More
+    than one class, or more than one trait set, is a contradiction.
     """
 
     address: str
@@ -45,12 +45,12 @@ class Offer:
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """The texts of the specs that match its devices, in the order of the configuration."""
+        """The texts of the specs that match the provider's devices, in the order of the configuration."""
         return texts(self.matches)
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The addresses of its devices."""
+        """The PCI addresses of the provider's devices."""
         return tuple(match.device.address for match in self.matches)
 
     @property
@@ -65,7 +65,7 @@ class Offer:
 
     @property
     def is_one_time_use(self) -> bool:
-        """Whether the device may be given out only once."""
+        """Whether a guest may get the device only once, until the operator makes it available again."""
         return any(m.spec.tag("one_time_use") == "true" for m in self.matches)
 
 
@@ -118,7 +118,7 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    # 0 means that libvirt has not asked QEMU for its version yet (``undecided``).
+    # Version 0: libvirt has not asked QEMU for its version yet. ``undecided`` handles this case.
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)
@@ -162,7 +162,7 @@ def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
 
 
 def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:
-    """Yield a conflict for each spec that tags a physical function remote_managed: the tag is for virtual functions."""
+    """Yield a conflict for each spec that names a physical function and sets remote_managed, which it must not do."""
     functions = {device.address: device for device in devices if device.kind is PciKind.PF}
     for spec in specs:
         named = functions.get(spec.single_address or "")

@@ -1,4 +1,4 @@
-"""Pure: PCI devices, their specs and Placement's providers in one view, made once for the family and its findings.
+"""Pure: one view of PCI devices, their specs and Placement's providers, for pci.py and for the findings about PCI.
 
 The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whoever created it. Allocations are
 those that Placement records: this module does not read the cloud's own rows of PCI devices.
@@ -28,13 +28,13 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """``offers`` by address, ``observed`` and ``gone`` by the name of the child's key, all sorted.
+    """``offers``: by address, sorted. ``observed`` and ``gone``: by the name of the child's key, sorted.
 
     ``observed``: the providers below the root that have the node's name as prefix.
-    ``gone``: the observed providers that have the trait and stand for no device that is handed out now.
-    ``frozen``: the addresses whose provider stays as it is.
-    ``from_files``: the classes that provider.yaml files add, by provider. ``allocations`` does not contain these
-    classes, because they are no devices.
+    ``gone``: the observed providers with the trait COMPUTE_MANAGED_PCI_DEVICE for a device that is not offered now.
+    ``frozen``: the addresses of the devices whose provider the agent does not change.
+    ``from_files``: the classes that provider.yaml files add, by provider; they do not count devices, so
+    ``allocations`` does not contain them.
     ``in_use``: the providers with allocations of any class.
     """
 
@@ -48,7 +48,7 @@ class PciView:
     in_use: frozenset[str]
 
     def of(self, address: str) -> Provider | None:
-        """Return the provider of that device as Placement records it, or None."""
+        """Return the provider of the device at that address as Placement records the provider, or None."""
         return self.observed.get(key_of(address).name)
 
     def held(self, provider: Provider | None) -> Mapping[str, int]:
@@ -164,7 +164,7 @@ def _used_otherwise(
         if others:
             yield Conflict(
                 address=address,
-                reason=f"{', '.join(others)} of this provider is allocated, and its class would be "
+                reason=f"{', '.join(others)} of this provider is allocated, but its class would now be "
                 f"{', '.join(offer.classes)}",
                 specs=offer.specs,
                 devices=offer.devices,

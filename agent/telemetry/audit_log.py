@@ -1,11 +1,10 @@
 """Decide which lines an audit adds to the log.
 
-The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py
-decides). A condition that repeats is counted and logged again with growing gaps. Once per summary interval
-there is one line of counts. The three lines of nova-compute that operators grep for keep their text and fields.
+The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py decides). A
+condition that repeats is counted and logged again with growing gaps. Once per summary interval, one line reports
+counts. The three lines of nova-compute that operators grep for keep their text and fields.
 
-The module keeps no state of its own: a frozen LogState says what was logged so far. The caller passes it in and gets
-the next one back.
+The module keeps no state: the caller passes a frozen LogState (what was logged so far) and gets the next LogState.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, ReportedFinding, begins, changes, worth_reporting
 from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
 
-# The parts of an error that differ each time one and the same error occurs: the request id and the time of the next
-# request (agent/errors.py, agent/placement/http/client.py). They are cut off before two errors are compared.
+# The parts of an error text that differ even if the same error occurs again: the request id and the time of the next
+# request (agent/errors.py, agent/placement/http/client.py). They are removed before two errors are compared.
 _OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
 
 _EVENTS = {
@@ -78,7 +77,7 @@ class LogState:
 
     ``spells`` counts how often each condition began since the last summary; a flapping condition is logged at its 1st,
     2nd, 4th, … beginning. ``error`` is the last audit's error and its consecutive occurrences. ``changed`` are the
-    changes of findings that the last audit logged. ``microversion`` is the newest one that Placement last announced.
+    changes of findings that the last audit logged. ``microversion`` is the newest that Placement supports.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
@@ -106,7 +105,7 @@ def lines(
     lost, source_lines = _sources(state.lost, report.sources, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
-    # Without the measured values, which change all the time.
+    # The comparison leaves out the measured free amounts, which change all the time.
     view = replace(report.summary, free_ram_mib=None, free_disk_gib=None) if report.summary else state.view
     microversion = report.microversion or state.microversion
     logged = (

@@ -15,9 +15,9 @@ LOG = logging.getLogger(__name__)
 
 
 def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
-    """Log one line for the queue's reasons and the last report, and one for each thread, sorted by name.
+    """Log one line with the reasons of the waiting audits and the last report, and one line for each thread.
 
-    Stacks contain no values, so no secrets.
+    A stack contains no values of variables and so no secrets.
     """
     fields = {
         "waiting": waiting,

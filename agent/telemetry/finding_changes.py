@@ -1,8 +1,8 @@
 """Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure.
 
-The log and the notifications report the same changes. A finding does not count as "gone" while a source is
-unread that was read when the finding was last seen. A flapping finding is reported at its 1st, 2nd, 4th, …
-appearance, and a finding whose numbers drift is reported with growing gaps. Each reported appearance gets
+The log and the notifications report the same changes. A finding that is no longer seen does not count as "gone" if an
+audit could not read a source that was read when the finding was last seen. A flapping finding is reported at its 1st,
+2nd, 4th, … appearance, and a finding whose numbers drift is reported with growing gaps. Each reported appearance gets
 exactly one "gone", so a reader who adds up the reports ends with the right set of findings.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: Seconds without a report after a change of a drifting finding was reported; doubled each time up to the cap.
+#: After a change of a finding was reported, further changes are not reported for a gap. The gap doubles up to a cap.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
@@ -35,7 +35,7 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One change; ``seen`` of a finding that is gone is the finding as last reported."""
+    """One change of a finding. If the finding is gone, ``seen`` is the finding as last reported."""
 
     change: Change
     seen: SeenFinding

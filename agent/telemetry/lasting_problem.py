@@ -1,4 +1,4 @@
-"""Log a problem that may last for many audits once for each new cause."""
+"""Log a problem that may last for many audits only once, and again only if its cause changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LOG = logging.getLogger(__name__)
 
 
 class LastingProblem:
-    """The problem that ``event`` reports; ``cause`` is empty while there is none."""
+    """A problem, logged with the text ``event``; ``cause`` is empty while the problem does not exist."""
 
     def __init__(self, event: str, **fields: str) -> None:
         self._event = event

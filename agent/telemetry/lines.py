@@ -161,7 +161,7 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "used_disk": summary.used_disk_gib,
     }
     words = {name: "unknown" if value is None else value for name, value in known.items()}
-    # nova logs no line of usable vcpus if there are none (all CPUs dedicated).
+    # nova does not log the line of usable vcpus if the host has none (all CPUs are dedicated).
     texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)
     return tuple(Line(levels.INFO, text, {}, words) for text in texts)
 

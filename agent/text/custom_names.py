@@ -1,6 +1,6 @@
 """Check which custom names of resource classes and traits Placement accepts.
 
-Placement answers 400 to any other name, and would do so at every audit.
+Placement answers 400 to a request with any other name. If the agent used such a name, every audit would fail.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 
 def is_custom_name(name: str) -> bool:
-    """Whether the name has the pattern and at most 255 characters (placement/schemas, resource_class and trait)."""
+    """Whether Placement accepts the name as a custom class or trait: ``CUSTOM_…`` with at most 255 characters."""
     return len(name) <= NAME_LIMIT and _CUSTOM.fullmatch(name) is not None

@@ -1,8 +1,8 @@
 """Remove credentials from foreign text before the text gets into a message.
 
-It is not enough that the agent never quotes its own requests. Proxies print the request, with headers and body, on
-their error pages, and libraries name URLs that contain the password. A known credential (the token of the request) is
-removed wherever it occurs. An unknown credential is recognized by its name or its form. Pure.
+The agent never quotes its own requests, but proxies print a request, with headers and body, on their error pages, and
+libraries quote URLs that contain a password. A known credential (the token of the request) is removed wherever it
+occurs. An unknown credential is recognized by its name or its form. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-#: A shorter text is not treated as a secret (noauth2's token is "admin"): removing it would remove ordinary words.
+#: A shorter text is not treated as a secret: the token of noauth2 is "admin", and that is also an ordinary word.
 SECRET_LENGTH = 8
 _GONE = "***"
 
@@ -20,7 +20,7 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # A quotation mark as an HTML page escapes it.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# No pattern begins with a repetition: a page may be one word of a megabyte, and each character would start an attempt.
+# No pattern begins with a repetition: a page may be one word of a megabyte, and each character would start a match.
 # The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(

@@ -1,7 +1,7 @@
 """Check an option that must be a URL, and show a URL without its login.
 
-urllib accepts a URL without scheme or host. keystoneauth then uses the text as a path at an endpoint from the catalog,
-so after a typing error the error message is about the catalog. ``without_login`` also removes the login from such an
+urllib accepts a URL without scheme or host. keystoneauth would use such a text as a path at an endpoint of the catalog,
+so its error message after a typing error would be about the catalog. ``without_login`` also removes the login from an
 invalid URL, because the operator meant the text as a URL. Pure.
 """
 
@@ -20,7 +20,7 @@ _BARE_LOGIN = re.compile(r"[^\s/,]+:(?!/)(?:(?!//)\S)*@")
 
 
 def url_problem(text: str) -> str:
-    """Return why the text cannot be the URL of a server; empty if it can."""
+    """Return why the text cannot be the URL of a server, or an empty string for a valid URL."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port

@@ -1,7 +1,7 @@
 """Word amounts, verdicts and long lists for people. Pure.
 
 Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
-never written as 0, but as ``unknown`` if its book could not be read, or as ``not counted`` if that book does not exist.
+never written as 0: it is ``unknown`` if its source could not be read, and ``not counted`` if it has no source here.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ NAMED = 3
 NOT_COUNTED = "not counted"
 NOT_COMPARED = "not compared"
 ON_CHILDREN = (
-    "on child providers, only what Placement records and what flavors ask for by name is counted, not what guests hold"
+    "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )
-UNDECIDED = (
-    "the agent has no rule for this class: only what Placement records is counted, not what is promised and held"
-)
+UNDECIDED = "the agent has no rule for this class: it counts only what Placement records, not what is promised and held"
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
-    Verdict.UNKNOWN: "a book that the verdict needs could not be read, or does not decide it",
-    Verdict.UNMANAGED: "the cloud does not know it: counted as unmanaged use",
-    Verdict.RESERVED: "kept back for the host by configuration",
+    Verdict.UNKNOWN: "a source that the verdict needs could not be read, or leaves the verdict open",
+    Verdict.UNMANAGED: "the cloud does not know this use: the agent counts it as unmanaged",
+    Verdict.RESERVED: "the configuration reserves it for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
     Verdict.ALLOCATION_MISSING: "the cloud promised it, and Placement records nothing",
     Verdict.GUEST_MISSING: "the cloud promised it, and libvirt has no such guest",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it here",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
-    Verdict.ALLOCATION_STALE_MOVE: "it lives elsewhere or its move is over, and Placement still counts it here",
+    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move is over, and Placement still counts it here",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
-    Verdict.OTHER_SERVICE: "another service's consumer, by its type: Placement counts it, and nova has no row of it",
-    Verdict.USAGE_UNLISTED: "Placement counts it as used, and lists no consumer that holds it",
+    Verdict.OTHER_SERVICE: "by its type, the consumer belongs to another service: Placement counts it, nova does not",
+    Verdict.USAGE_UNLISTED: "Placement counts it as used, and lists no consumer that has it",
 }
 
 
@@ -56,7 +54,7 @@ def printable(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Return the escape that Python and JSON use; beyond U+FFFF Python's only, because four digits are too few."""
+    r"""Return ``\uXXXX``, as in Python and JSON, or beyond U+FFFF Python's ``\UXXXXXXXX``."""
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
@@ -87,7 +85,7 @@ def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[
     for key, item in keyed:
         grouped[key].append(item)
     together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
-    # pop() returns a group at its first member, and an empty tuple at its other members.
+    # pop() returns the whole group at its first member, and an empty tuple at each further member.
     grouped_once = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
     return tuple(members for members in grouped_once if members)
 

@@ -104,7 +104,7 @@ def test_the_top_level_of_the_demo_document_equals_the_entry_of_host_1(document)
 
 def kept_command(said: str, host: str, asked: str) -> str:
     """Return the one command line for ``asked`` on this host, as a user can copy it."""
-    lines = {line.strip().removeprefix("ask it yourself: ") for line in said.splitlines()}
+    lines = {line.strip().removeprefix("command to check: ") for line in said.splitlines()}
     (line,) = [line for line in lines if line.endswith(asked) and f"/{host}/stocktake.conf" in line]
     return line
 
@@ -174,7 +174,7 @@ def test_a_kept_demo_is_removed_if_stdout_is_closed(tmp_path):
 
 
 def test_the_demo_text_recommends_the_option_keep_for_each_story(text):
-    hints = [line.strip() for line in text.splitlines() if "ask it yourself" in line]
+    hints = [line.strip() for line in text.splitlines() if "command to check" in line]
     assert len(hints) == 5
     assert all("--keep" in hint and "stocktake explain" not in hint for hint in hints)
 
@@ -207,12 +207,14 @@ def test_findings_in_the_demo_text_are_sorted_and_have_distinct_names(text):
 
 
 def test_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, document):
-    told = section(text, "--- Story 5", "ask it yourself")
+    told = section(text, "--- Story 5", "command to check")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7
     assert [" ".join(told).count(uuid) for uuid in leaked] == [1] * 7
     bullets = [line for line in told if line.startswith("  * ")]
-    assert bullets[-1].startswith("  * verdict on stocktake-demo-2: leak, yes: 7 consumers hold 71 VCPU")
+    assert bullets[-1].startswith(
+        "  * verdict on stocktake-demo-2: leak: 7 deleted or moved consumers still have 71 VCPU"
+    )
 
 
 def test_the_demo_text_is_at_most_120_columns_wide(text):
@@ -344,7 +346,7 @@ def test_a_failed_placement_start_is_reported_in_a_single_line(tmp_path):
     done = run(tmp_path / "tmp", "-f", "json", environment={"PYTHONPATH": str(tmp_path / "odd")})
     assert (done.returncode, done.stdout) == (1, "")
     first, last = done.stderr.splitlines()
-    assert first.endswith("Placement on SQLite, in a process of its own")
+    assert first.endswith("Placement on SQLite, in its own process")
     assert last.startswith("stocktake demo: placement: the server did not start")
     assert "no waitress today" in last
     assert_nothing_is_left(tmp_path / "tmp")

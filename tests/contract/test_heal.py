@@ -629,7 +629,7 @@ def test_config_check_rejects_a_code_in_heal_codes_without_a_repair(host):
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78
-    refused = "nothing repairs volume-foreign; the codes are allocation-leaked, allocation-missing"
+    refused = "no repair for volume-foreign; valid codes: allocation-leaked, allocation-missing"
     assert refused in ended.stdout + ended.stderr
 
 

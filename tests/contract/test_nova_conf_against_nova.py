@@ -103,7 +103,7 @@ IGNORED = {
     "a database that nova-compute has not": ("[database]\nconnection = mysql://$nobody\n", "[database] connection"),
     "a key of huge pages that there is not": (
         "[DEFAULT]\nreserved_huge_pages = node:0,size:2048,count:4,colour:red\n",
-        "colour is not known",
+        "unknown key colour",
     ),
     "an image cache elsewhere": ("[image_cache]\nsubdirectory_name = /srv/cache\n", "must name a folder inside"),
     "an image cache that is the folder of the disks": (

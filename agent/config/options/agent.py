@@ -1,4 +1,4 @@
-"""[agent]: options that nova does not have: role, folders, audit triggers, confirmation; none comes from nova.conf."""
+"""[agent]: options that nova does not have: role, folders, audit triggers, confirmation; never read from nova.conf."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ OPTS = [
         "role",
         default="owner",
         choices=[
-            ("owner", "writes all that nova-compute would report of this host"),
+            ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "beside a running nova-compute: writes allocations of its own for use that the cloud does not know",
+                "nova-compute runs too: the agent writes only its own consumers' allocations, for unmanaged resources",
             ),
-            ("observer", "writes nothing: every audit is a dry run"),
+            ("observer", "the agent writes nothing: every audit is a dry run"),
         ],
         mutable=True,
         help="What the agent writes. owner is the normal role; begin with observer to see what the agent would write. "
@@ -26,22 +26,22 @@ OPTS = [
         "takeover",
         default=False,
         mutable=True,
-        help="Write a root provider that carries the trait OWNER_NOVA, once its nova-compute is down. Off by default, "
-        "because two writers of one provider undo each other's work. SIGHUP applies it.",
+        help="Let the agent write a root provider that has the trait OWNER_NOVA, once the host's nova-compute is down. "
+        "Off by default, because two writers of one provider undo each other's work. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "nova_conf",
         default=["/etc/nova/nova.conf"],
-        help="Configuration files of the compute service on this host; later files win. For an option with the same "
-        "meaning in both, the agent takes their value if Stocktake's own files do not set the option. The "
-        "default may be absent; a file named here must exist. Empty: the agent reads no file of nova-compute. "
+        help="Configuration files of nova-compute on this host; a later file overrides an earlier one. If Stocktake's "
+        "own files do not set an option that has the same meaning in nova.conf, these files supply the value. The "
+        "default file may be absent; a file named here must exist. Empty: the agent reads no file of nova-compute. "
         "Needs a restart.",
     ),
     cfg.StrOpt(
         "state_dir",
         default="/var/lib/stocktake",
-        help="Folder for the files that must survive a reboot: compute_id, findings.json and journal.jsonl. Needs a "
-        "restart.",
+        help="Folder for the files that must survive a reboot: compute_id, findings.json, store.json, journal.jsonl. "
+        "Needs a restart.",
     ),
     cfg.StrOpt(
         "run_dir",
@@ -72,27 +72,27 @@ OPTS = [
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Minimum seconds between two audits that audit_now on the message bus triggers: every user of the broker "
-        "may send it, as often as they like. Requests in between become one audit, and the answer says when it "
-        "begins. SIGUSR1 and commands do not wait. The default is a fraction of the interval and keeps a flood "
-        "of requests below one audit in ten seconds. SIGHUP applies it.",
+        help="Minimum seconds between two audits that the request audit_now on the message bus triggers, because every "
+        "user of the broker may send this request. All requests within this time cause one audit, and the reply "
+        "says when that audit begins. SIGUSR1 and commands do not wait. With the default, a flood of requests "
+        "causes at most one audit in ten seconds. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "start_splay",
         default=0.0,
         min=0.0,
-        help="Seconds over which the first audits of a fleet are spread when all its daemons start at once; the "
-        "host's name decides its moment. Until that moment events and the interval trigger no audit, but an "
-        "operator can. 0: the first audit begins at once; the client slows down by itself when Placement answers "
-        "late. Needs a restart.",
+        help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; a "
+        "host's delay depends on its name. During the delay, events and the interval trigger no audit, but an "
+        "operator can. 0: the first audit begins at once; the Placement client slows down by itself if Placement "
+        "answers late. Needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",
         default=2,
         min=1,
         mutable=True,
-        help="Consecutive audits that must see a finding with equal evidence before it counts as confirmed. Two, "
-        "because a single audit can run in the middle of a build or a delete. SIGHUP applies it.",
+        help="Number of consecutive audits that must see a finding with equal evidence before the finding counts as "
+        "confirmed. Two, because a single audit can run in the middle of a build or a delete. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "confirm_spacing",
@@ -100,32 +100,32 @@ OPTS = [
         min=0,
         mutable=True,
         help="Minimum seconds between two audits that together confirm a finding. 10, because two audits that events "
-        "trigger may be milliseconds apart and see the same moment of a build or a delete. The two may be at "
-        "most three times update_resources_interval apart. SIGHUP applies it.",
+        "trigger may be milliseconds apart and see the same moment of a build or a delete. The two audits may be "
+        "at most three times update_resources_interval apart. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "unknown_guests",
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What the agent does about use by guests that the cloud does not know. reserve: raise reserved (in role "
-        "companion: write allocations of the agent's own consumers); report: only report the guests; ignore: "
-        "neither. SIGHUP applies it.",
+        help="What the agent does about resources of guests that the cloud does not know. reserve: increase the "
+        "inventories' reserved (in role companion: write allocations of the agent's own consumers) and report the "
+        "guests; report: only report them; ignore: do neither. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "summary_interval",
         default=3600,
         min=1,
         mutable=True,
-        help="Seconds between two summaries in the log when nothing changes. One an hour keeps the log of a quiet day "
-        "under 150 lines. SIGHUP applies it.",
+        help="Seconds between two summaries in the log when nothing changes. With one summary per hour, the log of a "
+        "day without changes has less than 150 lines. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "source_deadline",
         default=30.0,
         min=0.1,
         mutable=True,
-        help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. If a read takes "
-        "longer, every value that rests on its source is frozen. SIGHUP applies it.",
+        help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. A read that takes "
+        "longer has failed: the agent then leaves all values unchanged that depend on this source. SIGHUP applies it.",
     ),
 ]

@@ -1,7 +1,7 @@
 """Find the options of the keystoneauth plugin that [placement] uses.
 
-The options depend on ``auth_type``, which may be set in Stocktake's own files or in
-nova.conf, in [placement] or in the group that ``auth_section`` names.
+The options depend on ``auth_type``, which may be set in Stocktake's own files or in nova.conf, in [placement] or in the
+group that ``auth_section`` names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from agent.config.options import placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthOptions:
-    """``options``: (group, option) of auth_type and plugin. ``unchecked``: a group with unset or unknown auth_type."""
+    """``options``: auth_type and the plugin's options, each with its group.
+
+    ``unchecked``: the group, if its auth_type is unset or unknown, so that the valid options are unknown too.
+    """
 
     options: tuple[tuple[str, cfg.Opt], ...]
     unchecked: frozenset[str] = frozenset()
@@ -27,10 +30,7 @@ class AuthOptions:
 
 
 def auth_options(own: Sequence[ConfigFile], nova_conf: Sequence[ConfigFile]) -> AuthOptions:
-    """Return the options of the configured plugin, and a problem if no such plugin exists.
-
-    ``own`` are Stocktake's own files.
-    """
+    """Return the options of the configured plugin, or a problem if there is no such plugin; ``own``: not nova.conf."""
     common = {opt.dest: opt for opt in loading.get_auth_common_conf_options()}
     place = (placement.GROUP, common["auth_section"])
     section_set = last_set(own, *place) or last_set(nova_conf, *place)

@@ -10,14 +10,14 @@ OPTS = FROM_NOVA = [
     cfg.StrOpt(
         "cpu_shared_set",
         mutable=True,
-        help="CPU list for VCPU, as in 4-12,^8,15. Unset, with cpu_dedicated_set unset too: all CPUs that are "
-        "online. SIGHUP applies it.",
+        help="CPUs that count as VCPU, as in 4-12,^8,15. If cpu_shared_set and cpu_dedicated_set are both unset, all "
+        "CPUs that are online count as VCPU. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "cpu_dedicated_set",
         mutable=True,
-        help="CPU list for PCPU: CPUs that a guest gets for itself. Must not overlap cpu_shared_set. "
-        "SIGHUP applies it.",
+        help="CPUs that count as PCPU: each of them is dedicated to one guest. Must not overlap cpu_shared_set. SIGHUP "
+        "applies it.",
     ),
     cfg.ListOpt(
         "image_type_exclude_list",

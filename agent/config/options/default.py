@@ -1,8 +1,7 @@
 """[DEFAULT]: options with the same meaning as in nova.conf, and the time-out of a graceful shutdown.
 
-Every option except ``graceful_shutdown_timeout`` takes its value from nova.conf if
-Stocktake's own files do not set it. In nova.conf, ``graceful_shutdown_timeout`` is
-about nova-compute.
+Every option except ``graceful_shutdown_timeout`` takes its value from nova.conf if Stocktake's own files do not set it.
+In nova.conf, ``graceful_shutdown_timeout`` is about nova-compute.
 """
 
 from __future__ import annotations
@@ -23,43 +22,45 @@ FROM_NOVA = [
         "my_ip",
         sample_default="<the source address of the default route>",
         mutable=True,
-        help="Address of this host, the host_ip of its resource view. SIGHUP applies it.",
+        help="IP address of this host, the host_ip in its compute node record. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "instances_path",
         default="/var/lib/nova/instances",
-        help="Folder of the guests' disks, absolute; DISK_GB counts its file system unless [libvirt] images_type is "
-        "lvm or rbd. In nova.conf the default is $state_path/instances. Needs a restart.",
+        help="Folder of the guests' disks, an absolute path. DISK_GB counts the file system of this folder unless "
+        "[libvirt] images_type is lvm or rbd. In nova.conf the default is $state_path/instances. Needs a restart.",
     ),
     cfg.IntOpt(
         "reserved_host_cpus",
         default=0,
         min=0,
         mutable=True,
-        help="CPUs kept for the host: VCPU's reserved. Refused together with [compute] cpu_shared_set or "
-        "cpu_dedicated_set, which already say which CPUs guests get. SIGHUP applies it.",
+        help="Number of CPUs kept for the host; the agent reports it as reserved of VCPU. Cannot be set together with "
+        "[compute] cpu_shared_set or cpu_dedicated_set, which already select the guests' CPUs. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "reserved_host_memory_mb",
         default=512,
         min=0,
         mutable=True,
-        help="MiB of memory kept for the host: MEMORY_MB's reserved. The default is nova's. SIGHUP applies it.",
+        help="MiB of memory kept for the host; the agent reports them as reserved of MEMORY_MB. The default is nova's. "
+        "SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
         default=0,
         min=0,
         mutable=True,
-        help="MiB of disk kept for the host: DISK_GB's reserved, rounded up to GiB. SIGHUP applies it.",
+        help="MiB of disk kept for the host; the agent reports them, rounded up to GiB, as reserved of DISK_GB. SIGHUP "
+        "applies it.",
     ),
     cfg.MultiStrOpt(
         "reserved_huge_pages",
         default=[],
         mutable=True,
         help="Huge pages kept for the host; set the option once per NUMA cell and page size, as in "
-        "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. The agent "
-        "subtracts the pages from the cell's page pools in the resource view; MEMORY_MB stays as it is. SIGHUP "
+        "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. In the compute "
+        "node record, the agent reports these pages as reserved in the NUMA cell; MEMORY_MB does not change. SIGHUP "
         "applies it.",
     ),
     cfg.FloatOpt(
@@ -88,7 +89,7 @@ FROM_NOVA = [
         default=4.0,
         min=0.0,
         mutable=True,
-        help="VCPU's allocation ratio where Placement has no VCPU of this host yet. The default is nova's. "
+        help="VCPU's allocation ratio if Placement has no VCPU inventory of this host yet. The default is nova's. "
         "SIGHUP applies it.",
     ),
     cfg.FloatOpt(
@@ -96,7 +97,7 @@ FROM_NOVA = [
         default=1.0,
         min=0.0,
         mutable=True,
-        help="MEMORY_MB's allocation ratio where Placement has no MEMORY_MB of this host yet. The default is "
+        help="MEMORY_MB's allocation ratio if Placement has no MEMORY_MB inventory of this host yet. The default is "
         "nova's. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
@@ -104,14 +105,14 @@ FROM_NOVA = [
         default=1.0,
         min=0.0,
         mutable=True,
-        help="DISK_GB's allocation ratio where Placement has no DISK_GB of this host yet. The default is nova's. "
-        "SIGHUP applies it.",
+        help="DISK_GB's allocation ratio if Placement has no DISK_GB inventory of this host yet. The default is "
+        "nova's. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "vcpu_pin_set",
         mutable=True,
-        help="CPU list for VCPU, as in 4-12,^8,15. Deprecated in nova: use [compute] cpu_shared_set. Refused "
-        "together with [compute] cpu_dedicated_set. SIGHUP applies it.",
+        help="CPUs that count as VCPU, as in 4-12,^8,15. Deprecated in nova: use [compute] cpu_shared_set. Cannot be "
+        "set together with [compute] cpu_dedicated_set. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "update_resources_interval",
@@ -130,20 +131,20 @@ FROM_NOVA = [
     cfg.StrOpt(
         "transport_url",
         secret=True,
-        help="The message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the cloud's state "
-        "through nova-conductor unless [state] says otherwise, and the daemon uses the message bus "
+        help="URL of the message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the cloud's "
+        "state through nova-conductor unless [state] names another source, and the daemon uses the message bus "
         "([notifications]). Needs a restart.",
     ),
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
         help="Maximum seconds until nova-conductor answers one request, at least 1; [agent] source_deadline limits a "
-        "whole read. The default is nova's. Needs a restart.",
+        "read with all its requests. The default is nova's. Needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",
         default=True,
-        help="What [libvirt] images_type = default means: qcow2 (true) or flat (false). Needs a restart.",
+        help="Whether [libvirt] images_type = default means qcow2 (true) or flat (false). Needs a restart.",
     ),
     cfg.BoolOpt(
         "force_raw_images",
@@ -160,8 +161,8 @@ OPTS = [
         "graceful_shutdown_timeout",
         default=60,
         min=1,
-        help="Seconds that a stop waits for the running audit, which ends at its next safe point. 60 is "
-        "oslo.service's default and below the unit's TimeoutStopSec. Never taken from nova.conf. Needs a "
-        "restart.",
+        help="Seconds that the daemon, when stopped, waits for the running audit, which ends at its next safe point. "
+        "60 is oslo.service's default and below TimeoutStopSec of the systemd unit. The agent ignores this option "
+        "in nova.conf. Needs a restart.",
     ),
 ]

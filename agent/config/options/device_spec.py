@@ -1,13 +1,11 @@
 """Parse the values of ``[pci] device_spec``, report those that are invalid and those that are probably mistakes.
 
-In an address object, each part (domain, bus, slot, function) is a regular expression,
-which may match only the start of the part: ``"bus": "8"`` means the buses 80 to 8f.
-In an address string, each part must match as a whole. The parser converts both forms
-into expressions that match the whole part.
-A null tag exists but has no value: a device whose ``physical_network`` is null has no
-network and may be a provider in Placement.
-nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is no error but
-a missing filter: the entry matches more devices than intended, up to all devices of the host.
+In an address object, each part (domain, bus, slot, function) is a regular expression, which may match only the start of
+the part: ``"bus": "8"`` means the buses 80 to 8f. In an address string, each part must match as a whole. The parser
+converts both forms into expressions that match the whole part.
+A tag may be null: if ``physical_network`` is null, the device has no network and may have a provider in Placement.
+nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is not an error but a missing filter: the
+entry matches more devices than intended, up to all devices of the host.
 
 Pure.
 """
@@ -44,7 +42,7 @@ _ANY_ADDRESS: Address = ((".*", ".*", ".*", ".*"), None)
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
     """Return the specs of these texts, in order; each text is a JSON object or a list of objects.
 
-    Raises ValueError; its ``args`` are one sentence for each problem, with the entry.
+    Raises ValueError. Its ``args`` contain one sentence for each problem, which begins with the invalid entry.
     """
     problems: list[str] = []
     specs = [
@@ -59,7 +57,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Return (entry for messages, its fields) for each object in one text."""
+    """Return (the entry as text for messages, its fields) for each JSON object in one text."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -167,7 +165,7 @@ def _written(text: str) -> Address:
 
 
 def _expressions(value: dict[str, object]) -> Address:
-    """Parse an object of expressions. An object with all four parts as plain hexadecimal digits names one function."""
+    """Parse an address object. If all four parts are plain hexadecimal digits, the object names one PCI function."""
     written = [value.get(name, ".*") for name in _PARTS]
     domain, bus, slot, function = (_whole(name, part) for name, part in zip(_PARTS, written, strict=True))
     spelt = all(
@@ -217,7 +215,7 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
         for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
-            yield f"{name!r} is not a key of nova's and filters nothing; the nearest is {nearest}"
+            yield f"unknown key {name!r}, which nova ignores, so it filters nothing; the nearest key is {nearest}"
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
         verb = "has" if len(idle) == 1 else "have"
@@ -230,6 +228,6 @@ def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec 
 
 
 def _filter(spec: DeviceSpec) -> tuple[object, ...]:
-    # remote_managed is the only tag that filters: devices without a card's serial number do not match.
+    # remote_managed is the only tag that filters devices: it excludes those without a card serial number.
     remote = spec.tag("remote_managed") == "true"
     return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote

@@ -1,7 +1,7 @@
 """[devices] and [mdev_TYPE]: mediated devices such as virtual GPUs; names and meaning are those of nova.conf.
 
-One type may omit its addresses: all devices that no other type names then have this type. A
-second type without addresses is dropped, as in nova, and reported as a notice.
+One type may be configured without device addresses: it then applies to all devices that no other type names. The agent
+ignores any further type without addresses, as nova does, and logs a notice.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ OPTS = FROM_NOVA = [
         "enabled_mdev_types",
         default=[],
         deprecated_name="enabled_vgpu_types",
-        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A group [mdev_TYPE] may set "
-        "more for each type: device_addresses, the PCI addresses of the devices that make the type (one type may "
-        "lack it: all devices that no other type names make that one); mdev_class, VGPU (the default) or a class "
-        "CUSTOM_...; max_instances, how many of the type there may be on the host. Empty: none. All of it needs "
-        "a restart.",
+        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A type may have a group "
+        "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that create this type; one "
+        "type may omit them and then applies to all devices that no other type names. mdev_class: VGPU (the "
+        "default) or a class CUSTOM_... max_instances: maximum number of mediated devices of this type on the host. "
+        "Empty: guests get no mediated devices. All these options need a restart.",
     ),
 ]
 
 
 class MdevClass(types.String):
-    """The resource class of a mediated device type; its error message says which names are valid."""
+    """The type of the option ``mdev_class``, a resource class; the error message says which names are valid."""
 
     _NAME = re.compile(r"(VGPU|CUSTOM_[A-Z0-9_]+)\Z")
 
@@ -51,12 +51,12 @@ class MdevClass(types.String):
 
 
 def type_group(type_id: str) -> str:
-    """Return the name of the option group of a type."""
+    """Return the name of the option group of a mediated device type."""
     return f"mdev_{type_id}"
 
 
 def type_opts(type_id: str) -> list[cfg.Opt]:
-    """Return the options of that group."""
+    """Return the options of the group ``[mdev_TYPE]``."""
     return [
         cfg.ListOpt("device_addresses", default=[], deprecated_group=f"vgpu_{type_id}"),
         cfg.Opt("mdev_class", type=MdevClass(), default="VGPU"),
@@ -65,26 +65,26 @@ def type_opts(type_id: str) -> list[cfg.Opt]:
 
 
 def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
-    """Return the effective types, in configured order. Raises ConfigError if a device is named twice."""
+    """Return the mdev types that apply, in configured order. Raises ConfigError if two types name one device."""
     refuse(_problems(loaded))
     dropped = _without_addresses(loaded)[1:]
     return tuple(_choice(loaded, name) for name in _enabled(loaded) if name not in dropped)
 
 
 def mdev_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each dropped type and for each ``mdev_class`` that has no effect."""
+    """Yield a notice for each ignored type and for each ``mdev_class`` that has no effect."""
     bare = _without_addresses(loaded)
     quoted = loaded.quote("devices", "enabled_mdev_types")
     for name in bare[1:]:
-        yield f"{quoted}: {name} is dropped: only one type may be without device_addresses, and {bare[0]} is already"
+        yield f"{quoted}: {name} is ignored: only one type may omit device_addresses, and {bare[0]} already omits them"
     for name in bare:
         if loaded.value(type_group(name), "mdev_class") != "VGPU":
             own = loaded.quote(type_group(name), "mdev_class")
-            yield f"{own}: has no effect without device_addresses: those devices count as VGPU"
+            yield f"{own}: has no effect without device_addresses: devices of this type count as VGPU"
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """Return (type, name) for names that are not PCI addresses: devices below /sys/devices/virtual, or mistakes."""
+    """Return (type, device) for each device that is not named by PCI address: a virtual device, or a mistake."""
     pairs = ((name, address) for name in _enabled(loaded) for address in _addresses(loaded, name))
     return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
 

@@ -1,7 +1,7 @@
-"""Find the groups that exist only if another option has a value: [mdev_TYPE], [neutron_physnet_NAME], the broker's.
+"""Find the groups that exist only if another option has a value: [mdev_TYPE], [neutron_physnet_NAME] and the broker's.
 
-The other option may be set in Stocktake's own files or in nova.conf. Then the options
-of these groups may also be set in both, like any other option.
+The other option may be set in Stocktake's own files or in nova.conf. The options of these groups, too, may be set in
+both places.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Family(NamedTuple):
 
 MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
 PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
-# The last family has the deprecated prefix of the first.
+# The last family is [mdev_TYPE] with its deprecated prefix.
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
 def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ...]:
-    """Return (group, option) of every such group.
+    """Return (group, option) for each option of the groups that exist with the configured values.
 
-    The deciding value comes from Stocktake's ``own`` files, else from ``nova_conf``, else the default.
+    A value in Stocktake's ``own`` files decides which groups exist, else a value in ``nova_conf``, else the default.
     """
     return (
         *_members(_in_force(own, nova_conf, MDEV), devices.type_group, devices.type_opts),

@@ -15,33 +15,34 @@ OPTS = [
         "enabled",
         default=False,
         mutable=True,
-        help="The daemon repairs confirmed findings of the codes below by itself, after an audit. Off by default, "
-        "because the agent changes the cloud's allocations only if the operator wants that; stocktake heal makes "
-        "the same repairs by hand. SIGHUP applies it.",
+        help="Whether the daemon itself repairs, after an audit, confirmed findings with the codes below. Off by "
+        "default, because the agent changes the cloud's allocations only if the operator wants that; the operator "
+        "can make the same repairs with stocktake heal. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Codes of the findings that the daemon repairs by itself. The default is what nova-compute removes in "
-        "its audit. By hand, stocktake heal can repair every finding that has a repair. SIGHUP applies it.",
+        help="Codes of the findings that the daemon itself repairs. The default is the leak that nova-compute, too, "
+        "removes in its audit. The command stocktake heal can repair every finding that has a repair. SIGHUP "
+        "applies it.",
     ),
     cfg.IntOpt(
         "min_age",
         default=300,
         min=0,
         mutable=True,
-        help="Minimum seconds since a finding was first seen before it is repaired: longer than the time between the "
-        "two writes of a build, a delete or a confirm. SIGHUP applies it.",
+        help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. The default is "
+        "longer than the time between nova's two writes of a build, a delete or a resize confirmation. SIGHUP "
+        "applies it.",
     ),
     cfg.IntOpt(
         "max_consumers",
         default=2,
         min=1,
         mutable=True,
-        help="Maximum number of consumers that one run may change, so that a fault that makes many consumers look "
-        "wrong changes only a few. A reshape counts as one, whatever the number of consumers that it moves. "
-        "SIGHUP applies it.",
+        help="Maximum number of consumers that one run may change: if a fault makes many consumers look wrong, a run "
+        "changes only a few of them. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "max_percent",
@@ -49,8 +50,8 @@ OPTS = [
         min=0.0,
         max=100.0,
         mutable=True,
-        help="Maximum percentage of this host's consumers that one run may change, always at least one consumer; a "
-        "reshape counts as one. SIGHUP applies it.",
+        help="Maximum percentage of this host's consumers that one run may change, but always at least one consumer; a "
+        "reshape counts as one consumer. SIGHUP applies it.",
     ),
 ]
 
@@ -62,7 +63,7 @@ def heal_settings(loaded: Loaded) -> HealSettings:
     unknown = sorted(set(loaded.listed("heal", "codes")) - BY_CODE.keys())
     if unknown:
         quoted = loaded.quote("heal", "codes")
-        raise ConfigError(f"{quoted}: nothing repairs {', '.join(unknown)}; the codes are {', '.join(sorted(BY_CODE))}")
+        raise ConfigError(f"{quoted}: no repair for {', '.join(unknown)}; valid codes: {', '.join(sorted(BY_CODE))}")
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
         codes=loaded.listed("heal", "codes"),

@@ -1,7 +1,7 @@
-"""[image_cache]: the folder of cached images, as nova-compute finds it: ``instances_path``/``subdirectory_name``.
+"""[image_cache]: the folder of cached images: ``instances_path``/``subdirectory_name``, as in nova-compute.
 
-A name in Stocktake's own files must stay inside ``instances_path``. A name in nova.conf may lead elsewhere, because
-nova-compute allows that. If the name leads to ``instances_path`` itself or to a folder above, the default applies:
+In Stocktake's own files, the folder must be inside ``instances_path``. In nova.conf, the folder may be elsewhere,
+because nova-compute allows that. If the folder is ``instances_path`` itself or contains it, the default applies:
 otherwise every disk would count as a cached image.
 """
 
@@ -31,9 +31,9 @@ _NAME = (GROUP, "subdirectory_name")
 
 
 def cache_path(loaded: Loaded) -> str:
-    """Return the absolute path of the folder.
+    """Return the absolute path of the folder of cached images.
 
-    Raises ConfigError if the name in Stocktake's own files leads out of ``instances_path``.
+    Raises ConfigError if Stocktake's own files name a folder outside ``instances_path``.
     """
     if not is_novas(loaded, _NAME):
         refuse(_problems(loaded))
@@ -43,7 +43,7 @@ def cache_path(loaded: Loaded) -> str:
 
 
 def cache_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice if the name in nova.conf leads out of ``instances_path``."""
+    """Yield a notice if nova.conf names a folder outside ``instances_path``."""
     there = "the agent looks for the cache there, as nova-compute does"
     outcome = "the agent uses the default" if _holds_all(loaded) else there
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
@@ -56,7 +56,7 @@ def _problems(loaded: Loaded) -> Iterator[str]:
 
 
 def _holds_all(loaded: Loaded) -> bool:
-    """Return whether the folder is ``instances_path`` or a folder above it."""
+    """Return whether the folder of cached images is ``instances_path`` itself or a folder that contains it."""
     instances_path = os.path.normpath(loaded.value("DEFAULT", "instances_path"))
     folder = os.path.normpath(os.path.join(instances_path, loaded.value(*_NAME)))
     return os.path.isabs(instances_path) and os.path.commonpath([folder, instances_path]) == folder

@@ -1,7 +1,7 @@
-"""[libvirt]: the URI of the hypervisor, what guests may use of the host, and the kind of their disks.
+"""[libvirt]: the URI of the hypervisor, the features that guests may use, and the storage of their disks.
 
-Names and meaning are those of nova.conf. The agent reads libvirt's capabilities once for
-each connection, so an option that selects what the agent reads needs a restart.
+Names and meaning are those of nova.conf. The agent reads libvirt's capabilities once for each connection, so an option
+that decides what the agent reads needs a restart.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ OPTS = FROM_NOVA = [
         "virt_type",
         default="kvm",
         choices=["kvm", "lxc", "qemu", "parallels"],
-        help="Kind of guests; decides which libvirt driver the agent connects to when connection_uri is empty. The "
+        help="Kind of guests. It decides which libvirt driver the agent connects to if connection_uri is empty. The "
         "default is nova's. Needs a restart.",
     ),
     cfg.StrOpt(
         "connection_uri",
         default="",
-        help="libvirt URI. Empty: qemu:///system, or the URI of virt_type. test:///path/to/file.xml is libvirt's test "
-        "driver. Needs a restart.",
+        help="libvirt URI. Empty: the URI of virt_type, which is qemu:///system for kvm and qemu. "
+        "test:///path/to/file.xml is libvirt's test driver. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_type",
         default="default",
         choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
-        help="Where guests' disks are stored, which decides what DISK_GB counts: lvm counts images_volume_group, rbd "
-        "the Ceph cluster of images_rbd_pool, the others the file system of instances_path. Needs a restart.",
+        help="Where guests' disks are stored. It decides what DISK_GB counts: images_volume_group with lvm, the Ceph "
+        "cluster of images_rbd_pool with rbd, the file system of instances_path otherwise. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_volume_group",
-        help="Volume group of the guests' disks; required with images_type = lvm. Needs a restart.",
+        help="LVM volume group of the guests' disks; required with images_type = lvm. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_rbd_pool",
@@ -55,8 +55,8 @@ OPTS = FROM_NOVA = [
         default=0,
         min=0,
         mutable=True,
-        help="MiB of memory to report instead of the machine's memory, where guests' memory is backed by files. 0: "
-        "off. Needs [DEFAULT] ram_allocation_ratio = 1.0 and virt_type kvm or qemu: such memory cannot be "
+        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: they do "
+        "not. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because such memory cannot be "
         "overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(
@@ -68,8 +68,8 @@ OPTS = FROM_NOVA = [
     cfg.StrOpt(
         "cpu_mode",
         choices=["host-model", "host-passthrough", "custom", "none"],
-        help="CPU that guests get; it decides the traits of CPU features. Unset: host-model with virt_type kvm and "
-        "qemu, but host-passthrough on aarch64. Needs a restart.",
+        help="Kind of CPU that guests get; it decides which traits of CPU features the host has. Unset: host-model "
+        "with virt_type kvm and qemu, but host-passthrough on aarch64. Needs a restart.",
     ),
     cfg.ListOpt(
         "cpu_models",
@@ -87,7 +87,7 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "hw_machine_type",
         help="Machine type of guests by architecture, as in x86_64=q35,aarch64=virt; the first entry for an "
-        "architecture applies. Unset: nova's own. Needs a restart.",
+        "architecture applies. Unset: nova's own default. Needs a restart.",
     ),
     cfg.BoolOpt(
         "swtpm_enabled",
@@ -120,15 +120,17 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "pmem_namespaces",
         default=[],
-        help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label has a "
-        "resource class of its own, CUSTOM_PMEM_NAMESPACE_ and the label. Empty: none. Needs a restart.",
+        help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label has its own "
+        "resource class, named CUSTOM_PMEM_NAMESPACE_ and the label. Empty: guests get no persistent memory. Needs a "
+        "restart.",
     ),
     cfg.IntOpt(
         "num_intel_tdx_guests",
         min=0,
         mutable=True,
-        help="How many guests with Intel TDX this host takes; needs cpu_mode = host-passthrough. A value above the "
-        "kernel's number applies too. Unset: the kernel's number (tdx in /sys/fs/cgroup/misc.capacity); set the "
-        "option if the kernel reports none. 0: none. At most 2147483647. SIGHUP applies it.",
+        help="Maximum number of guests with Intel TDX on this host, at most 2147483647; needs cpu_mode = "
+        "host-passthrough. Unset: the number that the kernel reports (tdx in /sys/fs/cgroup/misc.capacity). Set the "
+        "option if the kernel reports no number; a greater number than the kernel's applies too. 0: no guests with "
+        "TDX. SIGHUP applies it.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""[neutron] and [neutron_physnet_NAME]: NUMA cells near a physical network; named as in nova.conf."""
+"""[neutron] and [neutron_physnet_NAME]: the NUMA cells near each physical network; named as in nova.conf."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "physnets",
         default=[],
-        help="Physical networks that are near some NUMA cells. Each network needs a group [neutron_physnet_NAME] "
-        "whose numa_nodes names those cells, as in 0,1. Empty: none. All of it needs a restart.",
+        help="Physical networks that are near certain NUMA cells. Each network needs a group [neutron_physnet_NAME] "
+        "whose option numa_nodes lists these cells, as in 0,1. Both options need a restart.",
     ),
 ]
 
@@ -26,12 +26,12 @@ def physnet_group(name: str) -> str:
 
 
 def physnet_opts() -> list[cfg.Opt]:
-    """Return the options of that group."""
+    """Return the options of the group ``[neutron_physnet_NAME]``."""
     return [cfg.ListOpt("numa_nodes", default=[], item_type=types.Integer(min=0))]
 
 
 def networks(loaded: Loaded) -> NetworkAffinity:
-    """Return the cells of each network, by name. Raises ConfigError for a network without cells."""
+    """Return the NUMA cells near each physical network and near tunnels. Raises ConfigError if a network has none."""
     names = sorted(set(loaded.listed("neutron", "physnets")))
     cells = {name: _cells(loaded, physnet_group(name)) for name in names}
     quoted = loaded.quote("neutron", "physnets")

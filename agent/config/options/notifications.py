@@ -1,4 +1,4 @@
-"""[notifications]: what the agent sends and answers over the message broker; no option comes from nova.conf."""
+"""[notifications]: messages that the agent sends and requests that it answers; no option comes from nova.conf."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ OPTS = [
     cfg.BoolOpt(
         "rpc",
         default=True,
-        help="Answer on topic stocktake, server [DEFAULT] host: audit_now, last_report, publish_now and ping "
-        "(docs/messages.md). If false, stocktake watch waits for this host's next fan-out (publish_interval). "
-        "Needs transport_url. Needs a restart.",
+        help="Answer the RPC requests audit_now, last_report, publish_now and ping on topic stocktake, with [DEFAULT] "
+        "host as the server name (docs/messages.md). If false, stocktake watch has to wait for this host's next "
+        "fan-out message (publish_interval). Needs transport_url. Needs a restart.",
     ),
     cfg.IntOpt(
         "publish_interval",
         default=60,
         min=0,
-        help="Seconds between two fan-outs of this host's capabilities and usage, for schedulers that cache host "
-        "state and for stocktake watch, which marks a host as silent when three of them are missing. The daemon "
-        "also sends one at each change, at most one a second. Without a listener nothing stays in the broker. 0: "
-        "never. Needs transport_url. Needs a restart.",
+        help="Seconds between two fan-out messages with this host's capabilities and usage, for schedulers that cache "
+        "host state and for stocktake watch, which marks a host as silent after three missing messages. The daemon "
+        "also sends a message at each change, at most one per second. Without a listener, the broker keeps no "
+        "message. 0: the daemon sends none. Needs transport_url. Needs a restart.",
     ),
 ]
 

@@ -1,7 +1,7 @@
 """Options that Stocktake reads from nova.conf only; its own files cannot set them.
 
-``state_path`` is a folder that may contain ``compute_id``, and the base of
-``$state_path/instances``. ``[database] connection`` is the URL of the cell database.
+``state_path`` is a folder that may contain the file ``compute_id``; the default of ``instances_path`` is the folder
+``instances`` in it. ``[database] connection`` is the URL of the cell database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
     (
         "DEFAULT",
         [
-            # Nova's own default is the folder of its code; every distribution sets STATE_PATH instead.
+            # Nova's own default is the folder of its code; every distribution sets /var/lib/nova instead.
             cfg.StrOpt("state_path", default=STATE_PATH),
         ],
     ),

@@ -1,7 +1,7 @@
 """[pci]: the PCI devices that guests may get; names and meaning are those of nova.conf.
 
-Conflicts that only the real devices show are not found here, for example entries that match both a physical function
-and its virtual functions. agent/nested/pci.py finds them at the audit, and the rest of the host is still audited.
+This module cannot find conflicts that only the real devices show, for example entries that match both a physical
+function and its virtual functions. agent/nested/pci_offers.py finds them at each audit; they do not end the audit.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OPTS = FROM_NOVA = [
             cfg.DeprecatedOpt("passthrough_whitelist", group=GROUP),
             cfg.DeprecatedOpt("pci_passthrough_whitelist", group="DEFAULT"),
         ],
-        help="PCI devices that guests may get. Set the option once per filter: a JSON object or a list of objects, as "
-        'in {"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. The first entry that '
-        "matches a device wins. Needs a restart.",
+        help="PCI devices that guests may get. Set the option once per filter, as a JSON object or a list of objects: "
+        '{"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. If several entries match a '
+        "device, the first one applies. Needs a restart.",
     ),
     cfg.BoolOpt(
         "report_in_placement",
         default=False,
         help="Report the devices of device_spec as providers in Placement, except those with physical_network. The "
-        "default is nova's; once on, it cannot be turned off again. Needs a restart.",
+        "default is nova's; nova-compute does not allow turning the option off again. Needs a restart.",
     ),
 ]
 
 
 def pci(loaded: Loaded) -> PciSettings:
-    """Return ``[pci]``. Raises ConfigError for each spec that is malformed or cannot be reported to Placement."""
+    """Return the PCI settings. Raises ConfigError with each spec that is malformed or that Placement would refuse."""
     report = loaded.value("pci", "report_in_placement")
     problems: list[str] = []
     specs: list[DeviceSpec] = []

@@ -1,7 +1,7 @@
 """[placement]: keystoneauth's options, which nova.conf may set too, and limits on the agent's reads from Placement.
 
-Which options the group has depends on ``auth_type``: each auth plugin has its own
-options, and load.py registers them once the type is known.
+Which options the group has depends on ``auth_type``: each auth plugin has its own options, and load.py registers them
+once the type is known.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ AGENT_OPTS = [
         default=10,
         min=1,
         mutable=True,
-        help="Number of audits after which the agent reads allocations again although no generation changed: "
-        "Placement does not raise the generation when an allocation is removed. After ten times as many audits "
-        "the agent reads this host's whole tree again, because a restored database may have old generations. "
-        "Which audits these are differs from host to host. SIGHUP applies it.",
+        help="Number of audits after which the agent reads all allocations again even if no generation changed, "
+        "because Placement does not increase the generation when an allocation is removed. After ten times this "
+        "number of audits, the agent reads this host's whole provider tree again, because a restored database may "
+        "have old generations. The hosts of a fleet do this at different audits. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "consumer_reads",
         default=20,
         min=0,
         mutable=True,
-        help="Maximum number of single consumers' records that one audit reads: suspicious consumers first, then new "
-        "or changed ones. It limits the requests of an audit after a busy hour. An audit that reads the "
-        "allocations (full_read_every) reads one record more, of the consumer that has waited longest. 0: none "
-        "at all. SIGHUP applies it.",
+        help="Maximum number of consumers whose records one audit reads from Placement, one request each: suspicious "
+        "consumers first, then new or changed ones. This limits the requests of an audit after many changes. An "
+        "audit that reads all allocations again (full_read_every) reads one record more: of the consumer whose last "
+        "read is the oldest. 0: the agent reads no record. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "slow_answer",
         default=0.5,
         min=0.01,
-        help="Seconds beyond an answer's usual time after which the answer counts as late. The agent then sends no "
-        "read for ten times the delay, on average, so that a fleet asks no more of Placement than Placement can "
-        "serve. Needs a restart.",
+        help="A response from Placement counts as late if it takes this many seconds longer than usual. The agent then "
+        "sends no read for ten times the delay, on average, so that a fleet does not overload Placement. Needs a "
+        "restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Maximum seconds that a read waits because Placement answered late, or with 429 or 503; 0: it never "
-        "waits. Commands and --once wait 5 s at most. The default is also the maximum: after three minutes the "
-        "watchdog considers the agent stuck. Needs a restart.",
+        help="Maximum seconds that a read waits because Placement answered late, or with 429 or 503; 0: a read never "
+        "waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
+        "considers the agent stuck after three minutes. Needs a restart.",
     ),
 ]
 
@@ -73,7 +73,7 @@ OPTS = [*FROM_NOVA, *AGENT_OPTS]
 
 
 def sample_opts() -> list[cfg.Opt]:
-    """Return the group for the sample file: with the defaults above, and the options of the most common auth plugin."""
+    """Return the options for the sample file, with the defaults above and the options of the plugin ``password``."""
     shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
     cfg.set_defaults(shown, **DEFAULTS)
     plugin = loading.get_auth_plugin_conf_options("password")

@@ -1,12 +1,11 @@
 """[oslo_messaging_rabbit]: how to connect to the broker; the options exist only if a broker is configured (dynamic.py).
 
-Importing oslo.messaging costs 9 MiB of memory, which a host without a broker need not spend. So
-Stocktake loads its options only if ``transport_url`` is set or if one of Stocktake's own
-files contains the group.
+Importing oslo.messaging costs 9 MiB of memory, which a host without a broker need not spend. So Stocktake loads the
+options of oslo.messaging only if ``transport_url`` is set or if one of Stocktake's own files contains the group.
 
 This module checks the URL before oslo.messaging gets it. For a port that is not a number, oslo.messaging raises a
-bare ValueError, and only at the first use. No error message here quotes the URL: an unescaped character in a
-password puts part of the password into another part of the URL.
+bare ValueError, and only at the first use. No error message here quotes the URL: if a character in the password is not
+escaped, a part of the password may appear as the host or the path of the URL.
 """
 
 from __future__ import annotations
@@ -65,11 +64,11 @@ def _url_problems(url: str) -> Iterator[str]:
         return
     for number, host in enumerate(netloc.split(","), start=1):
         if not _has_good_port(host.rpartition("@")[2]):
-            yield f"the port of host {number} is not a number of 1 to {_LAST_PORT}; {_ESCAPED}"
+            yield f"the port of host {number} is not a number from 1 to {_LAST_PORT}; {_ESCAPED}"
 
 
 def _has_good_port(address: str) -> bool:
-    """Return whether the port of HOST:PORT is valid, or missing, as in a bare IPv6 address.
+    """Return whether the port of HOST:PORT is valid or missing; a bare IPv6 address has no port.
 
     Source: oslo_utils/netutils.py:parse_host_port, with which oslo.messaging parses the address.
     """

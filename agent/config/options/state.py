@@ -1,8 +1,8 @@
 """[state]: where the agent reads the cloud's instances and migrations: nova-conductor, the cell database or nowhere.
 
-If [state] source is unset, a rule chooses and not the option's default, because the choice
-depends on the file that sets a URL. The nova.conf of a compute host normally has ``transport_url`` and no
-database connection, and the agent on that host must not read a database by accident.
+The option [state] source has no default: if it is unset, the source depends on which file sets which URL. The nova.conf
+of a compute host normally has ``transport_url`` and no database connection, and the agent on that host must not read a
+database by accident.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPTS = [
         choices=[
             ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
-            ("none", "no cloud database: libvirt's guests are taken as what was promised"),
+            ("none", "no cloud database: the agent assumes that the cloud promised exactly libvirt's guests"),
         ],
         help="Unset: sql when [state] connection is set; else conductor when transport_url is set; else sql with "
         "nova.conf's [database] connection. Without any of these options the agent does not start; a fleet "
@@ -50,9 +50,8 @@ class StateOptions:
 def state_options_from(loaded: Loaded) -> StateOptions:
     """Return the state source.
 
-    ``[state] source`` decides if it is set. If it is unset, the first match applies: sql with [state] connection;
-    conductor with transport_url; sql with nova.conf's [database] connection. If none matches, raises ConfigError,
-    which names the possible sources.
+    If ``[state] source`` is unset, the first match applies: sql with [state] connection; conductor with transport_url;
+    sql with nova.conf's [database] connection. If none matches, raises ConfigError, which names the possible sources.
     """
     source = loaded.value("state", "source")
     if source == "none":

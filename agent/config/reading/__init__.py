@@ -2,7 +2,7 @@
 
 Begin reading in ``tpm``, a small complete example; it uses ``agent/config/problems.py``, which says why a wrong value
 in nova.conf is sometimes only a notice.
-A module raises one ConfigError with all of its problems. It may also yield notices, which the daemon logs at
+A module raises one ConfigError with all of its problems. A module may also yield notices, which the daemon logs at
 start. ``agent/config/build.py`` calls the modules and collects the problems.
 
 What does not belong here: options are defined in ``agent/config/options``, which also reads small groups. Only

@@ -1,4 +1,4 @@
-"""Report options that a file leaves empty, each with the effective value, and comments that became a value."""
+"""Report options that a file leaves empty, each with the effective value, and values that look like comments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def blank_notices(loaded: Loaded) -> Iterator[str]:
     known = {(group, opt.dest) for group, opt in loaded.options}
     for path, group, option, key in loaded.blanks:
         holds = f"; {_holds(loaded, *key)}" if key in known else ""
-        yield f"{path}: [{group}] {option} is empty, so this line does not set it{holds}"
+        yield f"{path}: [{group}] {option} is empty, so this line does not set the option{holds}"
 
 
 def comment_notices(loaded: Loaded) -> Iterator[str]:

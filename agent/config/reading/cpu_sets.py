@@ -1,8 +1,8 @@
-"""Read which CPUs are for VCPU and which for PCPU, from three lists, some of which must not be set together.
+"""Read three CPU lists, which say what CPUs count as VCPU and as PCPU. Some lists must not be set together.
 
-nova-compute accepts a list that names a CPU twice. In Stocktake's own files such a list is an error, because
-the operator probably meant another CPU; in nova.conf it causes a notice. Only the audit checks whether the
-CPUs exist and are online, so a missing CPU does not fail the start.
+nova-compute accepts a list that names a CPU twice. In Stocktake's own files such a list is an error, because the
+operator probably meant another CPU; in nova.conf such a list causes a notice. Only the audit checks whether the CPUs
+exist and are online, so a missing CPU does not prevent the start.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
     for group, option in _LISTS:
         with contextlib.suppress(ValueError):
             twice = tuple(_named_twice(loaded, group, option))
-            yield from novas_notices(loaded, (group, option), twice, "the agent counts it once")
+            yield from novas_notices(loaded, (group, option), twice, "the agent counts each CPU once")
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:

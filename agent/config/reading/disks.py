@@ -1,4 +1,4 @@
-"""Read the kind of the guests' disks, the volume groups to audit, and the image formats that are not offered."""
+"""Read where guests' disks are stored, which volume groups to audit, and which image formats are not offered."""
 
 from __future__ import annotations
 
@@ -34,15 +34,12 @@ def volume_groups(loaded: Loaded) -> tuple[str, ...]:
     if own and loaded.value("libvirt", "images_type") == "lvm":
         homes.setdefault(own, ("libvirt", "images_volume_group"))
     bad = [name for name in sorted(homes) if not _LVM_NAME.match(name)]
-    refuse(f"{loaded.quote(*homes[name])}: {name!r} is not a name of a volume group" for name in bad)
+    refuse(f"{loaded.quote(*homes[name])}: {name!r} is not a valid name of a volume group" for name in bad)
     return tuple(sorted(homes))
 
 
 def excluded_image_types(loaded: Loaded) -> frozenset[str]:
-    """Return ``[compute] image_type_exclude_list``.
-
-    Raises ConfigError if Stocktake's own files list a name that is not an image format.
-    """
+    """Return ``image_type_exclude_list``. Raises ConfigError if Stocktake's own files list an unknown format."""
     EXCLUDED_TYPES.refuse_own(loaded)
     return frozenset(loaded.listed(*_EXCLUDED)) & IMAGE_FORMATS
 
@@ -54,7 +51,7 @@ def _strange_formats(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {name!r} is not an image format; the formats are {formats}"
 
 
-EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent leaves the name out")
+EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent ignores the name")
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:

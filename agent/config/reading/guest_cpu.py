@@ -1,4 +1,4 @@
-"""Read the CPU mode, CPU models and machine types of guests, as the files configure them."""
+"""Read the configured CPU mode, CPU models and machine types of guests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MACHINES = ("libvirt", "hw_machine_type")
 
 
 def guest_cpu(loaded: Loaded) -> GuestCpu:
-    """Return ``[libvirt] cpu_*``. Raises ConfigError if cpu_mode, cpu_models and virt_type conflict."""
+    """Return the options ``[libvirt] cpu_*``. Raises ConfigError if cpu_mode, cpu_models and virt_type conflict."""
     refuse(_problems(loaded))
     return GuestCpu(
         mode=loaded.value("libvirt", "cpu_mode"),
@@ -42,7 +42,7 @@ def _half_machines(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"
 
 
-MACHINES = Tolerated(_MACHINES, _half_machines, "the agent leaves the entry out")
+MACHINES = Tolerated(_MACHINES, _half_machines, "the agent ignores the entry")
 
 
 def _machines(loaded: Loaded) -> list[tuple[str, str]]:
@@ -55,7 +55,7 @@ def _problems(loaded: Loaded) -> Iterable[str]:
     models = loaded.listed("libvirt", "cpu_models")
     if mode not in (None, "none") and loaded.value("libvirt", "virt_type") not in EMULATED:
         kind = loaded.quote("libvirt", "virt_type")
-        yield f"{loaded.quote('libvirt', 'cpu_mode')}: guests of {kind} cannot choose their CPU; leave it unset"
+        yield f"{loaded.quote('libvirt', 'cpu_mode')}: guests have no choice of CPU with {kind}; leave cpu_mode unset"
     if mode == "custom" and not models:
         yield f"{loaded.quote('libvirt', 'cpu_mode')}: needs [libvirt] cpu_models, which is not set"
     if mode != "custom" and models:

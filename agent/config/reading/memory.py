@@ -1,7 +1,7 @@
 """Read the memory options that need checks: file-backed memory and reserved huge pages.
 
-File-backed memory cannot be overcommitted, so ``ram_allocation_ratio`` must be set to 1.0.
-If the option were unset, a ratio that an API user sets in Placement would apply.
+File-backed memory cannot be overcommitted, so ``ram_allocation_ratio`` must be set to 1.0. If the option were unset, a
+ratio that an API user sets in Placement would apply.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def file_backed_memory_mib(loaded: Loaded) -> int:
 
 
 def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
-    """Return all entries, sorted by NUMA cell and page size; a later entry replaces an earlier one for the same pages.
+    """Return the reserved pages, sorted by NUMA cell and page size; of two entries for one size, the later one applies.
 
     Raises ConfigError with the problem of each malformed entry.
     """
@@ -55,13 +55,13 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each entry that a later one with another count replaces, and for unknown keys in nova.conf."""
+    """Yield a notice for each entry that a later entry with another count replaces, and for keys unknown to nova."""
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
         quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
         if strange := _strange_keys(text):
-            problem = f"{quoted}: {', '.join(strange)} is not known"
-            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent leaves the key out")
+            problem = f"{quoted}: unknown key {', '.join(strange)}"
+            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the key")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
             before, earlier = held.get((pages.cell, pages.size_kib), (quoted, pages))
@@ -92,7 +92,7 @@ def parse_reserved_pages(text: str) -> ReservedPages:
     if missing := [key for key in _KEYS if key not in fields]:
         raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")
     if strange := sorted(fields.keys() - set(_KEYS)):
-        raise ValueError(f"{strange[0]!r} is not known; an entry is node:N,size:S,count:C")
+        raise ValueError(f"unknown key {strange[0]!r}; an entry is node:N,size:S,count:C")
     return ReservedPages(
         cell=_number("node", fields["node"]),
         size_kib=_size_kib(fields["size"]),

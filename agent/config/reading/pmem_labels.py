@@ -13,12 +13,12 @@ from agent.config.loaded import Loaded
 from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
-# Placement's limit for the name of a class, minus the prefix of the class of a label.
+# The longest label: Placement's limit for the name of a resource class, minus the prefix of a label's class.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 
 def pmem_labels(loaded: Loaded) -> tuple[PmemLabel, ...]:
-    """Return the ``LABEL:ns1|ns2`` entries. Raises ConfigError if an entry is malformed or repeats a name."""
+    """Return the configured ``LABEL:ns1|ns2`` entries. Raises ConfigError for a malformed entry or a repeated name."""
     entries = [_label(text) for text in loaded.listed("libvirt", "pmem_namespaces")]
     quoted = loaded.quote("libvirt", "pmem_namespaces")
     refuse(f"{quoted}: {problem}" for problem in _problems(loaded, entries))
@@ -43,5 +43,5 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
 
 
 def _class_part(label: str) -> str:
-    """Return the label as it appears in the class name. Labels with the same result name the same class."""
+    """Return the label as it appears in the class name. Two labels with an equal result have the same class."""
     return re.sub(r"[^0-9A-Z]+", "_", label.upper())

@@ -1,10 +1,9 @@
 """Read provider.yaml files: inventories and traits that operators add to providers.
 
-The files are every ``*.yaml`` in the folder ``[compute] provider_config_location``, in
-nova's format, schema version 1. Each error names file and line. The checks go beyond
-nova's schema: the checks also reject values that Placement would reject at every audit (a total
-of 0, a reserve above the total), and a repeated key, for which YAML
-silently uses the last value.
+The files are every ``*.yaml`` in the folder ``[compute] provider_config_location``, in nova's format, schema version 1.
+Each error names file and line. The checks are stricter than nova's schema: they also reject values that Placement would
+reject at every audit (a total of 0, a reserve above the total), and a repeated key, for which YAML silently uses the
+last value.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ class _Document:
     lines: Mapping[tuple[str | int, ...], int]
 
     def at(self, *where: str | int) -> str:
-        """Return ``file:line`` of that part, or of the nearest part that encloses it."""
+        """Return ``file:line`` of the part at this path, or of the nearest part that encloses the path."""
         known = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         return f"{self.path}:{self.lines.get(known, 1)}"
 
@@ -118,7 +117,7 @@ def read_provider_files(folder: str) -> ProviderFiles:
                 if entry.inventories or entry.traits:
                     entries.append(entry)
                 else:
-                    notices.append(f"{entry.origin}: provider {_who(entry)} has nothing to add, and is ignored")
+                    notices.append(f"{entry.origin}: ignored: provider {_who(entry)} adds no inventory and no trait")
         except ConfigError as error:
             problems += error.problems
     refuse((*problems, *_named_twice(entries)))
@@ -187,15 +186,15 @@ def _version_notices(document: _Document) -> list[str]:
     meta = content.get("meta") if isinstance(content, dict) else None
     text = meta.get("schema_version") if isinstance(meta, dict) else None
     if text is None:
-        raise ConfigError(f"{document.at('meta')}: meta: schema_version is missing; this version reads 1.0")
+        raise ConfigError(f"{document.at('meta')}: meta: schema_version is missing; the agent reads version 1.0")
     version = _VERSION.fullmatch(text) if isinstance(text, str) else None
     where = document.at("meta", "schema_version")
     if version is None:
-        raise ConfigError(f"{where}: schema_version is {text!r}, not a text like '1.0'")
+        raise ConfigError(f"{where}: schema_version is {text!r}, not a string like '1.0'")
     if int(version["major"]) != SUPPORTED_MAJOR:
-        raise ConfigError(f"{where}: schema_version {text} is not supported; this version reads 1.x")
+        raise ConfigError(f"{where}: schema_version {text} is not supported; the agent reads versions 1.x")
     if int(version["minor"]) > KNOWN_MINOR:
-        return [f"{where}: schema_version {text} is newer than 1.{KNOWN_MINOR}: what it added is ignored"]
+        return [f"{where}: schema_version {text} is newer than 1.{KNOWN_MINOR}: the agent ignores new parts"]
     return []
 
 
@@ -220,7 +219,7 @@ def _entry(document: _Document, index: int) -> ProviderEntry:
     if identification.get("name") == COMPUTE_NODE:
         where = document.at("providers", index, "identification", "name")
         problems.append(
-            f"{where}: no provider has the name {COMPUTE_NODE}; for every compute node write uuid: {COMPUTE_NODE}"
+            f"{where}: no provider has the name {COMPUTE_NODE}; to name all compute nodes, write uuid: {COMPUTE_NODE}"
         )
     entry = ProviderEntry(
         origin=document.at("providers", index),
@@ -257,7 +256,7 @@ def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
 def _refusals(where: str, inventory: Inventory) -> Iterator[str]:
     name = inventory.resource_class
     if not is_custom_name(name):
-        yield f"{where}: {name} is not a custom class, and only those can be added"
+        yield f"{where}: {name} is not a custom class, and only custom classes can be added"
     if inventory.reserved > inventory.total:
         yield f"{where}: {name}: reserved {inventory.reserved} is above the total {inventory.total}"
     if math.isnan(inventory.allocation_ratio):
@@ -270,7 +269,7 @@ def _traits(document: _Document, index: int, problems: list[str]) -> frozenset[s
     named = _additional(document.content["providers"][index], "traits")
     base = ("providers", index, "traits", "additional")
     problems += [
-        f"{document.at(*base, number)}: {trait} is not a custom trait, and only those can be added"
+        f"{document.at(*base, number)}: {trait} is not a custom trait, and only custom traits can be added"
         for number, trait in enumerate(named)
         if not is_custom_name(trait)
     ]
@@ -301,7 +300,7 @@ def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """Return notices about ignored parts of the files; nothing if a file is invalid, which is a problem instead."""
+    """Return notices about ignored parts of the files. For an invalid file, ``provider_entries`` raises instead."""
     try:
         return read_provider_files(loaded.value("compute", "provider_config_location")).notices
     except ConfigError:

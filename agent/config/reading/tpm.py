@@ -1,6 +1,6 @@
 """Read whether this host offers an emulated TPM, and who may own the secret of the TPM.
 
-``host_checks`` checks whether the user and the group of swtpm exist.
+The module ``host_checks`` checks whether the user and the group of swtpm exist.
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ def _strange_owners(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {name!r} is not one of {', '.join(OWNERS)}"
 
 
-TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent leaves the name out")
+TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent ignores the name")

@@ -243,7 +243,7 @@ def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
     assert codes(document) == ["allocation-stale-move", "migration-finished-but-counted"]
     ended = host.run("explain", host.evacuated)
     assert ended.code == 3
-    assert "  verdict: allocation-stale-move: it lives elsewhere" in ended.stdout
+    assert "  verdict: allocation-stale-move: the instance moved away" in ended.stdout
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
@@ -258,7 +258,7 @@ def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(hos
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray, "-f", "json")
     assert (ended.code, ended.stdout) == (127, "")
-    assert ended.stderr.startswith(f"stocktake: consumer {stray} was not found in the allocations on {host.agent.name}")
+    assert ended.stderr.startswith(f"stocktake: found no consumer {stray} on {host.agent.name}: not in Placement's")
     assert "libvirt" in ended.stderr
 
 

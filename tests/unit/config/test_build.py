@@ -99,7 +99,7 @@ def test_images_volume_group_is_audited_with_images_type_lvm(tmp_path, text, gro
 @pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])
 def test_an_invalid_volume_group_name_is_rejected(tmp_path, name):
     (problem,) = problems_of(tmp_path, f"[lvm]\nvolume_groups = good,{name}\n")
-    assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a name of a volume group"
+    assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a valid name of a volume group"
 
 
 @pytest.mark.parametrize("name", ["vg-0", "_x", "a+b.c", "x" * 127])

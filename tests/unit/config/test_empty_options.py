@@ -51,7 +51,7 @@ def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
     for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (
-            f"{tmp_path}/{name}: [DEFAULT] reserved_host_memory_mb is empty, so this line does not set it; "
+            f"{tmp_path}/{name}: [DEFAULT] reserved_host_memory_mb is empty, so this line does not set the option; "
             "the default applies"
         )
 
@@ -88,7 +88,9 @@ def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
     assert (loaded.value("agent", "confirm_audits"), loaded.origin("agent", "confirm_audits")) == (5, first)
-    assert notices(loaded)[0].endswith(f"does not set it; the effective value is {first}: [agent] confirm_audits = 5")
+    assert notices(loaded)[0].endswith(
+        f"does not set the option; the effective value is {first}: [agent] confirm_audits = 5"
+    )
     beside = load_beside_nova(tmp_path, "[state]\nsource = none\n[DEFAULT]\nreserved_host_memory_mb =\n", NOVA_CONF)
     assert beside.value("DEFAULT", "reserved_host_memory_mb") == 4096
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")

@@ -148,7 +148,7 @@ def test_auth_section_registers_the_options_of_its_plugin(tmp_path):
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
         (
             "[DEFAULT]\nstate_path = /x\n",
-            "unknown option [DEFAULT] state_path: Stocktake's folder is [agent] state_dir",
+            "unknown option [DEFAULT] state_path: set [agent] state_dir instead",
         ),
         ("[database]\nconnection = x\n", "unknown option [database] connection: the cell database is [state]"),
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
@@ -209,4 +209,4 @@ def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
 
 def test_the_error_for_lock_path_names_the_folder_of_the_write_lock(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
-    assert problem.endswith("unknown option [DEFAULT] lock_path: the write lock is the file lock in [agent] state_dir")
+    assert problem.endswith("unknown option [DEFAULT] lock_path: the agent's lock file is in [agent] state_dir")

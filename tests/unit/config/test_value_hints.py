@@ -6,7 +6,7 @@ from oslo_config import types
 from agent.config.options.opts import registered_opts
 from agent.config.value_hints import wanted
 
-LIST = "must be a list with commas between, each"
+LIST = "must be a comma-separated list, each item"
 
 
 @pytest.mark.parametrize(

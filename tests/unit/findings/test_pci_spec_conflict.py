@@ -75,7 +75,7 @@ def test_s128_a_changed_class_of_a_provider_with_allocations_is_reported():
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
     assert found.actual.startswith(
-        f"{CLASS} of this provider is allocated, and its class would be CUSTOM_PCI_8086_1515: {FIRST}"
+        f"{CLASS} of this provider is allocated, but its class would now be CUSTOM_PCI_8086_1515: {FIRST}"
     )
     assert "move its instance away first" in found.remedy
     freed = dataclasses.replace(there, allocations=())

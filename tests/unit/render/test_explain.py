@@ -168,7 +168,7 @@ VCPU on provider cmp1.example.org ({PROVIDER})
   held: not mentioned
   recorded: 8
   cause: recorded-only
-  verdict: allocation-stale-move: it lives elsewhere or its move is over, and Placement still counts it here
+  verdict: allocation-stale-move: the instance moved away or its move is over, and Placement still counts it here
   read from: placement allocations {MOVED}
 
 moves:
@@ -372,7 +372,7 @@ ON_CARD = row(
 )  # fmt: skip
 WITH_CARD = report(ledger=(ON_CARD,), inventory=(child("card", CARD, used=2),))
 CHILDREN_SENTENCE = (
-    "on child providers, only what Placement records and what flavors ask for by name is counted, not what guests hold"
+    "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )
 
 
@@ -440,7 +440,7 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
 def test_the_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_book():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
-    assert "  verdict: unknown: a book that the verdict needs could not be read, or does not decide it" in said
+    assert "  verdict: unknown: a source that the verdict needs could not be read, or leaves the verdict open" in said
 
 
 def test_explain_groups_equal_children_and_lists_a_used_child_alone():

@@ -145,7 +145,7 @@ def test_a_reshape_is_declined_if_devices_differ_from_the_allocation(parents, sa
 
 def test_a_reshape_is_declined_for_a_consumer_without_a_guest():
     records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
-    assert f"no guest here is {uuid('gone')}" in declined(gpu_scene(records=records))
+    assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
 def test_a_reshape_is_declined_for_another_device_type_or_unknown_parent():

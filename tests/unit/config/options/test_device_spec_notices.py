@@ -72,7 +72,7 @@ def test_a_device_spec_with_a_single_filter_causes_no_notice(fields):
 )
 def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name, nearest):
     (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
-    assert odd == f"{name!r} is not a key of nova's and filters nothing; the nearest is {nearest}"
+    assert odd == f"unknown key {name!r}, which nova ignores, so it filters nothing; the nearest key is {nearest}"
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])

@@ -57,7 +57,7 @@ def test_a_second_mdev_type_without_addresses_is_ignored_with_a_notice(tmp_path)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]
     (notice,) = notices(loaded)
     quoted = f"{tmp_path}/stocktake.conf: [devices] enabled_mdev_types = a,b,c"
-    assert notice == f"{quoted}: c is dropped: only one type may be without device_addresses, and a is already"
+    assert notice == f"{quoted}: c is ignored: only one type may omit device_addresses, and a already omits them"
 
 
 def test_an_mdev_type_without_addresses_has_class_vgpu(tmp_path):

@@ -43,5 +43,5 @@ def test_an_invalid_numa_nodes_value_is_rejected(tmp_path, cells):
     (problem,) = caught.value.problems
     assert problem == (
         f"{tmp_path}/stocktake.conf: [neutron_physnet_foo] numa_nodes = {cells}: "
-        "must be a list with commas between, each a whole number, at least 0"
+        "must be a comma-separated list, each item a whole number, at least 0"
     )

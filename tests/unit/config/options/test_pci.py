@@ -56,7 +56,9 @@ def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
     every, misspelt, never = notices(loaded)
     quoted = f'{first}: [pci] device_spec = {{"vendor": "10de"}}'
     assert every.startswith(f"{quoted}: hands out every PCI device of the host")
-    assert misspelt == f"{quoted}: 'vendor' is not a key of nova's and filters nothing; the nearest is vendor_id"
+    assert misspelt == (
+        f"{quoted}: unknown key 'vendor', which nova ignores, so it filters nothing; the nearest key is vendor_id"
+    )
     assert never.startswith(f'{second}: [pci] device_spec = {{"vendor_id": "8086", "physical_network": "n"}}: has no')
     assert check(loaded) == ()
 

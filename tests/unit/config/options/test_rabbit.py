@@ -94,7 +94,7 @@ def test_bus_options_hide_the_broker_password(tmp_path):
         ("u:secret-7@broker:5672/", "must begin with rabbit://"),
         ("fake://", "must begin with rabbit://"),
         ("amqp://u:secret-7@broker/", "must begin with rabbit://"),
-        ("rabbit://u:secret-7@broker:port/", "the port of host 1 is not a number of 1 to 65535"),
+        ("rabbit://u:secret-7@broker:port/", "the port of host 1 is not a number from 1 to 65535"),
         ("rabbit://u:secret-7@broker:/", "the port of host 1 is not a number"),
         ("rabbit://u:p@one:5672,u:secret-7@two:99999/", "the port of host 2 is not a number"),
         ("rabbit://u:p@[::1]:99999/", "the port of host 1 is not a number"),

@@ -65,7 +65,7 @@ def test_reserved_huge_pages_accepts_blanks_and_keys_in_any_order():
         ("node:0,size:2Mb,count:1", "size '2Mb' is not a page size"),
         ("node:0,size:1000B,count:1", "size '1000B' is not a whole number of KiB"),
         ("node:0,size:2iB,count:1", "size '2iB' is not a page size"),
-        ("node:0,sise:2048,count:1,size:4", "'sise' is not known"),
+        ("node:0,sise:2048,count:1,size:4", "unknown key 'sise'"),
         ("2048", "'2048' is not KEY:VALUE"),
     ],
 )

@@ -141,13 +141,15 @@ def test_provider_files_are_read_in_name_order(tmp_path):
 def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     found = read(tmp_path, site=GOOD.replace("'1.0'", "'1.9'"))
     assert len(found.entries) == 2
-    assert found.notices == (f"{tmp_path}/site.yaml:2: schema_version 1.9 is newer than 1.0: what it added is ignored",)
+    assert found.notices == (
+        f"{tmp_path}/site.yaml:2: schema_version 1.9 is newer than 1.0: the agent ignores new parts",
+    )
 
 
 def test_s134_a_provider_entry_with_nothing_to_add_causes_a_notice(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
-    assert found.notices == (f"{tmp_path}/site.yaml:3: provider gpu has nothing to add, and is ignored",)
+    assert found.notices == (f"{tmp_path}/site.yaml:3: ignored: provider gpu adds no inventory and no trait",)
 
 
 REFUSALS = {
@@ -207,7 +209,7 @@ REFUSALS = {
     ),
     "the root by a name that none has": (
         one("traits: {additional: [CUSTOM_A]}").replace("gpu", "$COMPUTE_NODE"),
-        ["site.yaml:3: no provider has the name $COMPUTE_NODE; for every compute node write uuid: $COMPUTE_NODE"],
+        ["site.yaml:3: no provider has the name $COMPUTE_NODE; to name all compute nodes, write uuid: $COMPUTE_NODE"],
     ),
     "a class twice": (
         one("inventories: {additional: [{CUSTOM_A: {total: 3}}, {CUSTOM_A: {total: 4}}]}"),
