@@ -505,7 +505,7 @@ def test_the_document_of_a_consumer_explains_the_verdict():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
-    assert "lives elsewhere" in found["rows"][0]["verdict_means"]
+    assert "moved away" in found["rows"][0]["verdict_means"]
     assert [finding["code"] for finding in found["findings"]] == ["allocation-stale-move"]
 
 
