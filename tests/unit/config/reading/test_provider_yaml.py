@@ -156,7 +156,7 @@ REFUSALS = {
     "s133 another major": ("meta: {schema_version: '2.0'}", ["site.yaml:1: schema_version 2.0 is not supported"]),
     "s133 no version": ("providers: []", ["site.yaml:1: meta: schema_version is missing"]),
     "s133 an empty file": ("", ["site.yaml:1: meta: schema_version is missing"]),
-    "a version that is a number": ("meta:\n  schema_version: 1.0", ["site.yaml:2: schema_version is 1.0, not a string"]),
+    "a version that is a number": ("meta:\n  schema_version: 1.0", ["site.yaml:2: schema_version is 1.0, not a str"]),
     "no YAML": ("meta: [", ["site.yaml:1: not valid YAML:"]),
     "s131 a standard class": (
         one("inventories: {additional: [{VCPU: {total: 1}}]}"),
