@@ -109,7 +109,7 @@ class ReaderThread:
     def _submit(self, call: Callable[[], T], allowed_s: float) -> _Job[T]:
         with self._lock:
             if self._stopped:
-                raise Unanswered(self.name, "its reader has been stopped")
+                raise Unanswered(self.name, "the reader thread has been stopped")
             if self._current is not None and not self._current.done.is_set():
                 raise self._missed(self._current)
             job = _Job(call, allowed_s)

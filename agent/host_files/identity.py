@@ -80,7 +80,7 @@ class ComputeIdFiles:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
     def put_own(self, text: str | None) -> None:
-        """Replace the file at ``own_path`` atomically, or remove it for None. Raises ConfigError, FolderUnavailable."""
+        """Replace the file at ``own_path`` atomically; None removes the file. Raises ConfigError, FolderUnavailable."""
         try:
             if text is None:
                 (self.state_dir / FILE_NAME).unlink(missing_ok=True)

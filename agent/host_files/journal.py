@@ -102,7 +102,7 @@ class Journal(Protocol):
         ...
 
     def read(self) -> JournalContent:
-        """Return everything that was written. Raises SourceUnavailable."""
+        """Return all entries, and a sentence for each unreadable line. Raises SourceUnavailable."""
         ...
 
 
@@ -237,7 +237,7 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 def _opened(path: str, flags: int) -> int:
     """Open the journal and return its descriptor. Raises OSError, also for a link or a file that is not regular.
 
-    The check is strict because the file keeps the state before each change.
+    The check is strict because the states in this file, from before each change, are needed for an undo.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -65,7 +65,7 @@ class StoreFile:
         return True
 
     def put(self, record: StoreRecord) -> None:
-        """Replace the file. Raises ConfigError."""
+        """Replace the file; keep a copy of an unreadable file. Raises ConfigError."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):

@@ -29,7 +29,7 @@ class Turn(enum.Enum):
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
     """Return what the ``audit``-th audit since the agent's start reads again; ``every`` is ``full_read_every``.
 
-    Of any ``every`` consecutive audits one is ALLOCATIONS or EVERYTHING; of any ``10 every`` one is EVERYTHING.
+    Any ``every`` consecutive audits contain one with ALLOCATIONS or EVERYTHING, any ``10 * every`` one with EVERYTHING.
     """
     position = (audit + _offset(root_uuid, every)) % (every * EVERYTHING_AFTER)
     if position == 0:
@@ -40,8 +40,8 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
     """Return EVERYTHING instead of ALLOCATIONS if an outage prevented the last full read; otherwise return ``its``.
 
-    ``audits_since`` is the number of audits since the last full read. A missed full read is made up for only at the
-    next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.
+    ``audits_since`` is the number of audits since the last full read. The agent makes up for a missed full read only at
+    the next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.
     """
     return Turn.EVERYTHING if its is Turn.ALLOCATIONS and audits_since >= every * EVERYTHING_AFTER else its
 

@@ -27,7 +27,7 @@ TraitFamily = Callable[[Snapshot, Settings], Wish]
 
 
 def known(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that the installed os-traits has: Placement refuses others, and nova-compute omits them too."""
+    """Return the names that the installed os-traits has. Placement refuses other names, and nova-compute omits them."""
     return frozenset(names) & _STANDARD
 
 

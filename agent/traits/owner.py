@@ -15,5 +15,5 @@ from agent.traits.base import Wish
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Return the same wish in every audit."""
+    """Set COMPUTE_NODE and the agent's own owner trait, and clear OWNER_NOVA, in every audit."""
     return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, AGENT_OWNER}), unwanted=frozenset({RIVAL}))

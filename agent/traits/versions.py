@@ -14,7 +14,7 @@ Version = tuple[int, int, int]
 def at_least(
     host: HostFacts, *, libvirt: Version | None = None, qemu: Version | None = None, driver: str | None = None
 ) -> bool:
-    """Whether every given condition is true: libvirt's version, the hypervisor's (QEMU's), the driver's type."""
+    """Return whether libvirt and QEMU have at least these versions and the driver is ``driver``; None is ignored."""
     return (
         (libvirt is None or host.libvirt_version >= as_integer(libvirt))
         and (qemu is None or host.hypervisor_version >= as_integer(qemu))
@@ -23,7 +23,7 @@ def at_least(
 
 
 def hypervisor_known(host: HostFacts) -> bool:
-    """Whether libvirt has reported the hypervisor's version."""
+    """Return whether libvirt has reported the hypervisor's version."""
     return host.capabilities is not None and host.hypervisor_version > 0
 
 

@@ -41,7 +41,7 @@ class Guest:
     domains: tuple[GuestDomain, ...] = ()
 
     def domain_for(self, virt_type: str) -> GuestDomain:
-        """Return the domain of type ``virt_type``, or the default one, as nova does."""
+        """Return the domain of type ``virt_type``, or else ``default``, as nova does."""
         return next((domain for domain in self.domains if domain.type == virt_type), self.default)
 
     @property

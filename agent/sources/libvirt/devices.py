@@ -51,7 +51,7 @@ class DeviceListing:
         self._turn = 0
 
     def changed(self, name: str) -> None:
-        """Mark a device that an event named. Any thread may call this."""
+        """Note that an event named this device, so that the next read covers it. Any thread may call this."""
         with self._lock:
             self._changed.add(name)
 

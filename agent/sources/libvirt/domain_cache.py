@@ -41,7 +41,7 @@ class DomainCache:
             self._trusted = False
 
     def changed(self, domain_uuid: str) -> None:
-        """Mark a domain that an event named."""
+        """Note that an event named this domain, so that the next read covers it."""
         with self._lock:
             self._changed.add(domain_uuid)
 

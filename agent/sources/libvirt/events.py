@@ -47,8 +47,8 @@ EVENTS = (
 # The reason for every change of a host device: added, removed or updated.
 DEVICE = "libvirt-event:host-device"
 DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
-# Name prefixes of the devices that trigger an audit. Network and block devices do not, because each guest that starts
-# adds some.
+# Name prefixes of the devices that trigger an audit. Network and block devices do not trigger an audit, because each
+# starting guest adds some of these devices.
 COUNTED_DEVICES = ("pci_", "mdev_", "vdpa_")
 
 _TICK_MS = 1000
@@ -69,11 +69,11 @@ class DomainListener(Protocol):
     """The receiver of all events, which decides what to read again (LibvirtHost)."""
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Mark the domain that an event named."""
+        """Note that an event named this domain, which must be read again."""
         ...
 
     def device_changed(self, name: str) -> None:
-        """Mark the host device that an event named."""
+        """Note that an event named this host device, which must be read again."""
         ...
 
     def events_up(self) -> None:

@@ -87,7 +87,7 @@ class _Session:
 
 
 class LibvirtHost:
-    """The host source.
+    """The HostSource that reads libvirt, /proc and /sys.
 
     ``capability_reader`` is a second thread, for the capability queries, which may take seconds. If the answers arrive
     after the read has stopped waiting, ``late`` triggers an audit.
@@ -143,11 +143,11 @@ class LibvirtHost:
             LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Mark a domain that an event named: the next read covers its XML. Any thread may call this."""
+        """Note that an event named this domain: the next read covers its XML. Any thread may call this."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """Mark a host device that an event named: the next read covers its XML. Any thread may call this."""
+        """Note that an event named this host device: the next read covers its XML. Any thread may call this."""
         self._devices.changed(name)
 
     def events_up(self) -> None:

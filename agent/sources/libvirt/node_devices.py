@@ -37,7 +37,7 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device; if it has several (switch ports), by shortest name, then by first name."""
+    """Return each parent's network device; among the ports of a switch, the first of those with the shortest name."""
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
     # The dictionary keeps the last device of each parent.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)

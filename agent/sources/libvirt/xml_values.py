@@ -24,7 +24,7 @@ for _power, _letter in enumerate("kmgtpe", start=1):
 
 
 def document(xml: str, root_tag: str, where: str) -> ET.Element:
-    """Return the root element of a document that must be a ``root_tag``. Raises SourceInconsistent."""
+    """Parse ``xml`` and return its root element, which must be a ``root_tag``. Raises SourceInconsistent."""
     if "<!DOCTYPE" in xml:
         raise odd(where, "the XML has a document type declaration, which libvirt never writes")
     try:

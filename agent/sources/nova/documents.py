@@ -252,7 +252,7 @@ def texts(rows: Iterable[Row], column: str) -> set[str]:
 
 
 def chunks(uuids: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the uuids in sorted lists of at most ``CHUNK``, so that the size of every request and answer is limited."""
+    """Yield the uuids in sorted lists of at most 500 uuids, to limit the size of every request and every response."""
     ordered = sorted(uuids)
     return (ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK))
 

@@ -94,7 +94,7 @@ def migrations_named(uuids: Iterable[str]) -> Query:
 
 @_once_per_host
 def finished_evacuations(host: str) -> Query:
-    """Select the newest finished evacuations away from a host, at most FINISHED_EVACUATIONS."""
+    """Select the newest finished evacuations away from a host, at most 100."""
     newest = func.coalesce(_MIGRATIONS.c.updated_at, _MIGRATIONS.c.created_at)
     return (
         _live(_MIGRATIONS)

@@ -104,7 +104,7 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status``. Raises HeaderError if the file is on a file system whose files the kernel generates."""
-    # Major number 0 means that no block device is below: the type says whether it is a kernel or network file system.
+    # A file system with the major number 0 has no block device: its type says if it is a kernel or network file system.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -48,12 +48,12 @@ class Completed:
 
     @property
     def reason(self) -> str:
-        """The last line on stderr, in words if there is none, for an error message about this command."""
+        """The last line on stderr, or "nothing on stderr", for an error message about this command."""
         return self.last_line or "nothing on stderr"
 
 
 class Runner(Protocol):
-    """Runs one command until it ends."""
+    """Runs commands, one at a time, and waits for each to end."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
         """Run the command; kill it at the time-out. Raises OSError, or TimeoutError with the last line on stderr."""

@@ -44,7 +44,7 @@ class Qcow2Header:
 
 
 def parse_qcow2(head: bytes) -> Qcow2Header:
-    """Parse the first HEAD_BYTES of a qcow2 image (fewer only if the file is shorter). Raises HeaderError."""
+    """Parse the first 4096 bytes of a qcow2 image (fewer only if the file is shorter). Raises HeaderError."""
     if not head.startswith(_MAGIC):
         raise HeaderError("not a qcow2 image: the first bytes are not those of a qcow2 header")
     version, virtual_bytes = _big(head, 4, 4), _big(head, 24, 8)

@@ -40,5 +40,5 @@ def test_the_wire_context_manager_closes_the_state_source_on_exit(tmp_path):
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 
-    with pytest.raises(Exception, match="its reader has been stopped"):
+    with pytest.raises(Exception, match="the reader thread has been stopped"):
         state.read("h", frozenset(), Deadline.after(5))
