@@ -1,4 +1,4 @@
-"""The files that the agent keeps on the host, and the small files of the kernel that it reads.
+"""Read and write the files that the agent keeps on the host, and read small files of the kernel.
 
 The state directory contains ``compute_id`` (identity.py), findings.json (history.py), store.json (store_file.py) and
 journal.jsonl (journal.py). The run directory contains the last report (reports.py). lock.py lets only one process write

@@ -7,5 +7,5 @@ act together.
 
 No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
 arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
-cancelled. The first and the longest wait of every other back-off are constants in the module that waits.
+cancelled. The first and the longest wait of every other back-off are defined in the module that waits.
 """
