@@ -1,4 +1,4 @@
-"""The types of guard rails: the GUARD that a module defines, and the GuardedFinding that a guard judges. Pure.
+"""The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
 A guard returns a reason with numbers, or None. A guard never changes an action, and does not rely on other guards:
 each guard must be sufficient on its own.

@@ -1,4 +1,4 @@
-"""confirmed: refuse an unconfirmed finding; one audit may read in the middle of a build, a delete or a move."""
+"""confirmed: refuse an unconfirmed finding, because one audit may run in the middle of a build, a delete or a move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""identity: the compute node record, provider name and persisted identity must all say that the tree is this host's.
+"""identity: refuse unless compute node record, provider name and ``compute_id`` file all name this host's provider.
 
 A cloned disk, a renamed host or a restored database makes another host's consumers look like leaks of this host.
 """
@@ -14,7 +14,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     scene = guarded.scene
     uuid, node = scene.subject.root_uuid, scene.subject.node
     if uuid is None or node is None or scene.identity is None or scene.identity.invented:
-        return "it is not known which provider is this host's"
+        return "this host's own provider is not known"
     found = _persisted(scene, uuid) or _provider(scene, uuid, node) or _record(scene, uuid, node)
     return found or _doubt(scene)
 
@@ -22,7 +22,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 def _persisted(scene: Scene, uuid: str) -> str | None:
     if scene.persisted is None or scene.persisted.uuid == uuid:
         return None
-    return f"{scene.persisted.origin} says {scene.persisted.uuid} now, the audit used {uuid}"
+    return f"{scene.persisted.origin} contains uuid {scene.persisted.uuid} now, but the audit used {uuid}"
 
 
 def _provider(scene: Scene, uuid: str, node: str) -> str | None:

@@ -1,7 +1,7 @@
-"""max-consumers: limit the actions of one run, so that a fault that makes many consumers look wrong does little harm.
+"""max-consumers: limit the changes of one run, so that a fault that makes many consumers look wrong does little harm.
 
-A reshape counts as one action, whatever the number of its consumers. A reshape is made as a whole or not at all, and
-changes no consumer's total.
+A reshape counts as one change, whatever the number of its consumers, because heal makes a reshape as a whole or not at
+all, and changes no consumer's total.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    limit = "as many as [heal] max_consumers allows"
-    return f"{most} changes in this run already, {limit}; a later run makes the other changes"
+    limit = "the most that [heal] max_consumers allows"
+    return f"{most} changes are in this run already, {limit}; a later run makes the other changes"
 
 
 GUARD = Guard(name="max-consumers", refuses=_refuses)

@@ -1,6 +1,6 @@
-"""max-percent: limit the actions of one run to a small part of the host's consumers, but always allow one action.
+"""max-percent: limit the changes of one run to a small part of the host's consumers, but always allow one change.
 
-A reshape counts as one action here too (max_consumers.py).
+A reshape counts as one change here too (max_consumers.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if len(guarded.chosen) < most:
         return None
     return (
-        f"{most} changes in this run already for {count} consumers on this host, as many as [heal] max_percent "
+        f"{most} changes are in this run already, for {count} consumers on this host, the most that [heal] max_percent "
         f"({percent:g}) allows"
     )
 

@@ -1,4 +1,4 @@
-"""no-rival: refuse while another program writes this provider: that program maintains the provider's allocations."""
+"""no-rival: refuse while another program writes this provider, because that program also maintains the allocations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """one-change: change each consumer at most once in a run, because a second change would rest on outdated facts.
 
-The same is true of the tree: a reshape raises the generations on which another reshape would be based.
+A run also contains at most one reshape: a reshape raises the generations on which a second reshape would be based.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     mine = set(guarded.consumer_uuids)
     for other in guarded.chosen:
         if mine & {change.before.consumer_uuid for change in other.changes}:
-            return f"this run changes the consumer already, for {other.code}"
+            return f"this run already changes the consumer, for finding {other.code}"
         if isinstance(other, ReshapeAction) and isinstance(guarded.repair, TreeRepair):
-            return f"this run moves {other.reshaping.resource_class} already; a later run moves this class"
+            return f"this run already moves {other.reshaping.resource_class}; a later run moves this class"
     return None
 
 

@@ -1,7 +1,6 @@
-"""own-part: a change keeps a consumer's allocations on other trees as read, and uses the consumer's generation.
+"""own-part: a change must keep a consumer's allocations on other hosts' trees, and use the generation that heal read.
 
-A reshape stays in this host's tree and only moves amounts: each consumer has as much of each class after the reshape
-as before.
+A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if action is None:
         return None
     if sorted(change.before.consumer_uuid for change in action.changes) != sorted(guarded.consumer_uuids):
-        return "the change is for another consumer"
+        return "the change is not for the finding's consumers"
     tree = guarded.scene.tree
     if isinstance(action, ReshapeAction):
         problem = _strange(guarded, action)
@@ -32,9 +31,9 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     before, write = change.before, change.write
     if write.consumer_uuid != before.consumer_uuid:
-        return "the change is for another consumer"
+        return "the write is for another consumer than the record that was read"
     if write.consumer_generation != before.generation:
-        return "the change does not use the generation that was read"
+        return "the change does not use the consumer's generation that was read"
     if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
         return "the change would alter the consumer's allocations on another host's tree"
     return None
@@ -49,7 +48,7 @@ def _strange(guarded: GuardedFinding, action: ReshapeAction) -> str | None:
             return f"provider {provider.name} is not in this host's tree"
     for change in action.changes:
         if _sums(change.before.allocations) != _sums(change.write.allocations):
-            return f"consumer {change.before.consumer_uuid} would not have as much as before"
+            return f"consumer {change.before.consumer_uuid} would not have the same amounts as before"
     return None
 
 

@@ -1,8 +1,8 @@
-"""record-unmoved: heal must have read the whole record, and the record must match the part that the audit saw.
+"""record-unmoved: heal must have read the consumer's whole record, which must match the part that the audit read.
 
 The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets a new
-allocation, as in every move of an instance, starts again at the first generation. A new allocation raises
-its provider's generation, so the guard also requires that no provider's generation has changed.
+allocation, as in every move of an instance, starts again at the first generation. A new allocation raises the
+generation of its provider, so the guard also requires that no provider of this host has another generation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return "the consumer's whole record was not read"
     changes = guarded.action.changes if guarded.action else ()
     if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
-        return "the change is not made from the record that was read"
+        return "the change is not based on the record that was read"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
@@ -31,7 +31,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return f"the consumer's generation is {record.generation}; the audit saw {moved[0]}"
     if not guarded.scene.has_moved:
         return None
-    return "allocations came to this host after the audit read it, or that audit wrote: the next audit decides"
+    return "a provider of this host changed after the audit read it, or the audit itself wrote: the next audit decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

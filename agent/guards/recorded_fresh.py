@@ -1,6 +1,6 @@
 """recorded-fresh: refuse unless this audit itself read the allocations from Placement.
 
-Allocations that an earlier audit read may be gone: Placement raises no generation when an allocation is removed.
+Allocations that an earlier audit read may be gone: Placement does not raise a generation when it removes an allocation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     view = guarded.scene.view
     if view is not None and view.allocations_fresh:
         return None
-    return "Placement's allocations were not read in this audit; the next one reads them"
+    return "Placement's allocations were not read in this audit; the next audit reads them"
 
 
 GUARD = Guard(name="recorded-fresh", refuses=_refuses)

@@ -8,7 +8,7 @@ from agent.guards.base import Guard, GuardedFinding
 def _refuses(guarded: GuardedFinding) -> str | None:
     if guarded.repair is None:
         return f"no repair is known for {guarded.seen.finding.code}"
-    return None if guarded.consumer_uuids else "it names no consumer"
+    return None if guarded.consumer_uuids else "the finding names no consumer"
 
 
 GUARD = Guard(name="repairable", refuses=_refuses)

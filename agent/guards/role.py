@@ -1,6 +1,6 @@
-"""role: only role owner heals.
+"""role: refuse in every role but owner.
 
-In role companion, the audits maintain the agent's own consumers; all other consumers belong to the cloud.
+In role companion, the audits maintain the agent's own consumers; nova maintains all other consumers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if role is Role.OBSERVER:
         return "role observer changes nothing"
     if role is Role.COMPANION:
-        return "role companion heals nothing: nova-compute is at work beside it"
+        return "role companion heals nothing: nova-compute runs beside the agent"
     return None
 
 

@@ -1,4 +1,4 @@
-"""sources-fresh: a verdict is valid only in an audit that read every source that the verdict depends on."""
+"""sources-fresh: refuse unless this audit read every source that the finding depends on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-An operator may repeat the repair by hand: an operator who names the finding overrides this rule.
+An operator may repeat the repair with ``stocktake heal``: this guard applies to the daemon only.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Decide how this host gets its provider back after a rename, a move of the service or a reinstallation.
 
-There are two cases. If the provider with this host's uuid has an old name, or its record an old name or host, both get
-the new ones. If a provider with another uuid has this node's name, because the file with that uuid was lost, this
-host takes the provider's uuid again.
+There are two cases. If the provider with this host's uuid has an old name, or its compute node record has an old name
+or host, adopt writes the new values. If a provider with another uuid has this node's name, because the file with that
+uuid was lost, this host takes the provider's uuid again.
 
-A rename is refused while rows of live instances name the old node. nova finds instances by host and node name, so
-after the rename the instances' allocations would seem to belong to another host.
+adopt refuses a rename while rows of instances that are not deleted name the old node. nova finds instances by host and
+node name, so after the rename the instances' allocations would seem to belong to another host.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.provider_tree.rival import is_alive
 
-#: The name of the guard rail, and why it refuses.
+#: (the name of a guard rail, why this guard rail refuses).
 _Refusal = tuple[str, str]
 
-RESTART = "restart stocktake-agent afterwards: the running agent keeps the identity of its start"
+RESTART = "restart stocktake-agent afterwards: the running agent keeps the identity that it read at its start"
 
 
 def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     """Return the plan. Pure: equal facts yield an equal digest."""
     uuid = _wanted(facts)
     if uuid is None:
-        return AdoptPlan(notes=("nothing to adopt: no provider has this node's name, and none has its uuid",))
+        return AdoptPlan(notes=("nothing to adopt: no provider has this node's name or this host's uuid",))
     steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
     notes = _notes(facts, uuid)
     if not steps:
-        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, names and record belong together",))
+        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, names and record agree",))
     refusals = tuple(AdoptRefusal(guard=guard, why=why) for guard, why in _refusals(facts, settings, uuid, steps))
     if refusals:
         return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
@@ -52,7 +52,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid that this host should have: the uuid of the provider with its name, else its known uuid."""
+    """Return the uuid of the provider with this node's name; else this host's own uuid if a provider or row has it."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
@@ -167,10 +167,10 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each live row with this host and node, but another uuid: this host's record would clash."""
+    """Yield a refusal for each live compute node row with this host and node but another uuid: two rows would clash."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
-            yield "row", f"another row, {row.id}, has this host and node, and uuid {row.uuid}"
+            yield "row", f"compute node row {row.id} has this host and node too, but uuid {row.uuid}"
 
 
 def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:

@@ -1,4 +1,4 @@
-"""Decide what ``adopt --store`` does: remember the present store in place of the store remembered before."""
+"""Decide what ``adopt --store`` does: remember the file system or volume group that DISK_GB counts now."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Heal in the daemon: after each audit, if [heal] enabled is set, repair findings with the codes in [heal] codes.
 
-Healing starts after the audit has ended: the report is complete, and only the healed findings are added to it. Heal
-does not act on allocations that an earlier audit read. If a finding rests on such allocations, heal makes
-the next audit read them and repairs the finding after that.
+Healing starts after the audit has ended. The audit's report is complete then; only the results of heal are added.
+If a finding rests on allocations that an earlier audit read, heal does not act yet: it makes the next audit read the
+allocations, and repairs the finding after that audit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agent.telemetry import events
 
 LOG = logging.getLogger(__name__)
 
-# Refusals of these guards end by themselves with time, so they are not logged.
+# The refusals of these guards end by themselves after a while, so the daemon does not log them.
 _WAITING = frozenset({CONFIRMED.name, MINIMUM_AGE.name, RECORDED_FRESH.name})
 _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
 
@@ -37,7 +37,7 @@ PROOF_AGAIN_S = 300.0
 
 
 class AuditThenHeal:
-    """Runs an audit, then heals; the worker calls this. It remembers refusals, so that it logs only new ones."""
+    """Runs an audit, then heals; the daemon's worker calls this. Remembers refusals in order to log only new ones."""
 
     def __init__(self) -> None:
         self._refused: frozenset[tuple[str, str]] = frozenset()
@@ -52,7 +52,7 @@ class AuditThenHeal:
         memory: AuditMemory,
         cancelled: Callable[[], bool],
     ) -> AuditResult:
-        """Run an audit as run_audit does, then heal. Also raises AuditCancelled between two actions of the plan."""
+        """Run an audit (``run_audit``), then heal. Raises AuditCancelled in the audit or between two actions."""
         result = run_audit(request, settings, parts, memory, cancelled)
         task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not task.may_publish():
@@ -70,7 +70,7 @@ class AuditThenHeal:
             healed = run_heal(task, wanted)
             self._log(wanted, healed)
             if any(each.outcome.unproven for each in healed):
-                # Waiting for the proof blocks the worker: after a failed wait heal must not wait in every audit.
+                # The wait for the proof blocks the worker, so after a failed wait the next audits must not wait again.
                 self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
@@ -88,7 +88,7 @@ class AuditThenHeal:
 
 
 def _undone(parts: Parts) -> frozenset[str]:
-    """Return the findings whose repair was undone. If the journal cannot be read, heal cannot begin a change either."""
+    """Return the ids of findings whose repair was undone; none if the journal is unreadable, as heal fails then too."""
     try:
         entries = parts.journal.read().entries if parts.journal is not None else ()
     except SourceUnavailable:

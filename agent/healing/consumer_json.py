@@ -1,6 +1,6 @@
-"""Convert a consumer's record to the journal's JSON and back, and describe in comparable words where its instance is.
+"""Convert a consumer's record to the journal's JSON and back, and describe where the consumer's instance is.
 
-An undo compares the instance's place then and now, because allocations that were right then may be a leak now. Pure.
+An undo compares this description with the present one, because earlier allocations may be a leak now. Pure.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - 
 def _whole(value: object) -> int:
     number = whole(value)
     if number is None:
-        raise ValueError("no integer of 64 bits")
+        raise ValueError("not a 64-bit integer")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Heal findings after an audit: make a plan from the audit's result, then change consumers in Placement by that plan.
+"""Heal findings after an audit: make a plan from the audit's result, then change consumers in Placement as planned.
 
 The command and the daemon use the same two functions. ``prepared`` reads what the guard rails need and decides on a
 plan; ``run_heal`` takes the write lock and carries out exactly that plan.
@@ -35,7 +35,7 @@ KIND = "allocations"
 class Prepared:
     """A plan, the requested findings (``asked``), and the facts on which the plan rests.
 
-    ``tree`` is None if Placement was not read. ``consumers`` are those whose rows the audit read from the state source.
+    ``tree`` is None if Placement was not read. ``consumers`` are the consumers whose database rows the audit read.
     """
 
     asked: tuple[SeenFinding, ...]
@@ -117,8 +117,8 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
-    # This comes before the lock, because it may wait for a heartbeat, and other writers should not wait too. If the
-    # state was not read, the plan has only reshapes, which do not depend on the state.
+    # ``proven`` may wait for a heartbeat. It runs before the lock is taken, so that other writers do not wait too. If
+    # the state was not read, the plan has only reshapes, which do not depend on the state.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, WriteAttempt):
         return tuple(Healed(action=action, outcome=proof) for action in actions)
@@ -130,7 +130,7 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions. Each action expects the tree of the decision with the changes of earlier actions."""
+    """Carry out the actions. Each action expects the provider tree of the decision plus changes by earlier actions."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -173,7 +173,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
     else:
         before = {"consumer": record_json(action.before), "instance": wanted.where(action.before.consumer_uuid)}
         after = {"consumer": after_json(action.before, action.write)}
-        # The providers that the consumer comes to or leaves.
+        # The providers on which the consumer gets its first allocation or loses its last one.
         changed = {a.provider_uuid for a in action.before.allocations}
         changed ^= {a.provider_uuid for a in action.write.allocations}
     return Change(
@@ -199,7 +199,7 @@ def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, 
 
 
 def _records(task: AuditTask, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
-    """Read whole records up to the first error. Heal does not change consumers without a record."""
+    """Return the consumers' whole records, up to the first error. Heal does not change consumers without a record."""
     allocations = task.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:

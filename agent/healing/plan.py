@@ -16,7 +16,7 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene, TreeRepair
 
-#: In a refusal, this stands in place of a guard's name if the repair itself declines.
+#: A refusal has this instead of a guard's name if the repair itself declines.
 REPAIR = "repair"
 _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
@@ -30,7 +30,7 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
     """Return the consumers whose whole records must be read before the plan can be made.
 
-    At most ``most``, in the plan's order, plus all consumers of a reshape: a reshape needs the records of all.
+    These are at most ``most`` consumers of single changes, in the plan's order, and all consumers of a reshape.
     """
     passed = [guarded for seen in asked if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]

@@ -24,9 +24,10 @@ READ_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """The result of a write whose response was lost: DONE or UNKNOWN; not REFUSED, because Placement may be late.
+    """The result of a write whose response was lost: DONE or UNKNOWN.
 
-    ``settled``: the result is final. ``untouched``: at the last read, no consumer had changed.
+    REFUSED is impossible, because Placement may still carry out the write. ``settled``: the result is final.
+    ``untouched``: at the last read, no consumer had changed.
     """
 
     result: Result
@@ -51,7 +52,7 @@ def not_now(
             return None
     except PlacementError as error:
         return out_of_reach(error)
-    since = "allocations that may be the consumer's came to this host since this was decided, or a provider was changed"
+    since = "a provider of this host changed since the decision, perhaps by a new allocation of the consumer"
     return refused(f"the state changed meanwhile: {since}")
 
 
@@ -68,7 +69,7 @@ def fate_of(
 
 
 def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: str) -> Fate:
-    """Return DONE if all consumers are as planned.
+    """Read the consumers once; return DONE if all have their planned allocations, otherwise UNKNOWN.
 
     The consumers are read one by one, so some may be read before the write takes effect and some after.
     """
@@ -78,21 +79,21 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         return Fate(result=Result.UNKNOWN, words=f"{lost}; the check afterwards failed too: {error}", settled=False)
     undone = [(now, change) for now, change in pairs if not is_as(now, after_json(change.before, change.write))]
     if not undone:
-        return Fate(result=Result.DONE, words=f"{lost}; checked afterwards: it was done", settled=True)
+        return Fate(result=Result.DONE, words=f"{lost}; checked afterwards: the change was done", settled=True)
     strange = [now.consumer_uuid for now, change in undone if now != change.before]
     if strange:
-        other = f"neither the earlier nor the planned allocations now belong to {', '.join(strange)}"
+        other = f"other allocations than the earlier or planned ones now belong to {', '.join(strange)}"
         return Fate(result=Result.UNKNOWN, words=f"{lost}; checked afterwards: {other}", settled=True)
     # Placement may still have the write in its queue, for longer than this code waits.
-    words = f"{lost}; checked afterwards: it was not done so far"
+    words = f"{lost}; checked afterwards: the change was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 
 
 def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
     changed = f"consumer {now.consumer_uuid} changed since it was read"
     if now.generation is None:
-        return f"the state changed meanwhile: {changed}: it has no allocations now"
+        return f"the state changed meanwhile: {changed}: the consumer has no allocations now"
     if now.generation == before.generation:
-        return f"the state changed meanwhile: {changed}: it was removed and made again with other content"
+        return f"the state changed meanwhile: {changed}: the consumer was deleted and created again with other content"
     generations = f"generation {now.generation} now, {before.generation} when heal read the consumer"
     return f"the state changed meanwhile: {changed} ({generations})"

@@ -30,15 +30,15 @@ MARGIN = datetime.timedelta(seconds=2)
 
 
 class Proven(NamedTuple):
-    """Proof that the source showed a heartbeat at or after ``since``; None: there is no cloud whose rows could lag."""
+    """Proof that the state source showed a heartbeat at or after ``since``; None if there is no cloud database."""
 
     since: datetime.datetime | None
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait until the source provably shows everything that was written until now; else return why it does not.
+    """Wait for a heartbeat that proves that the source shows everything written so far; else return why it is missing.
 
-    Raises AuditCancelled if a stop is requested meanwhile.
+    Raises AuditCancelled if a stop is requested during the wait.
     """
     if not state.kind.has_cloud:
         return Proven(None)

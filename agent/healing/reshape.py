@@ -1,11 +1,11 @@
-"""Carry out a reshape: create missing children, move everything with one POST, then delete the obsolete children.
+"""Carry out a reshape: create missing child providers, move everything with one POST, then delete obsolete children.
 
-The POST sends the generations of the decision, so Placement refuses the whole reshape if anything was added to one of
-the providers since then.
+The POST sends the generations of the decision, so Placement rejects the whole reshape if one of the providers got
+allocations since then.
 
-This module sends nothing twice; after a conflict the caller may make a new decision. Children that were created before
-a refusal stay, since an empty provider offers nothing. After a lost response the consumers are read to find out whether
-the reshape was done, as for a change of a single consumer.
+This module never repeats a request; after a conflict the caller may make a new decision. Children that were created
+before a rejection stay, since a provider without inventory offers nothing. After a lost response the module reads the
+consumers to find out whether Placement did the reshape, as for a change of a single consumer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete the obsolete children; return a message about children that stay: they do no harm without inventory."""
+    """Delete the obsolete children; return text about children that stay, which do no harm without inventory."""
     message = ""
     for provider in reversed(reshaping.providers):
         if provider.after is None and provider.before is not None:

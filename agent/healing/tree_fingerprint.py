@@ -1,8 +1,8 @@
-"""Compare the generations of this host's provider tree with those at a decision: the last check before a change.
+"""Check, as the last step before a change, that this host's provider tree has the generations of the decision.
 
-Every move of an instance deletes its consumer and creates it again. The new consumer may have the same generation and
-amounts as at the decision, so its record does not show the change. But its new allocations raised the generation of
-their provider. The check needs one request.
+Every move of an instance deletes its consumer and creates the consumer again. The new consumer may have the same
+generation and amounts as at the decision, so its record does not show the change. But its new allocations raised the
+generation of their provider. The check needs one request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TreeFingerprint(NamedTuple):
 
 
 def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
-    """Return the tree of this view."""
+    """Return the providers and generations of this view."""
     return TreeFingerprint(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
 
 

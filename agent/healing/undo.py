@@ -1,8 +1,8 @@
 """Undo a journal entry: find the entry, check that it may be undone, and call the handler for its kind.
 
 A new kind needs a handler and a line in HANDLERS. A handler writes a journal line before each change (``Change.undoes``
-names the undone entry). A handler that must not undo the entry returns a refusal with the reason. A
-PlacementError or SourceError of a handler comes from a read before the change: nothing was changed then.
+names the undone entry). A handler that must not undo the entry returns a refusal with the reason. If a handler raises
+PlacementError or SourceError, a read before the change failed and nothing was changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Restore a consumer's old allocations, with project and user, and its type if the consumer no longer exists.
+"""Undo heal's change of one consumer: restore its old allocations, project and user (type too if it no longer exists).
 
 The undo is refused if the consumer changed since the entry, or if its instance is elsewhere now. In both cases the old
-allocations could be a new leak, or take room from the host where the instance is now.
+allocations could be a new leak, or use capacity of the host where the instance is now.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
-    """Return what differs from the entry, the consumer or its instance's place; None if neither differs."""
+    """Return why the consumer, or the host of its instance, is not as after the entry; None if both are unchanged."""
     if not is_as(now, after):
         return f"consumer {now.consumer_uuid} was changed since (its generation is {now.generation} now)"
     was = _member(entry.change.before, "instance")
     if where != was:
-        return f"the cloud says that its instance is {where}; it was {was} when the entry was written"
+        return f"the cloud says that the instance is {where}; it was {was} when the entry was written"
     return None
 
 

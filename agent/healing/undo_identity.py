@@ -1,4 +1,4 @@
-"""Undo the changes of ``adopt``: identity file, provider's name, fields of the compute node record, remembered store.
+"""Undo a change of ``adopt``: identity file, provider name, fields of the compute node record, or remembered store.
 
 A handler restores a value only if the present value is the one that ``adopt`` wrote. Otherwise a later change would
 be lost.

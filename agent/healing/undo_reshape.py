@@ -1,9 +1,9 @@
 """Undo a reshape by another reshape: the class returns to its old providers, with the allocations of all its consumers.
 
 The undo is refused unless the class is as the reshape made it: the same inventories on the same providers, and no other
-consumers on the providers that lose the class. A consumer scheduled onto a child meanwhile would lose its allocation. A
-child that still offered the class beside the root would make Placement offer the class twice. Other classes of these
-providers do not change.
+consumers on the providers that lose the class. A consumer that was scheduled onto a child since then would lose its
+allocation. A child that kept the class beside the root would make Placement offer the class twice. Other classes of
+these providers do not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from agent.ports import AllocationWriter, ViewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """The current state: the provider tree with its allocations, the consumers in the entry's order, the cloud."""
+    """The present state: the provider tree with allocations, the consumers in the entry's order, the cloud's rows."""
 
     view: PlacementView
     records: tuple[ConsumerRecord, ...]
@@ -108,7 +108,7 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
     )
     if not others:
         return None
-    return f"consumer {', '.join(others)} now has {name} of the children too, and would lose it"
+    return f"consumer {', '.join(others)} now has {name} of the children too, and would lose this allocation"
 
 
 def _back(old: JournalledReshape, now: _Now) -> Reshaping:

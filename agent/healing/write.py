@@ -1,12 +1,12 @@
-"""Change one consumer in Placement; write a journal line before the change and its outcome after it.
+"""Change one consumer in Placement; write a journal line before the change and the outcome after the change.
 
-Before each try the consumer is read. If the consumer, or a provider of this host's tree, changed since the decision
-(tree_fingerprint.py), nothing is written.
+Before each attempt the module reads the consumer. If the consumer, or a provider of this host's tree, changed since the
+decision (tree_fingerprint.py), the module writes nothing.
 
-After a generation conflict of a provider elsewhere, which another consumer causes, the module checks and tries again, a
-few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged a moment later: it
-may have been deleted and created again. After a lost response the consumer is read to find out whether the write was
-done.
+After a generation conflict of a provider outside this host's tree, which another consumer causes, the module checks
+again and retries a few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged
+a moment later: it may have been deleted and created again. After a lost response the module reads the consumer to find
+out whether Placement did the write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rewrite(
 
 
 def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAttempt]) -> WriteAttempt:
-    """Write the journal line, call ``carry_out``, write the outcome to the journal, and return it with the line's id.
+    """Write the journal line, call ``carry_out``, write the outcome to the journal; return it with the line's id.
 
     If the line cannot be written, ``carry_out`` is not called and the outcome is REFUSED.
     """

@@ -13,7 +13,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_LEAKED)
     instance = rows[0].instance if rows else None
     if instance is None or not instance.deleted or instance.hidden:
-        return Declined(why="its instance is not known to be deleted")
+        return Declined(why="the consumer's instance is not known to be deleted")
     return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) is deleted")
 
 

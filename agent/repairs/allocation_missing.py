@@ -1,8 +1,8 @@
-"""allocation-missing: record the promised amounts of an instance that rests here without allocation (scenario 161).
+"""allocation-missing: allocate the promised amounts to an instance at rest here without allocation (scenario 161).
 
-The repair records only what the flavor alone determines. The repair cannot know what the scheduler chose (child
-providers, device profiles, ports); nova's heal_allocations cannot restore all of that either. Placement rejects an
-allocation for which there is no room.
+The repair allocates only what the flavor alone determines. The repair cannot know what the scheduler chose (child
+providers, device profiles, ports); nova's heal_allocations cannot restore all of these choices either. Placement
+rejects an allocation that exceeds the free capacity.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         return Declined(why=problem)
     instance, root_uuid = rows[0].instance, scene.subject.root_uuid or ""
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say which project and user it belongs to")
+        return Declined(why="the cloud does not say which project and user the instance belongs to")
     promised = allocations_of(record, {(root_uuid, row.resource_class): row.promised for row in rows if row.promised})
     write = replace(rewritten(record, promised), project_id=instance.project_id, user_id=instance.user_id)
     who = f"instance {instance.uuid} ({instance.name})"
-    why = f"{who} rests here without an allocation: {amounts_text(promised)} are added"
+    why = f"{who} is at rest here without an allocation: {amounts_text(promised)} are added"
     return healing(seen, record, write, why)
 
 
 def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
     state = scene.snapshot.nova.value
     if state is None or not state.kind.has_cloud:
-        return "there is no cloud whose state promises anything"
+        return "the agent works without a cloud, so nothing is promised"
     if record.allocations:
-        return f"it has {amounts_text(record.allocations)} allocated now, elsewhere or here"
+        return f"the instance has {amounts_text(record.allocations)} allocated now, elsewhere or here"
     if not rows or rows[0].instance is None:
-        return "it is not an instance that rests here"
+        return "the consumer is not an instance at rest here"
     instance = rows[0].instance
     if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
-        return "one of its migrations is in progress or has failed"
+        return "a migration of the instance is in progress or has failed"
     return _unfit(instance) or _unclear(scene, rows)
 
 
 def _unfit(instance: Instance) -> str | None:
     if instance.task_state is not None or instance.vm_state not in _AT_REST:
-        return f"it is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        return f"the instance is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
     return f"its flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
@@ -75,13 +75,13 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     """Return an objection unless all promised amounts are missing and belong on the root, which has their classes."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
-        return f"its {', '.join(row.resource_class for row in others)} is not missing"
+        return f"not all amounts are missing, for example {', '.join(row.resource_class for row in others)}"
     if any(row.provider_key != ROOT for row in rows):
-        return "part of it belongs on a child provider"
+        return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root
     offered = {i.resource_class for i in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return f"Placement has no {', '.join(absent)} of this host: another provider may serve it" if absent else None
+    return f"this host's provider offers no {', '.join(absent)}: another provider may serve it" if absent else None
 
 
 REPAIR = Repair(code="allocation-missing", needs=THREE_BOOKS, propose=_propose)

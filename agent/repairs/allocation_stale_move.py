@@ -17,7 +17,7 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_own
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     rows = scene.rows_of(record.consumer_uuid, Verdict.ALLOCATION_STALE_MOVE)
     if not rows:
-        return Declined(why="its allocation is not left over from a finished move")
+        return Declined(why="the consumer's allocation is not left over from a finished move")
     return without_own_part(scene, seen, record, _because(rows[0]))
 
 

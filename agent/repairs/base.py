@@ -1,8 +1,8 @@
 """The types of repairs: the Scene that a repair reads, and the REPAIR that its module defines. Pure.
 
 A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
-whether heal may make the change. Repairs and guards read the same Scene, so a repair checks neither whether the sources
-were read nor whether another program writes the provider.
+whether heal may make the change. They read the same Scene and check that the sources were read and that no other
+program writes the provider, so a repair does not repeat these checks.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ AnyRepair = Repair | TreeRepair
 
 
 def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allocation, ...], tuple[Allocation, ...]]:
-    """Return the consumer's allocations on this host's tree, and its allocations on other trees."""
+    """Return (the consumer's allocations on this host's tree, the consumer's allocations on other trees)."""
     tree = scene.tree
     here = tuple(a for a in record.allocations if a.provider_uuid in tree)
     return here, tuple(a for a in record.allocations if a.provider_uuid not in tree)
@@ -140,7 +140,7 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
         return Declined(why="the consumer has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
-    kept = f"its allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "it has none elsewhere"
+    kept = f"allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "there are none elsewhere"
     why = f"{because}: {amounts_text(here)} on this host are removed; {kept}"
     return healing(seen, record, rewritten(record, elsewhere), why)
 

@@ -1,7 +1,7 @@
 """consumer-on-several-providers: remove the allocations on this host of a consumer whose instance lives elsewhere.
 
-If the instance lives here, the other host's allocations are wrong. Then the repair declines: only the other host's
-agent knows what else happens there, so that agent must remove them.
+If the instance lives here, the other host's allocations are wrong. Then the repair declines: the agent of the other
+host must remove them, because only that agent knows the state of its host.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         why = "the instance lives here: the other host's part is wrong, and that host's agent must remove it"
         return Declined(why=why)
     if instance.uuid in _guests(scene):
-        return Declined(why=f"the cloud says that it lives on {instance.host}, and its guest is defined here")
+        return Declined(why=f"the instance lives on {instance.host}, but its guest is defined here")
     if not here_and_elsewhere(scene, record)[1]:
-        return Declined(why="it has no allocation elsewhere any more")
+        return Declined(why="the consumer has no allocation elsewhere any more")
     return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
 
 
@@ -43,7 +43,7 @@ def _situation(instance: Instance) -> str:
     if instance.problem is not None:
         return instance.problem
     if instance.deleted:
-        return "it is deleted"
+        return "the instance is deleted"
     return f"host {instance.host or 'none'}, vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
 
 

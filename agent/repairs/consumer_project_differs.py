@@ -14,13 +14,13 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, healing, re
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     instance = _instance(scene, record.consumer_uuid)
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say which project and user it belongs to")
+        return Declined(why="the cloud does not say which project and user the instance belongs to")
     if instance.deleted or instance.host != scene.settings.host or instance.task_state is not None:
         return Declined(why="the instance is not at rest on this host")
     if not record.allocations:
-        return Declined(why="it has no allocation any more")
+        return Declined(why="the consumer has no allocation any more")
     if (record.project_id, record.user_id) == (instance.project_id, instance.user_id):
-        return Declined(why="it has the instance's own project and user by now")
+        return Declined(why="the consumer has the instance's own project and user by now")
     write = dataclasses.replace(
         rewritten(record, record.allocations), project_id=instance.project_id, user_id=instance.user_id
     )

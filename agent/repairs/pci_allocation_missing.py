@@ -1,8 +1,8 @@
 """pci-allocation-missing: allocate to an instance the PCI functions that its guest takes (scenarios 125 and 126).
 
-The repair is an ordinary change of one consumer, not a reshape. Nothing keeps the audits from publishing the devices'
-providers and inventories, so no inventory has to move at the same time. While one of the providers is not published,
-the repair declines. Like nova-compute, the repair corrects only the providers from which the guest takes functions.
+The repair is an ordinary change of one consumer, not a reshape: the audits publish the devices' providers and
+inventories anyway, so no inventory has to move at the same time. While one of the providers is not published, the
+repair declines. Like nova-compute, the repair corrects only allocations on providers whose functions the guest takes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     held = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     wrong = [w for w in wanted if held.get(w.place) != w.amount]
     if not wrong:
-        return Declined(why="its allocations match by now what its guest takes")
+        return Declined(why="the instance's allocations match its guest's devices by now")
     full = next((why for each in wrong if (why := _no_room(scene, record, each))), None)
     if full is not None:
         return Declined(why=full)
@@ -62,16 +62,16 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
-    """Return the guest whose functions count; decline unless its instance rests here and has an allocation here."""
+    """Return the consumer's guest; decline unless its instance is at rest here and has an allocation here."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
-        return Declined(why="it has no allocation on this host: allocation-missing reports that")
+        return Declined(why="the instance has no allocation on this host: allocation-missing reports that")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
         return Declined(why="the instance is not at rest on this host: during a move either host may hold the devices")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
-    return guest or Declined(why="its guest is not here any more")
+    return guest or Declined(why="the instance's guest is not here any more")
 
 
 def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
@@ -97,7 +97,7 @@ def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | Non
         return None
     return (
         f"{wanted.provider.name} offers {with_class(offered.resource_class, offered.capacity)}, at most "
-        f"{offered.max_unit} to each consumer; others have {used}, and this one needs {wanted.amount}"
+        f"{offered.max_unit} to each consumer; other consumers have {used}, and this consumer needs {wanted.amount}"
     )
 
 

@@ -111,14 +111,14 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
-        # Since the audit another run has moved the allocation, or the allocation has gone.
+        # After the audit, another run moved the allocation, or somebody removed the allocation.
         return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
     wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
     coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]
     if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but the host counts for it in all: "
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but this host counts for the consumer: "
             f"{placed or 'nothing'}"
         )
     after = amounts | {place: amount for place, amount in wanted.items() if amount}

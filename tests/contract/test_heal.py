@@ -234,7 +234,7 @@ def test_undo_refuses_if_the_instance_has_moved_to_another_host_since(host):
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        "the cloud says that its instance is on cmp3; it was on cmp2 when the entry was written",
+        "the cloud says that the instance is on cmp3; it was on cmp2 when the entry was written",
     )
 
 
@@ -366,7 +366,7 @@ def test_heal_refuses_a_consumer_deleted_and_recreated_since_the_plan(host):
         assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-    assert "came to this host" in healed.outcome.words
+    assert "a provider of this host changed since the decision" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
@@ -410,7 +410,7 @@ def test_heal_detects_a_completed_write_after_a_lost_response(host):
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
     assert healed.outcome.result is Result.DONE
-    assert "checked afterwards: it was done" in entries(host)[0][1]
+    assert "checked afterwards: the change was done" in entries(host)[0][1]
     assert host.allocations(consumer) == {"allocations": {}}
 
 
@@ -427,7 +427,7 @@ def test_undo_reverts_a_write_that_placement_completed_after_heal_ended(host):
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, script)
         assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-        assert "checked afterwards: it was not done so far" in entries(host)[0][1]
+        assert "checked afterwards: the change was not done so far" in entries(host)[0][1]
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
         carried_out_late(queued)
         assert host.allocations(consumer) == {"allocations": {}}
@@ -478,7 +478,7 @@ def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host)
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, script)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    neither = "neither the earlier nor the planned allocations now belong to"
+    neither = "other allocations than the earlier or planned ones now belong to"
     assert f"checked afterwards: {neither} {consumer}" in healed.outcome.words
     methods = [method for method, _ in adapter.sent]
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"

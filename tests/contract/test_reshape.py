@@ -386,7 +386,7 @@ def test_heal_writes_no_journal_entry_if_a_consumer_was_recreated_since(cards):
         came_back(cards)
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved, healed.outcome.entry_id) == (Result.REFUSED, True, None)
-    assert "came to this host" in healed.outcome.words
+    assert "a provider of this host changed since the decision" in healed.outcome.words
     assert (cards.children, cards.journal()) == ({}, [])
 
 
@@ -455,7 +455,7 @@ def test_heal_detects_a_completed_reshape_after_a_lost_response(cards):
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(LoseAnswer()))
     assert healed.outcome.result is Result.DONE
-    assert "checked afterwards: it was done" in healed.outcome.words
+    assert "checked afterwards: the change was done" in healed.outcome.words
     assert posts(adapter) == 1
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
@@ -464,7 +464,7 @@ def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    assert "checked afterwards: it was not done so far; created for the move and not removed" in healed.outcome.words
+    assert "the change was not done so far; created for the move and not removed" in healed.outcome.words
     assert cards.offers == {"root": 24}
 
 
@@ -547,7 +547,7 @@ def test_undo_refuses_while_another_consumer_has_the_childs_vgpus(cards):
     found = cards.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        f"consumer {stranger} now has VGPU of the children too, and would lose it",
+        f"consumer {stranger} now has VGPU of the children too, and would lose this allocation",
     )
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 

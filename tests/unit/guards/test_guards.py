@@ -116,7 +116,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "identity",
-        "/var/lib/x says .* now, the audit used",
+        "/var/lib/x contains uuid .* now, but the audit used",
         lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
     ),
     ("identity", "is named other", lambda c: with_view(c, providers=(facts.root(name="other"),))),
@@ -129,11 +129,11 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         "in doubt",
         lambda c: with_state(c, nodes=(facts.node(), facts.node(2, uuid=facts.uuid("second")))),
     ),
-    ("max-consumers", r"2 changes in this run already", lambda c: chosen(many(1000, c), "c1", "c2")),
-    ("max-percent", r"1 changes in this run already for 39 consumers", lambda c: chosen(many(39, c), "c1")),
-    ("one-change", "changes the consumer already", lambda c: chosen(many(100, c), "gone")),
+    ("max-consumers", r"2 changes are in this run already", lambda c: chosen(many(1000, c), "c1", "c2")),
+    ("max-percent", r"1 changes are in this run already, for 39 consumers", lambda c: chosen(many(39, c), "c1")),
+    ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
-    ("record-unmoved", "came to this host after the audit read it", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "of this host changed after the audit read it", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "the consumer's generation is 2; the audit saw 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",
@@ -142,7 +142,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "record-unmoved",
-        "not made from the record",
+        "not based on the record",
         lambda c: dataclasses.replace(
             c, action=dataclasses.replace(c.action, before=dataclasses.replace(read(c), project_id="other"))
         ),
@@ -226,7 +226,7 @@ def test_a_plan_stops_at_max_consumers_and_reports_each_refusal():
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
     assert len(plan.actions) == 2
-    assert {(r.guard, r.why[:17]) for r in plan.refusals} == {("max-consumers", "2 changes in this")}
+    assert {(r.guard, r.why[:17]) for r in plan.refusals} == {("max-consumers", "2 changes are in ")}
     assert len(plan.refusals) == 98
 
 

@@ -109,15 +109,15 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("identity", "is not known", lambda c: with_scene(c, identity=None)),
     (
         "identity",
-        "now, the audit used",
+        "now, but the audit used",
         lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
     ),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=c.scene.records[:1])),
-    ("record-unmoved", "came to this host after", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "of this host changed after", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "the consumer's generation is 2; the audit saw 1", lambda c: read_as(c, generation=2)),
     (
         "record-unmoved",
-        "not made from the record",
+        "not based on the record",
         lambda c: with_action(
             c,
             changes=tuple(
@@ -131,15 +131,15 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         "another host's tree",
         lambda c: with_writes(c, lambda held: tuple(a if a.provider_uuid != OTHER else moved(a) for a in held)),
     ),
-    ("own-part", "would not have as much", lambda c: with_writes(c, more_of(1, resource_class="VGPU"))),
-    ("own-part", "would not have as much", lambda c: with_writes(c, lambda held: held[1:])),
+    ("own-part", "would not have the same amounts", lambda c: with_writes(c, more_of(1, resource_class="VGPU"))),
+    ("own-part", "would not have the same amounts", lambda c: with_writes(c, lambda held: held[1:])),
     ("own-part", "generation that was read", lambda c: with_writes(c, lambda held: held, consumer_generation=7)),
-    ("own-part", "for another consumer", lambda c: with_action(c, changes=c.action.changes[:1])),
+    ("own-part", "not for the finding's consumers", lambda c: with_action(c, changes=c.action.changes[:1])),
     ("own-part", "for another consumer", lambda c: with_writes(c, lambda h: h, consumer_uuid=facts.uuid("innocent"))),
     ("own-part", "is not in this host's tree", lambda c: strange_provider(c, parent_uuid=OTHER)),
     ("own-part", "is not in this host's tree", lambda c: strange_provider(c, uuid=OTHER, before=())),
-    ("one-change", "changes the consumer already, for allocation-leaked", lambda c: chosen_leak(c, "i2")),
-    ("one-change", "moves VGPU already", lambda c: dataclasses.replace(c, chosen=(other_class(c),))),
+    ("one-change", "already changes the consumer, for finding allocation-leaked", lambda c: chosen_leak(c, "i2")),
+    ("one-change", "already moves VGPU", lambda c: dataclasses.replace(c, chosen=(other_class(c),))),
 ]
 
 
@@ -198,7 +198,7 @@ def test_the_repair_of_a_leak_is_refused_if_a_reshape_moves_the_same_consumer():
         finding=dataclasses.replace(case.seen.finding, code="allocation-leaked", consumer_uuid=facts.uuid("i1")),
     )
     leak = GuardedFinding(scene=case.scene, seen=seen, repair=BY_CODE["allocation-leaked"], chosen=(case.action,))
-    assert GUARDS["one-change"].refuses(leak) == f"this run changes the consumer already, for {CODE}"
+    assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
 def test_the_test_cases_cover_every_guard():

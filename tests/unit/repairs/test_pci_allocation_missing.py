@@ -104,7 +104,8 @@ def test_heal_declines_a_device_that_is_not_published():
 def test_heal_declines_a_full_provider_and_reports_the_numbers():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
-        f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; others have 3, and this one needs 2"
+        f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "
+        "other consumers have 3, and this consumer needs 2"
     )
     narrow = (CHILDREN[0], child(PF, inventory(VF_CLASS, 4, max_unit=1)))
     assert "at most 1 to each consumer" in declined(scene(FIRST, SECOND, children=narrow))
@@ -112,7 +113,7 @@ def test_heal_declines_a_full_provider_and_reports_the_numbers():
 
 MOVED_ON = {
     "no allocation on this host": lambda s: with_record(s, (ELSEWHERE,)),
-    "match by now what": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
+    "match its guest's devices by now": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
     "is not at rest on this host": lambda s: with_state(s, migrations=(migration(),)),
     "are not all known": lambda s: with_host(s, devices=None),
     "is not here any more": lambda s: with_host(s, domains=()),

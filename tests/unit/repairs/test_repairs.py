@@ -78,7 +78,7 @@ def test_the_allocation_of_a_hidden_deleted_instance_is_not_a_leak():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
-    assert declined(scene, "allocation-leaked", held) == "its instance is not known to be deleted"
+    assert declined(scene, "allocation-leaked", held) == "the consumer's instance is not known to be deleted"
 
 
 def test_two_findings_of_a_moved_instance_cause_one_heal_action():
@@ -112,7 +112,7 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
         ({"host": facts.HOST, "node": facts.NODE}, "lives here"),
         ({"host": "cmp2", "task_state": "migrating"}, "not settled"),
         ({"host": None}, "not settled"),
-        ({"host": "cmp2", "deleted": True}, "not settled: it is deleted"),
+        ({"host": "cmp2", "deleted": True}, "not settled: the instance is deleted"),
     ],
 )
 def test_heal_declines_a_two_host_consumer_that_is_not_settled_on_another_host(changes, words):
@@ -171,8 +171,8 @@ def test_s161_heal_declines_a_flavor_that_requests_more_than_standard_classes(sp
     ("changes", "words"),
     [
         ({"project_id": None}, "which project and user"),
-        ({"task_state": "powering-off"}, "not an instance that rests here"),
-        ({"vm_state": "building"}, "not an instance that rests here"),
+        ({"task_state": "powering-off"}, "not an instance at rest here"),
+        ({"vm_state": "building"}, "not an instance at rest here"),
     ],
 )
 def test_s161_heal_declines_an_instance_without_a_project_or_in_transition(changes, words):
@@ -181,7 +181,7 @@ def test_s161_heal_declines_an_instance_without_a_project_or_in_transition(chang
 
 def test_s161_heal_declines_an_instance_with_allocations_elsewhere():
     held = record("i1", there={"VCPU": 2})
-    assert "it has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
+    assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
 def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
