@@ -30,7 +30,7 @@ BOUNDS: dict[Key, Bound] = {
     # nova-compute itself increases a service_down_time that is not greater than report_interval.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
-    # An initial ratio applies only to an inventory that Placement does not have yet, if no allocation ratio is set.
+    # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.
     ("DEFAULT", "initial_cpu_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_ram_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_disk_allocation_ratio"): _MORE_THAN_0,
@@ -50,7 +50,7 @@ def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - a
 
 
 def check_bounds(loaded: Loaded) -> None:
-    """Raise ConfigError with every number in Stocktake's own files that is outside its bound."""
+    """Raise ConfigError with a sentence for each number in Stocktake's own files that is outside its bound."""
     refuse(problems_of(loaded, [_tolerated(key).refuse_own for key in BOUNDS]))
 
 

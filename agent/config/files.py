@@ -34,7 +34,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Paths that were searched, and the existing files; a later file overrides an earlier one."""
+    """The paths that were searched, and the files that exist there; a later file overrides an earlier file."""
 
     searched: tuple[str, ...]
     paths: tuple[str, ...]

@@ -2,8 +2,8 @@
 
 Stocktake's own files have the highest precedence, then nova.conf (for the options that have the same meaning there),
 then the defaults. Values from nova.conf are set as defaults of Stocktake's options, because oslo.config ranks defaults
-below files. This module reads every option once, so that a malformed value fails the start and not the first audit that
-uses the value.
+below files. This module reads every option once, so that a malformed value already prevents the start, and does not
+only fail the first audit that uses the value.
 
 In the code, ``own`` are Stocktake's own files and ``nova_conf`` is nova.conf.
 """

@@ -1,4 +1,4 @@
-"""Collect problems of the configuration, and decide whether a wrong value fails the start.
+"""Collect problems of the configuration, and decide whether a wrong value prevents the start.
 
 The file that sets the value decides. A wrong value in Stocktake's own files is an error. If nova-compute accepts and
 ignores a wrong value in nova.conf, the agent ignores the value too and logs a notice: a nova.conf with which
@@ -16,7 +16,7 @@ from agent.errors import ConfigError
 
 
 def problems_of(loaded: Loaded, readers: Iterable[Callable[[Loaded], object]]) -> tuple[str, ...]:
-    """Return every sentence of every ConfigError that the readers raise, in order and without repetition."""
+    """Call each reader, and return the problems of every ConfigError raised, in order and without repetition."""
     problems: list[str] = []
     for read in readers:
         try:

@@ -25,7 +25,7 @@ def known_uuid(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """An instance, and its libvirt domain on the host where it runs."""
+    """An instance, and its libvirt domain on the host where the instance runs."""
 
     name: str
     flavor: Flavor

@@ -68,7 +68,7 @@ def add_service(
 
 
 def add_heartbeat(connection: Connection) -> None:
-    """Add a nova-conductor that has just reported, by the database's clock; without it the cell counts as stale."""
+    """Add a nova-conductor whose last report is now, by the database's clock; without it the cell counts as stale."""
     now = sqlalchemy.text("datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()")
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):

@@ -60,7 +60,7 @@ def build(
     standing: contextlib.ExitStack,
     interruptions: Interruptions,
 ) -> DemoCloud:
-    """Build and return the cloud in the state before any audit.
+    """Build and return the cloud in its state before the first audit.
 
     ``progress`` is called with one line of text for each part, and may raise. Each part is registered in ``standing``
     as soon as the part exists; closing ``standing`` removes the registered parts.
@@ -106,7 +106,7 @@ def _configure(cloud: DemoCloud, host: HostCast) -> None:
     folder.mkdir()
     (folder / "node.xml").write_text(node_xml(host), encoding="utf-8")
     (folder / "nova.conf").write_text(
-        f"""# What this compute host's nova-compute was configured with.
+        f"""# The configuration of nova-compute on this compute host.
 [DEFAULT]
 host = {host.name}
 state_path = {folder}

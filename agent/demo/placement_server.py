@@ -45,7 +45,7 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve requests until SIGTERM, or the end of the standard input, ends the process."""
+    """Serve requests until SIGTERM, or the end of standard input (``--until-stdin-closes``), ends the process."""
     options = _options(argv)
     folder: Path = options.folder
     connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"

@@ -41,7 +41,7 @@ class RecordedGroup:
     @property
     def description(self) -> str:
         """A short description of the group for the operator."""
-        return f"a recorded lvm2 report ({self.reason})"
+        return f"simulated lvm2 reports ({self.reason})"
 
     @property
     def runner(self) -> Runner:

@@ -57,7 +57,7 @@ class NestedFamily(Protocol):
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the family depends on. While one of them is unread, the children stay as they are."""
+        """Return the sources that the family depends on. If one of them cannot be read, the children do not change."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -73,7 +73,7 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. A child in neither this set nor ``providers`` stays as it is."""
+        """Return the children to delete if they exist. A child neither here nor in ``providers`` does not change."""
         ...
 
     def belongs(

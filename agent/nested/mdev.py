@@ -90,7 +90,7 @@ class MediatedDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the number of mediated devices in the definition of the consumer's guest, by parent."""
+        """Return the number of mediated devices that the domain XML of the consumer's guest names, by parent device."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
@@ -113,7 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts this mediated device, or why the child is unknown; None if of another class."""
+    """Return the child that counts this device, or why the child is unknown; None if the child's class is another."""
     if mdev is None:
         return "which libvirt does not list: its parent is not known"
     bound = bound_to(mdev.parent, settings)

@@ -48,7 +48,7 @@ class MemoryEncryption(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why it is unknown whether guests can have a kind of encryption, or how many guests can; or None."""
+        """Return why it is unknown which kinds of encryption guests can use, or how many guests can; or None."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002

@@ -70,7 +70,7 @@ class PciDevices(NestedFamily):
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of devices that are no longer handed out, not in use, and not used up."""
+        """Return the children of devices that device_spec no longer offers, and that are neither in use nor used up."""
         view = pci_view(snapshot, settings)
         return frozenset(
             ProviderKey(KIND, name)
@@ -81,7 +81,7 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the number of functions that the consumer's guest has, without functions whose provider is frozen."""
+        """Return the number of PCI functions that the consumer's guest has, without those of frozen providers."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:

@@ -75,7 +75,7 @@ def key_of(address: str) -> ProviderKey:
 
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
-    """Return how many functions the guest takes, by provider and class, without functions whose provider is frozen."""
+    """Return how many PCI functions the guest has, by provider and class, without those of frozen providers."""
     taken = Counter(
         (key_of(address), offer.classes[0])
         for address, offer in view.offers.items()
@@ -155,7 +155,7 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Yield a conflict for each provider with allocations of another class than its devices now have.
+    """Yield a conflict for each provider that has allocations of another class than the class of its devices now.
 
     Placement refuses to remove a class that is in use.
     """

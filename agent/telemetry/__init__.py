@@ -3,7 +3,7 @@
 Begin with audit_log.py: it compares a report with what was logged before, and returns the lines to log.
 finding_changes.py decides which changes of findings are reported; the log and the notifications share it. lines.py
 builds the log records, and events.py lists their constant texts. dump.py logs every thread's stack. lasting_problem.py
-logs a failure that repeats once for each cause.
+logs a repeated failure only if its cause is new.
 
 What does not belong here: the set-up of oslo.log (agent/cmd/logs.py), documents and text for people
 (agent/render), messages on the broker (agent/bus), and the report file (agent/host_files/reports.py). agent/daemon

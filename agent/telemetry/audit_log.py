@@ -36,7 +36,7 @@ _EVENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """An unread source. ``times`` counts the consecutive audits that could not read it.
+    """A source that audits could not read. ``times`` counts the consecutive audits that could not read the source.
 
     ``quiet``: the loss has not been logged. ``denied``: Placement refused the agent's credentials.
     """

@@ -1,4 +1,4 @@
-"""Log what this process is doing right now: every thread's stack, the audit queue, the last report."""
+"""Log what the daemon is doing: the stack of every thread, the reasons of waiting audits, the last report."""
 
 from __future__ import annotations
 

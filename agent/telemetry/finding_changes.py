@@ -20,7 +20,7 @@ from agent.model.report import AuditReport, Outcome
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
-#: Outcomes of audits that checked no findings: a finding that such an audit does not list is not gone.
+#: Outcomes of audits that did not look for findings: a finding that such an audit does not list is not gone.
 OUTCOMES_WITHOUT_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
 
 
@@ -43,7 +43,7 @@ class FindingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFinding:
-    """A finding as last reported, and the sources that were unread when the finding was last seen.
+    """A finding as last reported, and the sources that could not be read when the finding was last seen.
 
     ``reported_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
     ``quiet``: the finding came and went so often that this appearance was not reported.
@@ -88,7 +88,7 @@ def worth_reporting(times: int) -> bool:
 
 
 def begins(condition: str, spells: Counter[str]) -> bool:
-    """Count one more beginning of a condition. Return whether this beginning is reported."""
+    """Count that a condition has begun once more. Return whether this time is reported (``worth_reporting``)."""
     spells[condition] += 1
     return worth_reporting(spells[condition])
 

@@ -41,7 +41,7 @@ FINAL_VIEW = (
     " pci_stats=[%(pci_stats)s] stats={}"
 )
 
-# logging refuses extra fields with the name of a record's own attribute. A finding's facts may have any name.
+# The logging module refuses extra fields named like an attribute of a record. A finding's facts may have any name.
 _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 
 
@@ -56,7 +56,7 @@ class Line:
 
 
 def emit(lines: tuple[Line, ...]) -> None:
-    """Log the lines. A field whose name logging reserves gets an underscore appended."""
+    """Log the lines. If the logging module reserves the name of a field, the name gets an underscore appended."""
     for line in lines:
         arguments = (line.words,) if line.words is not None else ()
         fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
@@ -64,7 +64,7 @@ def emit(lines: tuple[Line, ...]) -> None:
 
 
 def finding_fields(seen: SeenFinding) -> dict[str, Any]:
-    """Return the finding's fields that an operator needs, without those that are None."""
+    """Return the fields of a finding for its log line, without the fields that are None."""
     finding = seen.finding
     fields = {
         "code": finding.code,
@@ -84,12 +84,12 @@ def finding_fields(seen: SeenFinding) -> dict[str, Any]:
 
 
 def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
-    """Return one text for each count, such as ``clean:61``."""
+    """Return each count as text: ``clean:61`` means 61 audits with the outcome clean."""
     return tuple(f"{what}:{times}" for what, times in counts)
 
 
 def speaks(newest: tuple[int, int]) -> Line:
-    """Return the line with Placement's newest microversion, and the optional features that it enables or lacks."""
+    """Return the line with Placement's newest microversion and the optional features that it enables or lacks."""
     uses, lacks = optional_features(newest)
     fields = {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
     return Line(levels.INFO, events.PLACEMENT_SPEAKS, fields)

@@ -24,7 +24,7 @@ def number_text(number: float) -> str:
 
 
 def beside_its_class(resource_class: str, number: float) -> str:
-    """Return the amount for a text or table that names the class elsewhere: ``8``, ``4096 MiB``."""
+    """Return the amount for a text or table that already names the class: ``8``, ``4096 MiB``."""
     return with_unit(resource_class, number) if resource_class in _UNITS else number_text(number)
 
 
@@ -34,7 +34,7 @@ def with_unit(resource_class: str, number: float) -> str:
 
 
 def with_class(resource_class: str, number: float) -> str:
-    """Return the amount for a text that names the class nowhere else: ``8 VCPU``, ``4096 MiB of MEMORY_MB``."""
+    """Return the amount for a text that does not yet name the class: ``8 VCPU``, ``4096 MiB of MEMORY_MB``."""
     text = with_unit(resource_class, number)
     return f"{text} of {resource_class}" if resource_class in _UNITS else text
 

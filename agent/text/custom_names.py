@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 NAME_LIMIT = 255
-# Placement's pattern ends in $, which in Python also matches before a final newline. fullmatch does not.
+# Placement's pattern ends in $, which in Python also matches before a final newline; fullmatch accepts no newline.
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 

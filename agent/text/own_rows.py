@@ -35,7 +35,7 @@ TOO_DEEP = "nested too deep"
 
 
 class BadRow(ValueError):
-    """One row, or the whole file, is invalid. The module that reads the file always catches this exception."""
+    """One row, or the whole file, is invalid. The module that reads the file catches this exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def parse(text: str) -> Json:
 
 
 def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
-    """Return every row of the list ``name`` that ``read`` accepts; ``read`` raises BadRow for an invalid row."""
+    """Return each row of the list, as converted by ``read``, which raises BadRow for an invalid row."""
     if not isinstance(rows, list):
         return Rows(problems=(f"{name} is not a list",))
     good: list[T] = []
@@ -72,14 +72,14 @@ def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
 
 
 def without_repeats(name: str, rows: Rows[T], key: Callable[[T], str]) -> Rows[T]:
-    """Return the first row of each key, and report each repeated key as a problem."""
+    """Return only the first of the rows that have an equal key; each repeated key becomes a problem."""
     first: dict[str, T] = {}
     repeated = [key(row) for row in rows.good if first.setdefault(key(row), row) is not row]
     return Rows(tuple(first.values()), (*rows.problems, *(f"{name}: repeats {one!r:.{_SHOWN}}" for one in repeated)))
 
 
 def text_of(row: Json, name: str | int) -> str:
-    """Return the text at ``name``. Raises BadRow."""
+    """Return the text in the field ``name``. Raises BadRow if the field is missing or is not text."""
     value = _at(row, name)
     if not isinstance(value, str):
         raise BadRow(f"{name} is not text: {_shown(value)}")
@@ -87,7 +87,7 @@ def text_of(row: Json, name: str | int) -> str:
 
 
 def utc_time_of(row: Json, name: str) -> str:
-    """Return the time at ``name`` as it is written. Raises BadRow if it is not ISO 8601 UTC."""
+    """Return the time in the field ``name``, unchanged. Raises BadRow if it is not an ISO 8601 time in UTC."""
     value = _at(row, name)
     if not is_utc_time(value):
         raise BadRow(f"{name} is not an ISO 8601 UTC time: {_shown(value)}")
@@ -95,7 +95,7 @@ def utc_time_of(row: Json, name: str) -> str:
 
 
 def uuid_of(row: Json, name: str | int) -> str:
-    """Return the uuid at ``name`` as it is written. Raises BadRow."""
+    """Return the uuid in the field ``name``, unchanged. Raises BadRow if it is not a uuid."""
     value = text_of(row, name)
     try:
         uuid.UUID(value)
@@ -105,7 +105,7 @@ def uuid_of(row: Json, name: str | int) -> str:
 
 
 def count_of(row: Json, name: str | int) -> int:
-    """Return the whole number at ``name``. Raises BadRow unless it is a whole number from 0 to 2^63 - 1."""
+    """Return the whole number in the field ``name``. Raises BadRow if it is not a whole number from 0 to 2^63 - 1."""
     value = _at(row, name)
     number = whole(value)
     if number is None or number < 0:
@@ -114,7 +114,7 @@ def count_of(row: Json, name: str | int) -> int:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Whether the document is nested deeper than any of the agent's own, so that copying or printing it may fail."""
+    """Whether the document has more levels than the agent's own documents, so that copying or printing it may fail."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]
@@ -141,7 +141,7 @@ def is_utc_time(value: Json) -> bool:
 
 
 def in_few_words(problems: tuple[str, ...]) -> str:
-    """Return the first problems in one line, with the number of the others."""
+    """Return the first problems in one line, with the number of further problems."""
     more = len(problems) - _NAMED
     return "; ".join(problems[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 # Up to this many similar entries are listed one by one.
 FEW = 5
-# A group of similar entries names this many of its members.
+# If similar entries are grouped, this number of them is named.
 NAMED = 3
 NOT_COUNTED = "not counted"
 NOT_COMPARED = "not compared"
@@ -76,7 +76,7 @@ def some_of(names: Sequence[str], most: int = NAMED) -> str:
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
-    """Put items of equal likeness into one tuple if they are more than ``FEW``; every other item gets its own tuple.
+    """Group more than ``FEW`` items of equal likeness into one tuple; every other item gets its own tuple.
 
     A tuple takes the position of its first member.
     """

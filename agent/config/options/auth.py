@@ -30,7 +30,7 @@ class AuthOptions:
 
 
 def auth_options(own: Sequence[ConfigFile], nova_conf: Sequence[ConfigFile]) -> AuthOptions:
-    """Return the options of the configured plugin, or a problem if there is no such plugin; ``own``: not nova.conf."""
+    """Return the options of the auth plugin that the files configure, or a problem if there is no such plugin."""
     common = {opt.dest: opt for opt in loading.get_auth_common_conf_options()}
     place = (placement.GROUP, common["auth_section"])
     section_set = last_set(own, *place) or last_set(nova_conf, *place)

@@ -138,8 +138,8 @@ FROM_NOVA = [
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
-        help="Maximum seconds until nova-conductor answers one request, at least 1; [agent] source_deadline limits a "
-        "read with all its requests. The default is nova's. Needs a restart.",
+        help="Maximum seconds until nova-conductor answers one request, at least 1. [agent] source_deadline limits a "
+        "whole read, which may send several requests. The default is nova's. Needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",

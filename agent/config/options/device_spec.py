@@ -176,7 +176,7 @@ def _expressions(value: dict[str, object]) -> Address:
 
 
 def _whole(name: str, value: object) -> str:
-    """Return an expression that matches a whole part if ``value`` matches the start of that part."""
+    """Return a regular expression that matches a whole address part if ``value`` matches the start of that part."""
     text = _text(f"{name} of address", value)
     try:
         re.compile(text)

@@ -23,8 +23,8 @@ OPTS = [
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Codes of the findings that the daemon itself repairs. The default is the leak that nova-compute, too, "
-        "removes in its audit. The command stocktake heal can repair every finding that has a repair. SIGHUP "
+        help="Codes of the findings that the daemon itself repairs. The default is the only finding that nova-compute, "
+        "too, repairs in its audit. The command stocktake heal can repair every finding that has a repair. SIGHUP "
         "applies it.",
     ),
     cfg.IntOpt(

@@ -55,9 +55,9 @@ OPTS = FROM_NOVA = [
         default=0,
         min=0,
         mutable=True,
-        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: they do "
-        "not. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because such memory cannot be "
-        "overcommitted. SIGHUP applies it.",
+        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: no file "
+        "backs it. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because such memory cannot "
+        "be overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(
         "cpu_power_management",
@@ -81,8 +81,8 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "cpu_model_extra_flags",
         default=[],
-        help="CPU features that guests get beside those of their model, as in pcid,+ssbd; guests do not get a feature "
-        "with a minus. Needs a restart.",
+        help="CPU features that guests get in addition to those of their model, as in pcid,+ssbd, or that guests do "
+        "not get, as in -vmx. Needs a restart.",
     ),
     cfg.ListOpt(
         "hw_machine_type",

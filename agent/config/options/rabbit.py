@@ -23,7 +23,7 @@ from agent.config.loaded import Loaded
 from agent.errors import ConfigError
 
 GROUP = "oslo_messaging_rabbit"
-# The entry point names of oslo.messaging's RabbitMQ driver. The name of a kombu transport may follow after "+".
+# The valid URL schemes: the names of oslo.messaging's RabbitMQ driver. A kombu transport may follow after "+".
 SCHEMES = ("rabbit", "kombu")
 _LAST_PORT = 65535
 _ESCAPED = "characters such as / ? # , in a password must be percent-encoded"
@@ -52,7 +52,7 @@ def bus_options_from(loaded: Loaded) -> BusOptions | None:
 
 
 def _url_problems(url: str) -> Iterator[str]:
-    """Yield what prevents oslo.messaging from parsing the URL (oslo_messaging/transport.py:TransportURL.parse)."""
+    """Yield each fault that prevents oslo.messaging from parsing the URL (oslo_messaging/transport.py:TransportURL)."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme.partition("+")[0].lower() not in SCHEMES:
         yield f"must begin with {SCHEMES[0]}://, as in rabbit://USER:PASSWORD@HOST:5672/"

@@ -22,7 +22,7 @@ _LISTS = (("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEF
 
 
 class CpuSets(NamedTuple):
-    """CPU ids, ascending, in the order of ``_LISTS``; None if the option is not set."""
+    """The CPU ids of each list, ascending; None for a list whose option is not set."""
 
     shared: CpuSet
     dedicated: CpuSet
