@@ -1,4 +1,4 @@
-"""Instances at rest on this host with their libvirt domains, for the findings about guests.
+"""Find the instances at rest on this host and their libvirt domains, for the findings about guests.
 
 An instance is at rest if the cloud is not about to change its domain or its database row: it has no task, build or
 move, and nobody wrote the row within the last seconds (agent/books/recency.py). Without a cloud ([state] source = none)

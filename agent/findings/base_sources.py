@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Further effects. The effects on inventories and child providers follow from the sources that each resource and each
-# family of child providers declares (``needs``, ``reserve_needs``).
+# Effects other than those on inventories and child providers. The latter follow from the sources that each resource and
+# each family of child providers declares (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests; reserved is not lowered",
@@ -39,7 +39,7 @@ def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the families of children that need these sources, and that an option enables or Placement has already."""
+    """Return the families of child providers that need these sources, if an option or Placement has such children."""
     observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"

@@ -1,4 +1,4 @@
-"""Report the logical volumes of one kind, foreign or orphaned, with exact sizes; for the two findings about volumes."""
+"""Report the logical volumes of one kind with their exact sizes, for volume-foreign and volume-orphaned."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
 audit; until then the use is counted twice, by the allocation and by ``reserved``. In role observer the agent removes
-none of them, and in no role the consumers of an earlier provider uuid of this host.
+no consumer. In no role does the agent remove consumers of an earlier provider uuid of this host.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None in role companion, or if the consumer is needed or may be."""
+    """Return why the consumer should not exist; None in role companion, and if the consumer may be needed."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

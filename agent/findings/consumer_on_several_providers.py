@@ -34,7 +34,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations here, allocations elsewhere) of each consumer with a class in both places."""
+    """Return (record, allocations here, elsewhere) of each consumer that has a class allocated here and elsewhere."""
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 

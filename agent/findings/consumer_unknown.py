@@ -1,4 +1,4 @@
-"""consumer-unknown: Placement has a consumer that is neither an instance nor a migration of the cloud's database."""
+"""consumer-unknown: a consumer in Placement has no instance row and no migration row in the cloud's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""guest-missing: the cloud counts an instance here, and libvirt has no such guest."""
+"""guest-missing: the cloud counts an instance here, but libvirt has no guest of this instance."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ allocation here at all.
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
 findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
 
-The rule finds a CPU that is pinned twice in the promised amounts alone. The agent counts the CPU for both guests.
+To find a CPU that is pinned twice, the rule reads only what the cloud promised. The agent counts both guests' claims.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 
 
 class _Place(NamedTuple):
-    """One class of one provider, with the ledger rows about both. ``where`` names a child provider, "" is the root."""
+    """One class of one provider, with the ledger rows about both. ``where`` names a child; "" for the root."""
 
     provider_uuid: str
     where: str
@@ -132,7 +132,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
-    # Without the cloud's state or without the guests the books cannot name leaked consumers.
+    # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked.
     is_judged = audit.books.state_known and audit.books.host_known
     unplaced = f"; {amount_text(name, overflow)} of unmanaged use found no room in reserved" if overflow else ""
     return RULE.finding(

@@ -3,7 +3,7 @@
 Most such instances were here before ``[pci] report_in_placement`` was turned on, or were scheduled without
 pci_in_placement. libvirt reports which guest has which function; the rule does not use nova's rows of PCI devices. The
 rule checks only an instance at rest that has some allocation here. Without any allocation the instance is reported as
-allocation-missing; during a move the allocation of the functions may be on either host.
+allocation-missing; during a move the functions may be allocated on the source or on the destination.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The provider's key in the recorded book."""
+        """The key of the provider in claims about recorded amounts."""
         return ProviderKey("provider", self.provider_uuid)
 
 

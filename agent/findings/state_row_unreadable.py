@@ -1,6 +1,6 @@
 """state-row-unreadable: a row of the cloud's database cannot be parsed, so the row's consumer cannot be judged.
 
-The agent draws no conclusion about that consumer and frees none of its resources; it handles all others as usual.
+The agent draws no conclusion about that consumer and frees none of its resources. All other consumers count as usual.
 The finding is separate from source-unavailable because the source did answer.
 """
 

@@ -1,4 +1,4 @@
-"""store-changed: the store (file system or volume group) of DISK_GB may be another one, so DISK_GB stays unchanged."""
+"""store-changed: DISK_GB may count another store (file system or volume group) than before, so it stays unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement counts more usage, which the scheduler subtracts, than its list of allocations contains."""
+"""usage-unlisted: Placement's usage of a class, which the scheduler subtracts, exceeds the sum of its allocations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-foreign: a logical volume belongs neither to an instance nor to block storage or another known service."""
+"""volume-foreign: a logical volume belongs to no instance and to no known service such as block storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""volume-orphaned: a volume is named after an instance that is not, or is no longer, on this host."""
+"""volume-orphaned: a logical volume is named after an instance that is not on this host."""
 
 from __future__ import annotations
 

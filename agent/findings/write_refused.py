@@ -1,4 +1,4 @@
-"""write-refused: Placement permanently rejects a write of the agent; the agent made all independent writes.
+"""write-refused: Placement permanently rejects a write of the agent; the agent made all writes independent of it.
 
 Placement's error and the request id are in the remedy, because the agent compares the other texts of a finding from
 audit to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other

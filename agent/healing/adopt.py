@@ -78,7 +78,7 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 
 
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
-    """Return (this host's state with the compute node rows of both uuids, ""); (None, error) if it cannot be read."""
+    """Return (the state with the compute node rows of ``found`` and ``holder``, ""); (None, error) if unreadable."""
     try:
         state = current_state(task, frozenset(), found.uuid if found else None)
         if holder is None or holder in {node.uuid for node in state.nodes}:
@@ -98,7 +98,7 @@ def _of_row(state: NovaState | None, node: str) -> Identity | None:
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return the state of the other hosts that compute node rows name; the plan refuses if one host's is missing."""
+    """Return the states of the other hosts that compute node rows name; the plan refuses if a state is missing."""
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):

@@ -88,7 +88,7 @@ class AuditThenHeal:
 
 
 def _undone(parts: Parts) -> frozenset[str]:
-    """Return the ids of findings whose repair was undone; none if the journal is unreadable, as heal fails then too."""
+    """Return the ids of findings whose repair was undone; none if the journal is unreadable (heal then fails too)."""
     try:
         entries = parts.journal.read().entries if parts.journal is not None else ()
     except SourceUnavailable:

@@ -30,7 +30,7 @@ def record_json(record: ConsumerRecord) -> Document:
 
 
 def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
-    """Return the consumer after this write as JSON; without allocations it has no project, user or type either."""
+    """Return the consumer after this write as JSON. A consumer without allocations has no project, user and type."""
     there = bool(write.allocations)
     kept = before.consumer_type if before.allocations else None
     return {

@@ -41,7 +41,7 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    A finding that needs the same change as an earlier finding becomes neither an action nor a refusal.
+    A finding that needs the same change as an earlier finding is left out of both.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []

@@ -1,4 +1,4 @@
-"""Undo heal's change of one consumer: restore its old allocations, project and user (type too if it no longer exists).
+"""Undo heal's change of one consumer: restore its old allocations, project and user, and a deleted consumer's type.
 
 The undo is refused if the consumer changed since the entry, or if its instance is elsewhere now. In both cases the old
 allocations could be a new leak, or use capacity of the host where the instance is now.
@@ -40,7 +40,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
-    """Return why the consumer, or the host of its instance, is not as after the entry; None if both are unchanged."""
+    """Return what changed since the entry: the consumer, or where its instance is; None if nothing changed."""
     if not is_as(now, after):
         return f"consumer {now.consumer_uuid} was changed since (its generation is {now.generation} now)"
     was = _member(entry.change.before, "instance")

@@ -1,7 +1,7 @@
 """Undo a change of ``adopt``: identity file, provider name, fields of the compute node record, or remembered store.
 
-A handler restores a value only if the present value is the one that ``adopt`` wrote. Otherwise a later change would
-be lost.
+A handler restores a value only if the present value is still the value that ``adopt`` wrote. Otherwise a later change
+would be lost.
 """
 
 from __future__ import annotations

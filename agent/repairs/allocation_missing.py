@@ -72,7 +72,7 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return an objection unless all promised amounts are missing and belong on the root, which has their classes."""
+    """Return an objection unless all promised amounts are missing and belong on the root, which offers the classes."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         return f"not all amounts are missing, for example {', '.join(row.resource_class for row in others)}"

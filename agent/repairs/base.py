@@ -73,7 +73,7 @@ class Scene:
         return next((r for r in self.records if r.consumer_uuid == consumer_uuid), None)
 
     def rows_of(self, consumer_uuid: str, verdict: Verdict) -> tuple[Row, ...]:
-        """Return that consumer's rows with that verdict."""
+        """Return that consumer's ledger rows with that verdict."""
         return tuple(row for row in self.rows if row.key == consumer_uuid and row.verdict is verdict)
 
 

@@ -1,7 +1,7 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-The reshape is one change or none. If one consumer cannot be placed, all the others stay on the root too: if the
-root kept a part of the inventory, Placement would offer that part twice. Each consumer's total stays the same: the
+heal makes the whole reshape or none of it. If one consumer cannot be placed, all others stay on the root too: if
+the root kept a part of the inventory, Placement would offer that part twice. Each consumer's total stays the same: the
 reshape frees nothing and takes nothing. The reshape includes all children of the family that offer the class, used or
 not, so that an undo reverts the reshape as a whole. The next audit writes the children's traits.
 """
@@ -164,7 +164,7 @@ def _offering(root: Provider, target: _Target) -> ProviderChange:
 
 
 def _withdrawn(move: _Move) -> list[ProviderChange]:
-    """Return the family's children that should go and have neither allocations nor children."""
+    """Return the obsolete children of the family that can be deleted: without allocations and without children."""
     view, scene = move.scene.view, move.scene
     if view is None:
         return []

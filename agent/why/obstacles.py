@@ -1,7 +1,7 @@
 """Describe why no provider of a tree can satisfy a part of a request: the constraints that refuse the nearest provider.
 
-The fewest constraints refuse the nearest provider. A missing class, or a place outside ``in_tree``, counts for more
-than all other constraints together. Pure.
+The nearest provider is refused by the fewest constraints. A missing class, or a place outside ``in_tree``, counts for
+more than all other constraints together. Pure.
 """
 
 from __future__ import annotations
