@@ -32,6 +32,6 @@ RULE = Rule(
     code="guest-unknown",
     severity=Severity.WARNING,
     remedy="inspect the guest with virsh dominfo CONSUMER; if nobody needs the guest, virsh undefine CONSUMER; "
-    "until then its use is reserved",
+    "until then the guest's use is reserved if [agent] unknown_guests = reserve",
     find=_find,
 )
