@@ -55,7 +55,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
 def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
     codes = sorted(repair.code for repair in BUILTIN)
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
-    with pytest.raises(ConfigError, match=f"the codes are {', '.join(codes)}$"):
+    with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
