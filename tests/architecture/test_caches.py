@@ -53,7 +53,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_the_list_of_caches_names_exactly_the_caches_in_the_code():
+def test_cache_list_equals_the_caches_found_in_the_code():
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 

@@ -51,7 +51,7 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_builtin_entry_has_its_own_module(package: str):
+def test_each_entry_of_a_builtin_list_comes_from_a_separate_module(package: str):
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)
@@ -73,10 +73,10 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_each_builtin_entry_is_named_like_its_module_file(package: str, name: str):
+def test_codes_and_names_of_builtin_entries_equal_their_module_names(package: str, name: str):
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
-def test_each_repair_code_is_a_finding_code():
+def test_each_heal_repair_has_the_code_of_an_existing_finding():
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

@@ -146,7 +146,7 @@ def test_pure_module_has_no_global_statement(module: str):
     assert states == []
 
 
-def test_audit_package_imports_sources_only_through_agent_ports():
+def test_the_audit_package_imports_agent_ports_but_no_module_of_agent_sources():
     pipeline = [name for name in MODULES if _within(name, ("agent.audit",))]
     edges = ("agent.sources", "agent.ports")
     seen = {name for module in pipeline for _, name in imports(MODULES[module]) if _within(name, edges)}
@@ -179,7 +179,7 @@ def _loaded_after(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_daemon_imports_load_no_cli_database_or_messaging_library():
+def test_the_daemon_imports_no_cli_or_database_or_messaging_library():
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.choose_backend()\n"

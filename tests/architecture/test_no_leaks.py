@@ -45,12 +45,12 @@ def test_repository_files_contain_no_build_machine_details(kind: str):
     assert found == []
 
 
-def test_leak_search_covers_the_repository_tree():
+def test_build_machine_detail_search_covers_the_repository_tree():
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_leak_search_detects_an_example_of_each_kind(kind: str):
+def test_build_machine_detail_search_detects_an_example_of_each_kind(kind: str):
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

@@ -31,12 +31,12 @@ def test_every_scenario_number_in_a_test_name_exists():
     assert sorted(set(TESTS) - set(NUMBERS)) == []
 
 
-def test_every_cited_scenario_exists():
+def test_every_scenario_number_cited_in_a_repository_file_exists():
     cited = {path: cited_numbers(path) - set(NUMBERS) for path in TEXTS}
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
-def test_cited_numbers_extracts_every_scenario_number(tmp_path: pathlib.Path):
+def test_cited_numbers_returns_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

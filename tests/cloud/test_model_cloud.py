@@ -7,7 +7,7 @@ STEPS = 15_000
 STEPS_OF_LIARS = 15_000
 
 
-def test_random_cloud_histories_cause_only_right_removals_and_no_missed_leak():
+def test_random_cloud_histories_cause_no_wrong_removal_and_no_missed_leak():
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS
@@ -15,7 +15,7 @@ def test_random_cloud_histories_cause_only_right_removals_and_no_missed_leak():
     assert min(tally.failures, tally.crashes, tally.mishaps, tally.leaks, tally.heals) > 50
 
 
-def test_stale_or_truncated_reads_cause_no_wrong_heal_or_takeover():
+def test_stale_or_truncated_reads_cause_no_wrong_repair_or_wrong_takeover():
     """Replicas late by a second to three hours, stuck, or with cut rows: the audit is frozen or decides the same."""
     tally = play_until(STEPS_OF_LIARS, 20261122, LENGTH, lambda life: None, VERBS | LIES).tally
     assert tally.steps >= STEPS_OF_LIARS
@@ -30,7 +30,7 @@ def test_equal_random_seeds_produce_equal_event_histories():
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_shrunk_reduces_a_failing_history_to_the_events_that_are_needed():
+def test_shrunk_reduces_a_failing_history_to_the_events_that_cause_the_failure():
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]

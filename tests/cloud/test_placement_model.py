@@ -13,7 +13,7 @@ WRITES = int(os.environ.get("STOCKTAKE_MODEL_WRITES", "400"))
 BATCH = 25
 
 
-def test_the_model_matches_real_placement_for_random_writes(placement):
+def test_the_placement_model_answers_random_writes_like_the_real_placement(placement):
     seed = int(os.environ.get("STOCKTAKE_MODEL_SEED", "1"))
     model, real = PlacementModel(), RealPlacement(placement)
     writes = Writes(model, seed, new_uuid())

@@ -203,7 +203,7 @@ def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]
         yield with_parts(task, names=ProviderNames(client)), plan
 
 
-def test_adopt_stops_at_a_failed_step_and_the_next_run_continues_there(host):
+def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
@@ -254,7 +254,7 @@ def test_adopt_without_access_to_provider_names_renames_no_provider(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_while_the_recorded_hosts_nova_compute_is_alive(host, seen, refused):
+def test_adopt_refuses_while_nova_compute_of_the_host_in_the_node_row_is_alive(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen

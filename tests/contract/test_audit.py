@@ -56,7 +56,7 @@ def codes(ended) -> list[str]:
     return sorted(f["code"] for f in ended.document["findings"])
 
 
-def test_the_first_once_run_publishes_and_the_second_writes_nothing(placement, host):
+def test_the_first_run_with_option_once_publishes_and_the_second_writes_nothing(placement, host):
     with cell_of(host):
         assert host.agent("--once").code == 3  # two guests that this cloud does not know
         inventories = placement.inventories(host.provider_uuid)
@@ -167,7 +167,7 @@ def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_owner_writes_to_nova_computes_provider_only_after_a_takeover(placement, host):
+def test_role_owner_writes_to_nova_computes_provider_only_after_a_takeover(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
@@ -186,7 +186,7 @@ def test_an_owner_writes_to_nova_computes_provider_only_after_a_takeover(placeme
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_observer_does_not_report_nova_compute_as_a_rival_writer(placement, host):
+def test_role_observer_does_not_report_nova_compute_as_a_rival_writer(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})
@@ -208,7 +208,7 @@ def test_a_provider_name_conflict_stops_every_write(placement, host):
     assert placement.inventories(other) == {}
 
 
-def test_neither_role_observer_nor_option_no_publish_writes_to_placement(placement, host):
+def test_role_observer_and_option_no_publish_prevent_writes_to_placement(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once", "--no-publish")
         host.configure({"agent": {"role": "observer"}})

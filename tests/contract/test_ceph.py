@@ -18,7 +18,7 @@ def read(runner: Runner, pool: str = "vms", deadline_s: float = 20.0, **options:
     return Ceph(CephAccess(pool=pool, **options), runner=runner).read(Deadline.after(deadline_s)).ceph_pools
 
 
-def test_the_ceph_source_reads_the_size_of_a_pool(tmp_path: pathlib.Path) -> None:
+def test_the_ceph_source_reads_cluster_size_and_available_bytes_of_a_pool(tmp_path: pathlib.Path) -> None:
     (pool,) = read(rigs.printing(tmp_path / "bin", rigs.REEF))
     assert (pool.name, pool.cluster_bytes, pool.available_bytes) == ("vms", 64424509440, 20212629504)
 

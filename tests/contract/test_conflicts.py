@@ -90,7 +90,7 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_a_retry_after_a_conflict_keeps_the_class_of_another_client(placement, host):
+def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(placement, host):
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)
@@ -186,7 +186,7 @@ def test_s153_audits_end_as_partial_while_placement_refuses_connections(placemen
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_observer_reports_no_rival_writer_for_foreign_changes(placement, host):
+def test_role_observer_reports_no_rival_writer_for_changes_by_other_clients(placement, host):
     """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
@@ -202,7 +202,7 @@ def test_an_observer_reports_no_rival_writer_for_foreign_changes(placement, host
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_temporary_uuid_of_an_observer_is_never_published(placement, host):
+def test_a_temporary_provider_uuid_of_role_observer_is_never_published(placement, host):
     """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()

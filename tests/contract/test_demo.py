@@ -50,7 +50,7 @@ def test_the_json_document_of_the_demo_has_all_five_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in (1, 2, 3, 4, 5)]
 
 
-def test_story_1_shows_16_promised_vcpus_and_the_evacuated_instance(document):
+def test_demo_story_1_shows_16_promised_vcpus_and_the_evacuated_instance(document):
     vcpus = [row for row in document["ledger"] if row["resource_class"] == "VCPU"]
     assert sum(row["promised"] or 0 for row in vcpus) == 16
     assert sum(row["recorded"] or 0 for row in vcpus) == 24
@@ -60,14 +60,14 @@ def test_story_1_shows_16_promised_vcpus_and_the_evacuated_instance(document):
     assert evacuated["recorded"] == 8
 
 
-def test_the_inventory_of_story_2_reserves_the_foreign_volume(document):
+def test_demo_story_2_reserves_disk_gb_for_the_foreign_volume(document):
     (finding,) = findings(document, "volume-foreign")
     assert finding["facts"]["size_bytes"] == 120 * 2**30
     assert [claim["size_bytes"] for claim in finding["evidence"]] == [120 * 2**30]
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_the_max_unit_in_story_3_equals_the_number_of_cpus(document):
+def test_the_max_unit_in_demo_story_3_equals_the_number_of_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
@@ -79,11 +79,11 @@ def test_the_max_unit_in_story_3_equals_the_number_of_cpus(document):
     assert findings(document, "consumer-on-several-providers")
 
 
-def test_the_audit_in_story_4_reports_an_orphaned_compute_node(document):
+def test_the_audit_in_demo_story_4_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_story_5_leaks_make_free_amounts_of_the_second_host_negative(document):
+def test_leaks_in_demo_story_5_make_free_amounts_of_the_second_host_negative(document):
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -206,7 +206,7 @@ def test_findings_in_the_demo_text_are_sorted_and_have_distinct_names(text):
     ]
 
 
-def test_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, document):
+def test_demo_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, document):
     told = section(text, "--- Story 5", "command to check")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7

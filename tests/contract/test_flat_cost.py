@@ -136,7 +136,7 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_requests_for_an_unchanged_host_do_not_grow_with_its_consumers(tmp_path, placement):
+def test_requests_for_an_unchanged_host_do_not_grow_with_the_consumer_count(tmp_path, placement):
     """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}

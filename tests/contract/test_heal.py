@@ -238,7 +238,7 @@ def test_undo_refuses_if_the_instance_has_moved_to_another_host_since(host):
     )
 
 
-def test_undo_reports_that_placement_refused_because_of_missing_capacity(host):
+def test_undo_reports_placements_refusal_because_of_missing_capacity(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -262,7 +262,7 @@ def test_heal_does_not_retry_an_allocation_that_exceeds_the_capacity(host):
     assert "Unable to create allocation for 'VCPU'" in healed.outcome.words
 
 
-def test_undo_of_an_unknown_entry_exits_with_127(host):
+def test_undo_of_an_unknown_journal_entry_exits_with_127(host):
     with host.cell():
         assert (host.run("undo", "abc").code, host.run("undo", "abc").stderr) == (
             127,
@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_heal_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, source):
+def test_a_heal_plan_is_undecided_and_not_stale_if_a_source_is_unreadable(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -310,7 +310,7 @@ def test_a_heal_plan_is_undecided_and_not_stale_if_a_source_is_unread(host, sour
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_the_plan_of_heal_lists_the_unread_sources(host, source):
+def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.agent.configure(AWAY[source])
@@ -322,7 +322,7 @@ def test_the_plan_of_heal_lists_the_unread_sources(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_of_a_single_finding_is_undecided_if_a_source_is_unread(host):
+def test_heal_of_a_single_finding_is_undecided_if_a_source_is_unreadable(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -347,7 +347,7 @@ def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
 
-def test_heal_writes_no_journal_entry_for_a_consumer_changed_before_its_read(host):
+def test_heal_writes_no_journal_entry_if_the_consumer_changed_before_its_reread(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -513,7 +513,7 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_handles_a_journal_entry_that_a_crash_of_heal_left_open(host, when):
+def test_undo_of_an_open_journal_entry_reverts_only_a_completed_write(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -625,7 +625,7 @@ def test_heal_rejects_option_plan_or_option_yes_without_the_other(host, argument
         assert host.run("heal", *arguments).code == 127
 
 
-def test_config_check_rejects_a_code_in_heal_codes_without_a_repair(host):
+def test_config_check_rejects_a_finding_code_in_heal_codes_without_a_repair(host):
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78

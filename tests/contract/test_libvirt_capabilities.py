@@ -64,7 +64,7 @@ class TestTestDriver:
             ("i686", "xen", ("test",)),
         ]
 
-    def test_an_unknown_cpu_model_is_reported_and_the_case_of_names_is_ignored(self):
+    def test_an_unknown_cpu_model_is_reported_and_model_names_are_case_insensitive(self):
         found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
         features = dict(found.model_features)
         assert features.keys() == {"qemu32", "PENTIUM3"}
@@ -74,13 +74,13 @@ class TestTestDriver:
         assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
-    def test_with_cpu_mode_none_a_node_file_uses_the_default_cpu_model(self, tmp_path):
+    def test_with_cpu_mode_none_the_libvirt_test_driver_has_the_default_cpu_model(self, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_a_refused_version_call_leaves_the_other_capabilities_readable(self, monkeypatch):
+    def test_other_capabilities_are_read_if_libvirt_refuses_the_version_call(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
@@ -114,7 +114,7 @@ class TestTestDriver:
         assert (found.guests == ()) == (part == Part.GUESTS)
         assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
-    def test_host_cpu_features_include_those_of_the_model_and_of_the_host(self):
+    def test_host_cpu_features_include_features_of_the_model_and_extra_features(self):
         found = asked(document("capabilities", "x86_64_two_sockets"))
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features

@@ -236,7 +236,7 @@ class TestHostSource:
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
 
-    def test_device_changed_makes_the_next_read_include_the_device(self, source_at, tmp_path, monkeypatch):
+    def test_calling_device_changed_makes_the_next_read_include_the_device(self, source_at, tmp_path, monkeypatch):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         source = source_at(f"test://{path}")
@@ -256,7 +256,7 @@ class TestHostSource:
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 
-    def test_a_refused_device_listing_leaves_the_domains_readable(self, source_at, monkeypatch):
+    def test_domains_are_read_even_if_libvirt_refuses_the_device_listing(self, source_at, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "listAllDevices", lambda self, _flags: self.getDomainCapabilities())
         facts = source_at("test:///default").read(Deadline.after(LONG_S))

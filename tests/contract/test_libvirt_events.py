@@ -96,7 +96,7 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_missing_node_file_is_logged_once_until_the_connection_succeeds(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_test_driver_file_is_logged_once_until_the_connection_works(self, watch, tmp_path, capfd, caplog):
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_event_requests_an_audit_only_if_its_kind_is_counted(self, watch, monkeypatch):
+    def test_only_events_of_counted_device_kinds_request_an_audit(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -180,7 +180,7 @@ class TestPrivateLibvirtd:
             assert domain.UUIDString() in listener.told
             connection.close()
 
-    def test_the_event_source_connects_once_a_stopped_libvirtd_starts(self, watch):
+    def test_the_event_source_connects_after_a_stopped_libvirtd_starts(self, watch):
         with private_libvirtd() as daemon:
             daemon.kill()
             source, reasons, _ = watch(daemon.uri)
@@ -189,7 +189,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_a_hanging_libvirt_open_does_not_delay_start_or_stop_of_the_source(self, watch):
+    def test_a_hanging_libvirt_open_does_not_delay_the_event_sources_start_or_stop(self, watch):
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()

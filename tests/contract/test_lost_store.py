@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_the_next_run_keeps_disk_gb_if_the_store_was_unmounted(placement, host, mounts):
+def test_the_next_run_keeps_disk_gb_if_the_instance_store_was_unmounted(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_the_next_run_keeps_disk_gb_if_the_store_was_unmounted(placement, host, 
     assert changed(host) == []
 
 
-def test_explain_reports_why_disk_gb_is_not_updated(host, mounts):
+def test_explain_reports_that_disk_gb_is_kept_because_the_store_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -106,7 +106,7 @@ def test_explain_reports_why_disk_gb_is_not_updated(host, mounts):
     assert "DISK_GB" in host.stocktake("inventory", "--diff").stdout
 
 
-def test_the_daemon_keeps_disk_gb_while_the_store_is_unmounted(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_while_the_instance_store_is_unmounted(placement, host, mounts):
     with host.daemon() as daemon:
         assert of_store(daemon.first_audit()["audit"]["findings"]) == []
         mounts.unmount(instances(host))
@@ -117,7 +117,7 @@ def test_the_daemon_keeps_disk_gb_while_the_store_is_unmounted(placement, host, 
     assert disk_gb(placement, host) == 300
 
 
-def test_the_daemon_keeps_disk_gb_if_the_store_and_the_state_dir_are_lost(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_if_instance_store_and_state_dir_are_lost(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:
@@ -128,7 +128,7 @@ def test_the_daemon_keeps_disk_gb_if_the_store_and_the_state_dir_are_lost(placem
     assert disk_gb(placement, host) == 300
 
 
-def test_a_lost_store_is_detected_by_missing_guest_disks_without_a_state_dir(placement, host, mounts):
+def test_missing_guest_disks_reveal_a_lost_instance_store_without_a_state_dir(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +143,7 @@ def test_a_lost_store_is_detected_by_missing_guest_disks_without_a_state_dir(pla
     assert not (state / "store.json").exists()
 
 
-def test_a_lost_store_without_guests_is_detected_by_the_published_disk_gb(placement, host, mounts):
+def test_the_published_disk_gb_reveals_a_lost_instance_store_without_guests(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -154,7 +154,7 @@ def test_a_lost_store_without_guests_is_detected_by_the_published_disk_gb(placem
     assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_raised_if_the_store_grows(placement, host, mounts):
+def test_disk_gb_is_raised_if_the_instance_store_grows(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -163,7 +163,7 @@ def test_disk_gb_is_raised_if_the_store_grows(placement, host, mounts):
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_is_lowered_if_a_store_with_all_guest_disks_shrinks(placement, host, mounts):
+def test_disk_gb_is_lowered_if_an_instance_store_with_all_guest_disks_shrinks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -172,7 +172,7 @@ def test_disk_gb_is_lowered_if_a_store_with_all_guest_disks_shrinks(placement, h
     assert (disk_gb(placement, host), changed(host)) == (200, [])
 
 
-def test_disk_gb_is_kept_if_a_shrunk_store_lacks_a_guest_disk(placement, host, mounts):
+def test_disk_gb_is_kept_if_a_shrunk_instance_store_lacks_a_guest_disk(placement, host, mounts):
     define(host, "i1", "i2")
     write_disks(host, "i1", "i2")
     once(host)
@@ -183,7 +183,7 @@ def test_disk_gb_is_kept_if_a_shrunk_store_lacks_a_guest_disk(placement, host, m
     assert f"missing there: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_kept_if_another_file_system_is_mounted_as_the_store(placement, host, mounts, tmp_path):
+def test_disk_gb_is_kept_if_another_file_system_is_mounted_at_instances_path(placement, host, mounts, tmp_path):
     """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (
@@ -200,7 +200,7 @@ def test_disk_gb_is_kept_if_another_file_system_is_mounted_as_the_store(placemen
     assert UUIDS[1] in changed(host)[0]["actual"]
 
 
-def test_a_store_whose_file_system_is_bind_mounted_counts_as_unchanged(host, mounts, tmp_path):
+def test_a_bind_mount_of_the_same_file_system_is_the_same_instance_store(host, mounts, tmp_path):
     mounts.unmount(instances(host))
     image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
     mounts.ext4(instances(host), image)
@@ -229,7 +229,7 @@ def test_adopt_store_confirms_a_new_store_and_undo_reverts_the_confirmation(plac
     assert len(changed(host)) == 1
 
 
-def test_a_running_daemon_publishes_a_store_that_adopt_confirmed(placement, host, mounts):
+def test_a_running_daemon_publishes_disk_gb_of_a_store_confirmed_by_adopt(placement, host, mounts):
     with host.daemon() as daemon:
         daemon.first_audit()
         mounts.unmount(instances(host))
@@ -241,7 +241,7 @@ def test_a_running_daemon_publishes_a_store_that_adopt_confirmed(placement, host
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_observers_and_companions_report_and_confirm_a_changed_store(placement, host, mounts, role):
+def test_adopt_confirms_a_changed_store_in_role_observer_and_role_companion(placement, host, mounts, role):
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)

@@ -62,7 +62,7 @@ def test_the_next_lvm_read_includes_a_new_volume(group: VolumeGroupRig) -> None:
 
 
 @root
-def test_the_lvm_source_reads_only_configured_groups(
+def test_the_lvm_source_reads_only_configured_volume_groups(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
     group.add_volume("a", EXTENT)
@@ -75,7 +75,7 @@ def test_the_lvm_source_reads_only_configured_groups(
 
 
 @root
-def test_a_vanished_group_is_absent_from_the_lvm_facts(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+def test_a_vanished_volume_group_is_absent_from_the_lvm_facts(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
     assert read(second.runner, "vg0") == StorageFacts()
     assert [g.name for g in read(second.runner, "vg0", "vg1").groups] == ["vg1"]
 
@@ -243,7 +243,7 @@ def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_is_the_same_however_long_vgs_took(tmp_path: pathlib.Path) -> None:
+def test_the_timeout_error_of_lvs_does_not_depend_on_the_duration_of_vgs(tmp_path: pathlib.Path) -> None:
     """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
@@ -306,7 +306,7 @@ def test_closing_a_test_volume_group_removes_its_files_and_loop_devices(tmp_path
 
 
 @root
-def test_a_test_volume_group_that_fails_leaves_no_files_or_loop_devices(tmp_path: pathlib.Path) -> None:
+def test_a_failed_creation_of_a_test_volume_group_leaves_no_files_or_devices(tmp_path: pathlib.Path) -> None:
     rigs.make_group(tmp_path, "probe").close()
     with pytest.raises(NoVolumeGroup, match="vgcreate"):
         VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()
@@ -325,7 +325,7 @@ def test_a_test_volume_group_is_hidden_from_lvm_with_another_system_id(
 
 
 @root
-def test_the_simulated_lvm_report_of_the_demo_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
+def test_the_demos_simulated_lvm_report_equals_the_report_of_lvm2(group: VolumeGroupRig) -> None:
     recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
     for each in (group, recorded):
         each.add_volume("a", 20 * MIB)

@@ -162,7 +162,7 @@ def test_a_gpu_without_free_vgpus_keeps_its_provider_while_it_has_allocations(ca
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_vgpu_allocations_on_the_root_delay_the_creation_of_children(cards, placement):
+def test_s106_vgpu_allocations_on_the_root_delay_creation_of_child_providers(cards, placement):
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")
@@ -275,7 +275,7 @@ def test_memory_encryption_providers_are_kept_while_capabilities_are_unknown(pla
     assert platform.children == before
 
 
-def test_s107_an_encryption_class_moves_from_the_root_once_it_is_released(platform, placement):
+def test_s107_an_encryption_class_moves_to_a_child_after_root_allocations_end(platform, placement):
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")

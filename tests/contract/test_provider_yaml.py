@@ -75,7 +75,7 @@ def test_inventory_and_traits_of_a_provider_yaml_are_removed_with_the_file(host,
     assert audited(host) == 0
 
 
-def test_an_invalid_provider_yaml_prevents_the_start_and_is_named_by_line(host):
+def test_an_invalid_provider_yaml_prevents_the_start_and_its_line_is_reported(host):
     (host.folder / "provider_config" / "site.yaml").write_text(FILE.replace("'1.0'", "'2.0'"))
     ended = host.agent("--once")
     assert ended.code == 78

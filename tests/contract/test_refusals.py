@@ -96,7 +96,7 @@ def told(report: AuditReport) -> list[SeenFinding]:
     return [seen for seen in report.findings if seen.finding.code == "write-refused"]
 
 
-def test_a_foreign_provider_with_a_childs_name_is_reported_until_removed(placement, auditor):
+def test_a_foreign_provider_with_the_name_of_a_child_is_reported_until_removed(placement, auditor):
     stranger = placement.make_provider(auditor.child(SEV_CHILD))
     first = auditor.audit()
     assert (first.outcome, first.published) == (Outcome.PARTIAL, False)

@@ -380,7 +380,7 @@ def came_back(cards: Cards) -> None:
     assert was == now, "nothing of its own tells"
 
 
-def test_heal_writes_no_journal_entry_if_a_consumer_was_recreated_since(cards):
+def test_heal_writes_no_journal_entry_for_a_consumer_recreated_after_the_plan(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         came_back(cards)
@@ -500,7 +500,7 @@ def test_a_reshape_has_result_unknown_if_response_and_recheck_both_fail(cards):
     assert "the check afterwards failed too" in healed.outcome.words
 
 
-def test_undo_restores_providers_and_allocations_exactly(cards):
+def test_undo_of_a_reshape_restores_providers_and_allocations_exactly(cards):
     cards.scheduled("INSTANCE")
     before = cards.everything()
     cards.healed()
@@ -539,7 +539,7 @@ def test_undo_of_a_reshape_can_itself_be_undone(cards):
     assert cards.everything()[2] == moved[2]
 
 
-def test_undo_refuses_while_another_consumer_has_the_childs_vgpus(cards):
+def test_undo_of_a_reshape_is_refused_while_another_consumer_has_child_vgpus(cards):
     cards.scheduled()
     cards.healed()
     stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
@@ -552,7 +552,7 @@ def test_undo_refuses_while_another_consumer_has_the_childs_vgpus(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_undo_refuses_after_an_inventory_or_allocation_change(cards):
+def test_undo_of_a_reshape_is_refused_after_an_inventory_or_allocation_change(cards):
     cards.scheduled()
     cards.healed()
     (entry,) = cards.told("journal").document
@@ -579,7 +579,7 @@ def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_handles_a_reshape_entry_that_a_crash_left_open(cards, call, when):
+def test_undo_of_an_open_reshape_entry_reverts_only_a_completed_reshape(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -596,7 +596,7 @@ def test_undo_handles_a_reshape_entry_that_a_crash_left_open(cards, call, when):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_s156_a_reshape_empties_a_vanished_child_before_its_removal(cards):
+def test_s156_a_reshape_empties_the_child_of_a_vanished_device_before_removal(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -622,7 +622,7 @@ def test_s156_a_reshape_empties_a_vanished_child_before_its_removal(cards):
     assert cards.children == {gone: child}
 
 
-def test_heal_reports_a_vanished_child_provider_that_could_not_be_removed(cards):
+def test_heal_reports_a_vanished_devices_child_provider_that_cannot_be_removed(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -636,7 +636,7 @@ def test_heal_reports_a_vanished_child_provider_that_could_not_be_removed(cards)
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_is_refused_if_a_foreign_provider_has_a_childs_name(cards):
+def test_a_reshape_is_refused_if_a_foreign_provider_has_the_name_of_a_child(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)
@@ -645,7 +645,7 @@ def test_a_reshape_is_refused_if_a_foreign_provider_has_a_childs_name(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_the_daemon_reshapes_only_if_heal_codes_name_reshape_needed(cards):
+def test_the_daemon_reshapes_only_if_heal_codes_include_reshape_needed(cards):
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()

@@ -121,7 +121,7 @@ def test_reads_of_placement_end_in_time_if_name_servers_are_silent(names, placem
     assert NAME in attend(names, PLACEMENT, "reader-placement", named(placement.server.url), str(tmp_path))
 
 
-def test_a_timed_out_write_is_not_sent_once_name_servers_answer_again(names, placement, tmp_path):
+def test_a_timed_out_write_is_not_sent_after_name_servers_answer_again(names, placement, tmp_path):
     trait = f"/traits/CUSTOM_{new_uuid().replace('-', '').upper()}"
     program = PROGRAM.format(given=PLACEMENT + WRITE_FIRST, thread="reader-placement")
     with program_among(names, program, named(placement.server.url), str(tmp_path), trait) as running:

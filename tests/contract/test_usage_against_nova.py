@@ -199,7 +199,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_s19_s20_s22_numa_cell_usage_and_pin_conflicts_of_s21_equal_novas(answers):
+def test_s19_s20_s22_numa_cell_usage_and_s21_pin_conflicts_equal_those_of_nova(answers):
     refused = 0
     for case, theirs in answers:
         taken = occupied(state(*case.guests), NODE, frozenset()).occupancies

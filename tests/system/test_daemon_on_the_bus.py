@@ -129,7 +129,7 @@ def _notices_of(listening, host):
     return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
 
 
-def test_an_observer_publishes_its_state_on_the_bus(host, broker):
+def test_a_daemon_in_role_observer_publishes_its_host_state_on_the_bus(host, broker):
     host.configure({"agent": {"role": "observer"}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
@@ -173,7 +173,7 @@ def _pings(opened, host) -> bool:
         return False
 
 
-def test_a_frozen_broker_does_not_delay_audits_or_the_stop(host, broker, placement):
+def test_a_frozen_broker_does_not_delay_audits_or_the_stop_of_the_daemon(host, broker, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -187,7 +187,7 @@ def test_a_frozen_broker_does_not_delay_audits_or_the_stop(host, broker, placeme
             assert daemon.ended(STOP_S) == 0
 
 
-def test_a_daemon_started_without_its_broker_connects_later(host, broker, placement):
+def test_a_daemon_started_without_a_broker_connects_after_the_broker_starts(host, broker, placement):
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -320,7 +320,7 @@ def audits_for(daemon: Daemon, reason: str) -> int:
     return sum(reason in record["extra"]["reasons"] for record in logged(daemon, events.AUDIT_DONE))
 
 
-def test_audit_requests_by_rpc_are_rate_limited_and_those_by_sigusr1_are_not(host, broker):
+def test_rpc_audit_requests_are_rate_limited_but_sigusr1_requests_are_not(host, broker):
     host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
     with host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()

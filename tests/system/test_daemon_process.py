@@ -78,7 +78,7 @@ def test_the_agent_exits_78_and_reports_the_problem_of_its_configuration(agent, 
     assert not (agent.folder / "run" / "report.json").exists()
 
 
-def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(agent):
+def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
     (agent.folder / "state").write_text("a file")
     answer = agent.once()
     assert answer.returncode == 78
@@ -94,7 +94,7 @@ def test_a_run_with_option_once_writes_a_partial_report_without_placement(agent)
     assert answer.stdout == ""
 
 
-def test_the_first_once_run_publishes_and_the_second_writes_nothing(agent, placement):
+def test_the_first_run_with_option_once_publishes_and_the_second_writes_nothing(agent, placement):
     agent.configure(url=placement.server.url)
     first = agent.once()
     assert first.returncode in (0, 3), first.stderr
@@ -117,7 +117,7 @@ def test_the_agent_sends_only_get_requests_with_option_no_publish(agent, placeme
     assert not (agent.folder / "state" / "compute_id").exists()
 
 
-def test_the_daemon_publishes_once_placement_is_reachable_again(agent):
+def test_the_daemon_publishes_after_placement_is_reachable_again(agent):
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(nobody_listens())
         agent.configure(url=f"http://127.0.0.1:{port}")
@@ -303,7 +303,7 @@ def test_sighup_with_an_invalid_file_keeps_the_old_settings(agent):
     assert agent.process.wait(STOP_S) == 0
 
 
-def test_sighup_with_empty_options_keeps_defaults_and_logs_notices(agent):
+def test_sighup_with_empty_options_logs_notices_and_the_next_audit_succeeds(agent):
     agent.start()
     agent.until_logged("outcome changed")
     empty = "confirm_audits =\nsource_deadline =\nsummary_interval =\n"
@@ -321,7 +321,7 @@ def test_sighup_with_empty_options_keeps_defaults_and_logs_notices(agent):
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_empty_oslo_log_options_are_treated_as_unset(agent):
+def test_empty_oslo_log_options_do_not_crash_the_agent(agent):
     agent.configure(extra="\n".join(f"{opt.dest} =" for opt in logging_opts() if opt.dest != "use_json"))
     done = agent.once()
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr

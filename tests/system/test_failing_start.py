@@ -145,7 +145,7 @@ def test_the_daemon_starts_with_a_broken_source_and_later_recovers(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_sigterm_ends_the_daemon_whichever_source_is_broken(host, broken):
+def test_sigterm_ends_the_daemon_if_any_source_is_broken(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer
@@ -165,7 +165,7 @@ def libvirtd(host: AgentHost) -> Iterator[PrivateLibvirtd]:
 
 
 @needs_libvirtd
-def test_the_daemon_publishes_once_libvirtd_starts(placement, host, libvirtd):
+def test_the_daemon_publishes_after_libvirtd_starts(placement, host, libvirtd):
     libvirtd.kill()
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -287,7 +287,7 @@ def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placemen
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_lost_compute_id_file_and_node_row_end_the_agent_with_78(host, daemon):
+def test_the_agent_exits_with_78_if_compute_id_file_and_node_row_are_lost(host, daemon):
     (host.folder / "compute_id").unlink()
     with rows_of(host) as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})
@@ -299,7 +299,7 @@ def test_a_lost_compute_id_file_and_node_row_end_the_agent_with_78(host, daemon)
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(host, daemon):
+def test_the_agent_exits_with_78_if_state_dir_is_a_file(host, daemon):
     shutil.rmtree(host.folder / "state")
     (host.folder / "state").touch()
     ended = host.agent(*daemon)

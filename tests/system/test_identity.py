@@ -63,7 +63,7 @@ def assert_root_is(placement: Rest, host: AgentHost, uuid: str) -> None:
     assert placement.inventories(uuid)["VCPU"]["total"] == 4
 
 
-def test_the_root_uuid_comes_from_novas_compute_id_file(placement, host):
+def test_the_root_provider_uuid_is_read_from_novas_compute_id_file(placement, host):
     uuid = new_uuid()
     (host.folder / "nova-state").mkdir()
     (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")
@@ -74,7 +74,7 @@ def test_the_root_uuid_comes_from_novas_compute_id_file(placement, host):
     assert not own_file(host).exists()
 
 
-def test_the_root_uuid_comes_from_the_compute_node_row_without_a_file(placement, host):
+def test_without_a_compute_id_file_the_root_uuid_is_read_from_the_node_row(placement, host):
     uuid = new_uuid()
     rows = [
         row_of(host, new_uuid(), 1, hypervisor_hostname="old-name"),
@@ -134,7 +134,7 @@ def test_a_new_uuid_is_stored_before_the_first_placement_request(placement, host
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_an_observer_or_a_dry_run_stores_no_new_uuid(placement, host, dry):
+def test_role_observer_and_option_no_publish_store_no_new_compute_id(placement, host, dry):
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})
@@ -149,7 +149,7 @@ def test_an_observer_or_a_dry_run_stores_no_new_uuid(placement, host, dry):
     assert dry == "observer" or not (host.folder / "state").exists()
 
 
-def test_the_agent_sends_nothing_while_its_identity_is_unreadable(placement, host):
+def test_the_agent_sends_no_request_while_its_provider_uuid_is_unreadable(placement, host):
     uuid = new_uuid()
     fill(host, row_of(host, uuid))
     away = host.cell_path.rename(host.cell_path.with_suffix(".away"))
@@ -167,7 +167,7 @@ def test_the_agent_sends_nothing_while_its_identity_is_unreadable(placement, hos
     assert not own_file(host).exists()
 
 
-def test_the_agent_creates_no_uuid_while_libvirt_is_down(placement, host):
+def test_the_agent_creates_no_provider_uuid_while_libvirt_is_down(placement, host):
     host.configure({"libvirt": {"connection_uri": f"test://{host.folder}/absent.xml"}})
     with placement.watched() as seen:
         assert host.agent("--once").code == 2

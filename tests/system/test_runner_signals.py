@@ -177,7 +177,7 @@ def test_the_daemon_exits_with_1_if_its_stop_exceeds_the_timeout(daemon):
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_a_pending_stop_is_ended_by_sigint_but_not_by_a_second_sigterm(daemon):
+def test_sigint_but_not_a_second_sigterm_aborts_a_pending_stop_of_the_daemon(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")

@@ -139,7 +139,7 @@ def test_the_daemon_publishes_after_state_dir_turns_read_only(host, state, place
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_file_in_place_of_state_dir_ends_the_agent_with_78(agent):
+def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
     (agent.folder / "state").write_text("")
     for arguments in ((), ("--once",)):
         assert agent.run("--config-file", str(agent.conf), *arguments).returncode == 78

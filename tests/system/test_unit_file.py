@@ -95,7 +95,7 @@ def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_install_commands_in_the_readme_make_the_unit_start_the_venvs_agent(tmp_path):
+def test_readme_install_commands_let_the_unit_start_the_agent_of_the_venv(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

@@ -142,7 +142,7 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_in_use(world):
 
 
 @given(worlds())
-def test_law_1_a_wanted_child_has_the_agents_name_parent_and_trait(world):
+def test_law_1_a_wanted_child_has_the_name_and_parent_and_trait_of_the_agent(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:
@@ -153,7 +153,7 @@ def test_law_1_a_wanted_child_has_the_agents_name_parent_and_trait(world):
 
 
 @given(worlds())
-def test_law_1_no_class_is_published_on_root_and_child_at_once(world):
+def test_law_1_no_class_is_published_on_the_root_and_on_a_child_at_once(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -223,7 +223,7 @@ def test_law_3_a_failed_read_does_not_change_dependent_child_providers(world, lo
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child(world, lost):
+def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child_provider(world, lost):
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -417,7 +417,7 @@ def test_law_9_occupancy_ignores_finished_migrations(state, status):
 
 
 @given(states())
-def test_law_9_a_migration_does_not_change_the_occupancies_of_instances(state):
+def test_law_9_a_migration_does_not_change_how_resident_instances_are_counted(state):
     """An instance that counts here counts with its own flavor, whatever migrates."""
 
     def plain(found):

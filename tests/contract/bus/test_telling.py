@@ -67,7 +67,7 @@ def test_notifications_arrive_with_their_priority_and_event_type(broker, host):
     assert {payload["audit_id"] for _, _, _, payload in found} == {REPORT.audit_id}
 
 
-def test_two_watchers_receive_the_same_host_state(broker, host):
+def test_two_bus_listeners_receive_the_same_host_state(broker, host):
     with listener(broker.url) as one, listener(broker.url) as other, agent(broker.url, host) as told:
         told.audited(REPORT)
         states = heard(one), heard(other)
@@ -84,7 +84,7 @@ def test_a_changed_audit_result_is_sent_at_once_and_an_equal_result_is_skipped(b
         assert heard(watcher)["audit_id"] == "other"
 
 
-def test_a_watchers_request_triggers_a_state_message_before_the_interval(broker, host):
+def test_a_watch_request_triggers_a_host_state_message_before_the_interval_ends(broker, host):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
@@ -96,7 +96,7 @@ def test_a_watchers_request_triggers_a_state_message_before_the_interval(broker,
             assert heard(late)["host"] == REPORT.host
 
 
-def test_fleet_send_reaches_each_new_watcher_and_succeeds_without_listeners(broker):
+def test_fleet_messages_reach_each_new_listener_and_need_no_listener(broker):
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -201,7 +201,7 @@ def test_the_agent_logs_a_broker_loss_once_and_reconnects_by_itself(broker, host
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
 
 
-def test_a_frozen_broker_delays_neither_audits_nor_the_stop_of_the_sender(broker, host):
+def test_a_frozen_broker_does_not_block_audits_or_the_stop_of_the_bus_sender(broker, host):
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")
@@ -218,7 +218,7 @@ def test_a_frozen_broker_delays_neither_audits_nor_the_stop_of_the_sender(broker
     assert stopped_s < HANGS_S / 2
 
 
-def test_a_message_for_a_frozen_broker_is_sent_once_the_broker_resumes(broker, host):
+def test_a_message_for_a_frozen_broker_is_sent_after_the_broker_resumes(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -228,7 +228,7 @@ def test_a_message_for_a_frozen_broker_is_sent_once_the_broker_resumes(broker, h
         until(lambda: heard(watcher)["audit_id"] == "held up", 240, "the state that was held up")
 
 
-def test_an_agent_that_starts_before_its_broker_connects_later(broker, host):
+def test_an_agent_started_without_a_broker_connects_after_the_broker_starts(broker, host):
     broker.stop_broker()
     try:
         with agent(broker.url, host, interval_s=1.0) as told:

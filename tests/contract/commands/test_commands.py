@@ -106,7 +106,7 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
     assert list((own_host.agent.folder / "state").iterdir()) == []
 
 
-def test_a_second_audit_publish_writes_no_inventories_or_traits_again(own_host, rest):
+def test_a_second_run_of_audit_publish_on_an_unchanged_host_writes_nothing(own_host, rest):
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
     vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
@@ -133,7 +133,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_rows_show_amounts_of_the_three_books_and_the_verdict(host):
+def test_ledger_json_rows_show_promised_held_and_recorded_amounts_and_verdict(host):
     code, rows = host.json("ledger")
     assert code == 3
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -148,7 +148,7 @@ def test_ledger_json_rows_show_amounts_of_the_three_books_and_the_verdict(host):
     }
 
 
-def test_ledger_table_ends_with_a_total_line_per_class_with_units(host):
+def test_ledger_table_ends_with_a_total_line_for_each_resource_class(host):
     ended = host.run("ledger")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.splitlines()[-2:] == [
@@ -189,7 +189,7 @@ def test_a_narrow_ledger_table_wraps_uuids_without_truncation(host):
     assert host.evacuated in cells
 
 
-def test_explain_of_a_class_lists_the_books_with_causes_and_the_free_capacity(host):
+def test_explain_of_a_class_lists_amounts_with_causes_and_the_free_capacity(host):
     ended = host.run("explain", "VCPU")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -208,7 +208,7 @@ def test_explain_of_a_class_lists_the_books_with_causes_and_the_free_capacity(ho
     assert "  free 40 = 60 capacity - 20 recorded" in said
 
 
-def test_explain_json_of_a_class_has_books_and_evacuations_and_inventory(host):
+def test_explain_json_of_a_class_has_amounts_and_evacuations_and_inventory(host):
     code, document = host.json("explain", "VCPU")
     assert (code, document["schema_version"], document["resource_class"]) == (3, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
@@ -262,7 +262,7 @@ def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(hos
     assert "libvirt" in ended.stderr
 
 
-def test_inventory_shows_total_and_used_and_free_amounts_of_each_class(host):
+def test_inventory_command_shows_total_and_used_and_free_amounts_of_each_class(host):
     code, rows = host.json("inventory")
     assert code == 3
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
@@ -286,7 +286,7 @@ def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_traits_shows_the_owner_of_each_trait_and_diff_omits_operator_traits(own_host, rest):
+def test_traits_command_shows_trait_owners_and_its_diff_omits_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 3
@@ -364,7 +364,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_allocations_on_children_are_counted_only_in_the_recorded_book(children):
+def test_allocations_on_child_providers_count_only_in_the_recorded_amount(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -417,7 +417,7 @@ def test_read_commands_exit_2_with_partial_output_while_placement_is_down(own_ho
         assert {row["differs"] for row in document} == {"unknown"}
 
 
-def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unread(own_host):
+def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unreachable(own_host):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -443,7 +443,7 @@ def books_told(text):
     ("source", "unread"),
     [("placement", ["recorded"]), ("state", ["promised"]), ("libvirt", ["held", "promised"])],
 )
-def test_explain_marks_an_unread_book_as_not_read_and_names_the_source(own_host, source, unread):
+def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, source, unread):
     read = books_told(own_host.run("explain", own_host.running[0]).stdout)
     assert not any(words.startswith("not ") for _, words in read)
     own_host.agent.configure(AWAY[source])
@@ -458,14 +458,14 @@ def test_explain_marks_an_unread_book_as_not_read_and_names_the_source(own_host,
     assert {row[book] for row in rows for book in unread} == {None}
 
 
-def test_ledger_shows_amounts_of_an_unread_book_as_unknown(own_host):
+def test_ledger_shows_recorded_amounts_as_unknown_if_placement_is_unreachable(own_host):
     own_host.agent.configure(AWAY["placement"])
     rows = [line.split("|") for line in own_host.run("ledger").stdout.splitlines() if own_host.running[0] in line]
     assert [row[5].strip() for row in rows] == ["unknown", "unknown"]
     assert "unknown" not in [row[3].strip() for row in rows]
 
 
-def test_the_text_of_an_empty_ledger_mentions_that_a_book_is_unread(own_host):
+def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith("no consumer is in any of the three books")
     own_host.agent.configure(AWAY["placement"])
@@ -473,7 +473,7 @@ def test_the_text_of_an_empty_ledger_mentions_that_a_book_is_unread(own_host):
     assert ended.stdout.strip().endswith("no consumer is in those of the three books that could be read")
 
 
-def test_explain_of_a_consumer_without_rows_names_the_unread_book(own_host):
+def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host):
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
@@ -484,7 +484,7 @@ def test_explain_of_a_consumer_without_rows_names_the_unread_book(own_host):
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unread(own_host, source):
+def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(own_host, source):
     assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
@@ -526,7 +526,7 @@ def test_a_command_writes_debug_logs_to_stderr_and_json_to_stdout(host):
     assert " DEBUG " in ended.stderr
 
 
-def test_audit_publish_exits_5_and_writes_nothing_beside_nova_compute(own_host, rest):
+def test_audit_publish_exits_5_and_writes_nothing_if_nova_owns_the_provider(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")

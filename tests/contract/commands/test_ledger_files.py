@@ -52,7 +52,7 @@ def test_storage_ledger_rows_add_up_to_the_file_system_size(host, instances):
     }
 
 
-def test_audit_reports_a_leftover_folder_until_the_folder_is_removed(host, instances):
+def test_audit_reports_a_leftover_instance_folder_until_the_folder_is_removed(host, instances):
     found = [f for f in host.run("audit", "-f", "json").document["findings"] if f["code"] == "image-leftover"]
     assert [(f["consumer_uuid"], f["subject"]) for f in found] == [(host.leaked, str(instances / host.leaked))]
     shutil.rmtree(instances / host.leaked)

@@ -51,7 +51,7 @@ def test_storage_ledger_rows_add_up_to_the_volume_group_size(host, group):
     ]
 
 
-def test_the_storage_ledger_total_line_counts_every_byte_as_explained(host, group):
+def test_the_storage_ledger_total_line_reports_no_unexplained_bytes(host, group):
     ended = storage(host, group)
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]

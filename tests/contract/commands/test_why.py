@@ -41,7 +41,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_why_refuses_a_request_above_max_unit_whatever_the_allocation_ratio(host, rest):
+def test_why_refuses_a_request_above_max_unit_despite_a_high_allocation_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -81,7 +81,7 @@ def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, re
             rest.release(consumer)
 
 
-def test_why_lists_findings_that_use_up_the_scarce_class_with_their_amounts(host, rest):
+def test_why_lists_findings_and_amounts_that_use_up_the_requested_class(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -116,7 +116,7 @@ def test_why_evaluates_a_placement_query_with_several_request_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_option_flavor_of_requests_the_resources_of_an_instance(host):
+def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -155,7 +155,7 @@ def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
 
 
-def test_a_host_outside_the_member_of_aggregate_is_refused(host, rest):
+def test_why_refuses_a_host_outside_the_aggregate_of_option_member_of(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -163,7 +163,7 @@ def test_a_host_outside_the_member_of_aggregate_is_refused(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_why_exits_127_with_the_usual_cause_for_an_empty_aggregate(tmp_path, rest):
+def test_why_exits_127_and_suggests_sync_aggregates_for_an_empty_aggregate(tmp_path, rest):
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -198,7 +198,7 @@ def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_why_everywhere_excludes_a_host_that_cannot_fit_the_numa_cells(host, rest):
+def test_why_everywhere_excludes_a_host_without_the_requested_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -212,7 +212,7 @@ def test_why_everywhere_excludes_a_host_that_cannot_fit_the_numa_cells(host, res
     assert f"  1 refused by numa-cell: {host.agent.name}: " in said
 
 
-def test_why_everywhere_exits_3_if_the_only_matching_host_refuses(host):
+def test_why_everywhere_exits_3_if_the_only_matching_host_refuses_the_request(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
@@ -237,7 +237,7 @@ def test_why_without_a_database_needs_a_compute_id_file(tmp_path, rest):
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_option_flavor_of_exits_75_if_the_state_source_is_unavailable(tmp_path, rest):
+def test_why_with_option_flavor_of_exits_75_if_the_database_is_unavailable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -276,7 +276,7 @@ def test_why_exits_127_for_an_unknown_class_name_even_without_placement(tmp_path
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_option_flavor_of_exits_127_if_the_state_source_is_none(tmp_path, rest):
+def test_why_with_option_flavor_of_exits_127_if_the_state_source_is_none(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -334,7 +334,7 @@ def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, 
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_why_refuses_no_request_because_of_numa_cells_that_are_unread(tmp_path, rest):
+def test_why_does_not_refuse_a_numa_request_while_numa_cells_are_unreadable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

@@ -52,7 +52,7 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
-def test_agent_and_command_audit_with_nova_credentials_and_log_no_secret(cloud, host, account):
+def test_agent_and_audit_command_accept_novas_credentials_and_log_no_secret(cloud, host, account):
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")
     assert once.code == 0, once.stderr
@@ -81,7 +81,7 @@ def test_config_show_names_the_file_that_sets_a_rejected_password(cloud, host, a
     assert "wrong-6e1f" not in shown
 
 
-def test_s154_a_daemon_started_without_keystone_publishes_once_keystone_is_up(cloud, host, account):
+def test_s154_a_daemon_started_without_keystone_publishes_after_keystone_starts(cloud, host, account):
     cloud.keystone.stop()
     try:
         with host.daemon() as daemon:

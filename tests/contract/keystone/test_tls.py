@@ -75,7 +75,7 @@ def test_keystone_tls_error_without_cafile_names_the_cafile_option(account, secu
     assert secure_keystone.url in said
 
 
-def test_a_cafile_of_another_authority_is_rejected(cloud, account, secure, client_with, tmp_path):
+def test_a_certificate_from_an_authority_missing_in_cafile_is_rejected(cloud, account, secure, client_with, tmp_path):
     other = Authority(tmp_path / "other")
     options = account.options(cloud.auth_url, endpoint_override=secure.url, cafile=other.path, **QUICK)
     assert "set [placement] cafile" in refused(client_with(**options))
@@ -112,7 +112,7 @@ def test_the_option_insecure_skips_certificate_checks_without_a_warning(cloud, a
     assert [str(warning.message) for warning in told] == []
 
 
-def test_an_http_url_of_an_https_server_or_the_reverse_is_reported(cloud, account, authority, secure, client_with):
+def test_http_for_an_https_server_and_the_reverse_are_reported(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))

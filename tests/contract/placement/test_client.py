@@ -75,7 +75,7 @@ def test_a_stale_inventory_generation_raises_generation_conflict(rest, client):
 
 
 @pytest.mark.parametrize(("part", "key"), [("traits", "traits"), ("aggregates", "aggregates")])
-def test_stale_traits_and_aggregates_raise_generation_conflict(rest, client, part, key):
+def test_a_stale_generation_of_traits_or_aggregates_raises_generation_conflict(rest, client, part, key):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict):

@@ -405,7 +405,7 @@ def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_a_provider_tree_with_too_many_entries_is_reported_as_unread(rest, gate, one, monkeypatch):
+def test_a_provider_tree_above_the_entry_limit_is_reported_as_unreadable(rest, gate, one, monkeypatch):
     """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
@@ -450,7 +450,7 @@ def test_a_redirect_loop_ends_after_four_requests_with_an_error(gate, one):
     assert len(gate.seen) == 4
 
 
-def test_a_redirect_on_the_same_host_is_followed_with_its_method(rest, gate, tmp_path):
+def test_a_redirect_on_the_same_host_is_followed_with_the_same_http_method(rest, gate, tmp_path):
     def moved(asked: Asked) -> Answer | None:
         return page(308, Location=asked.path.removeprefix("/old")) if asked.path.startswith("/old") else None
 
@@ -617,7 +617,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_events_in_an_outage_cause_few_requests_and_no_late_recovery(rest, gate, one):
+def test_events_in_a_placement_outage_cause_few_requests_and_no_late_recovery(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):

@@ -76,7 +76,7 @@ def paced(tmp_path, waits) -> Paced:
     return make
 
 
-def test_sent_at_is_updated_when_a_request_ends(gate, paced):
+def test_the_client_updates_sent_at_when_a_request_ends(gate, paced):
     """Otherwise the watchdog would add a pause to the duration of the last answer, and end a healthy agent."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
@@ -101,7 +101,7 @@ def test_the_client_does_not_pause_between_reads_while_answers_are_fast(rest, pa
     assert client.requests == 11
 
 
-def test_the_client_pauses_before_the_next_read_after_a_late_answer(gate, paced, waits):
+def test_the_client_pauses_before_the_next_read_after_a_slow_response(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -111,7 +111,7 @@ def test_the_client_pauses_before_the_next_read_after_a_late_answer(gate, paced,
     assert waits.seconds == [pytest.approx(mean_pause_s(LATE_S - SLOW_S))]
 
 
-def test_after_late_answers_the_next_read_pauses_but_writes_do_not(rest, gate, paced, waits):
+def test_slow_responses_delay_the_next_read_but_not_the_next_writes(rest, gate, paced, waits):
     root = rest.make_provider()
     client = paced(gate.url)
     generation = client.get(f"/resource_providers/{root}/aggregates", MINIMUM, parse_aggregates).generation
@@ -150,7 +150,7 @@ def test_the_client_pauses_only_briefly_after_a_refused_connection(paced, waits)
     assert waits.seconds == [pytest.approx(number * NO_ANSWER_SPREAD_S * MIDDLE) for number in (1, 2, 3)]
 
 
-def test_keystone_failures_do_not_delay_requests_to_placement(gate, waits):
+def test_failed_keystone_requests_cause_no_pause_in_the_client(gate, waits):
     gate.before = lambda _asked: Answer(status=503)
     session = waits.session()
     for _ in range(3):
@@ -177,7 +177,7 @@ def test_the_pause_before_reads_expires_while_answers_are_fast(gate, paced, wait
     assert client._session.pace.pushed_s == 0.0
 
 
-def test_options_slow_answer_and_longest_pause_limit_the_clients_pauses(rest, tmp_path):
+def test_options_slow_answer_and_longest_pause_are_passed_to_the_client(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 
@@ -188,7 +188,7 @@ def test_a_pause_option_with_a_value_out_of_range_is_rejected(rest, tmp_path, op
         client_of(tmp_path, rest.server.url, **{option: value})
 
 
-def test_a_timeout_counts_as_a_late_answer(gate, waits):
+def test_a_request_timeout_counts_as_a_slow_response(gate, waits):
     session = waits.session()
     headers = {"OpenStack-API-Version": "placement 1.30"}
     over = threading.Event()

@@ -99,7 +99,7 @@ def silent(line):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_why_with_a_whole_cloud_read_matches_placements_candidates(rest, client, cloud, query):
+def test_why_over_the_whole_cloud_matches_placements_allocation_candidates(rest, client, cloud, query):
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.cloud_offers(client, request, silent)
@@ -111,7 +111,7 @@ def test_why_with_a_whole_cloud_read_matches_placements_candidates(rest, client,
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_whole_world_returns_the_true_values_of_each_provider(client, cloud, number):
+def test_cloud_offers_returns_the_values_that_each_provider_has_in_placement(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
@@ -127,7 +127,7 @@ def test_whole_world_returns_the_true_values_of_each_provider(client, cloud, num
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_whole_world_sends_a_limited_number_of_requests(rest, client, cloud):
+def test_cloud_offers_sends_a_limited_number_of_requests(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -190,13 +190,13 @@ def test_a_provider_that_is_deleted_during_the_read_is_omitted(rest, client):
     assert found.unread == ()
 
 
-def test_whole_world_raises_if_placement_is_unreachable(tmp_path):
+def test_cloud_offers_raises_placement_unavailable_without_placement(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_a_single_host_read_has_the_same_answer_as_a_whole_cloud_read(client, cloud):
+def test_why_answers_the_same_from_a_single_host_read_and_a_whole_cloud_read(client, cloud):
     """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
 
     The view is read together with the sharing providers.
@@ -216,7 +216,7 @@ def tree_of(request, world, root):
     return found
 
 
-def test_a_sharing_provider_serves_a_tree_through_a_child_aggregate(rest, client):
+def test_a_sharing_provider_serves_a_tree_through_an_aggregate_of_a_child(rest, client):
     """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})

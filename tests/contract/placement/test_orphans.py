@@ -29,7 +29,7 @@ def orphan(placement):
     return root, child, placement.allocate({root: {"VCPU": 2}})
 
 
-def test_the_reader_reads_an_orphaned_tree_with_traits_and_allocations(reader, orphan):
+def test_an_orphaned_provider_tree_is_read_with_traits_and_allocations(reader, orphan):
     root, child, consumer = orphan
     seen = reader.orphans(NOTHING, frozenset({root}))
     (tree,) = seen.orphans
@@ -40,19 +40,19 @@ def test_the_reader_reads_an_orphaned_tree_with_traits_and_allocations(reader, o
     assert (seen.providers, seen.requests > 0) == ((), True)
 
 
-def test_an_orphan_without_a_provider_is_read_as_an_empty_tree(reader):
+def test_an_orphaned_node_without_a_provider_is_read_as_an_empty_tree(reader):
     uuid = new_uuid()
     (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
 
 
-def test_the_reader_sends_no_request_without_orphans(reader, placement):
+def test_the_reader_sends_no_request_if_there_are_no_orphaned_nodes(reader, placement):
     with placement.watched() as seen:
         assert reader.orphans(NOTHING, frozenset()) is NOTHING
     assert seen == []
 
 
-def test_an_unchanged_orphan_takes_an_extra_request_while_allocations_exist(reader, placement, orphan):
+def test_an_unchanged_orphaned_tree_takes_a_second_request_if_allocations_exist(reader, placement, orphan):
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2
@@ -62,7 +62,7 @@ def test_an_unchanged_orphan_takes_an_extra_request_while_allocations_exist(read
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
 
 
-def test_an_orphaned_tree_is_read_completely_again_after_a_full_read(reader, placement, orphan):
+def test_an_orphaned_tree_is_reread_completely_after_a_full_read_of_the_host(reader, placement, orphan):
     root, _, _ = orphan
     mine = placement.make_provider()
     reader.orphans(NOTHING, frozenset({root}))

@@ -52,7 +52,7 @@ def address(rest):
     return host, int(port.rstrip("/"))
 
 
-def test_slow_response_headers_fail_within_the_deadline(address, tmp_path):
+def test_a_request_with_slow_response_headers_fails_within_the_deadline(address, tmp_path):
     with proxied(address) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=TIMEOUT_S)
         proxy.weather, proxy.delay_s = Weather.TRICKLE, BYTE_EVERY_S
@@ -61,7 +61,7 @@ def test_slow_response_headers_fail_within_the_deadline(address, tmp_path):
         assert listed(client) == ()
 
 
-def test_a_slow_response_body_fails_within_the_deadline(rest, tmp_path):
+def test_a_request_with_a_slow_response_body_fails_within_the_deadline(rest, tmp_path):
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda _asked, answer: dataclasses.replace(answer, byte_every_s=BYTE_EVERY_S)
@@ -70,7 +70,7 @@ def test_a_slow_response_body_fails_within_the_deadline(rest, tmp_path):
         assert listed(client) == ()
 
 
-def test_a_slow_tls_handshake_fails_within_the_deadline(rest, tmp_path):
+def test_a_request_with_a_slow_tls_handshake_fails_within_the_deadline(rest, tmp_path):
     authority = Authority(tmp_path / "ca")
     with tls_before(rest.server.url, authority.certificate("placement")) as door:
         port = int(door.url.rpartition(":")[2])

@@ -39,7 +39,7 @@ def scripted(rest, tmp_path, **options):
     return TreeReader(client), transport
 
 
-def test_the_first_view_reads_the_whole_tree_and_its_consumers(rest, reader, root):
+def test_the_first_read_of_a_host_reads_the_whole_tree_and_its_consumers(rest, reader, root):
     rest.set_traits(root, "HW_CPU_X86_AVX", "CUSTOM_FAST")
     aggregate = new_uuid()
     rest.set_aggregates(root, aggregate)
@@ -64,7 +64,7 @@ def test_the_first_view_reads_the_whole_tree_and_its_consumers(rest, reader, roo
     assert [(c.consumer_uuid, c.project_id, c.user_id) for c in view.consumers] == [(consumer, PROJECT, USER)]
 
 
-def test_a_second_view_of_an_unchanged_host_takes_a_single_request(rest, reader, root):
+def test_a_second_read_of_an_unchanged_tree_takes_a_single_request(rest, reader, root):
     for _ in range(3):
         rest.allocate({root: {"VCPU": 1}})
     first = reader.view(looking_at(root))
@@ -97,7 +97,7 @@ def custom_class(rest, name):
     return rest.request("PUT", f"/resource_classes/{name}").ok
 
 
-def test_a_removed_allocation_is_detected_only_by_a_fresh_allocation_read(rest, reader, root):
+def test_a_removed_allocation_is_detected_only_if_allocations_are_reread(rest, reader, root):
     consumer = rest.allocate({root: {"VCPU": 2}})
     reader.view(looking_at(root))
     before = rest.generation(root)
@@ -115,7 +115,7 @@ def test_a_removed_allocation_is_detected_only_by_a_fresh_allocation_read(rest, 
     assert (fresh.allocations, fresh.consumers) == ((), ())
 
 
-def test_a_view_contains_an_allocation_added_since_the_last_view(rest, reader, root):
+def test_a_read_contains_an_allocation_added_since_the_last_read(rest, reader, root):
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -125,7 +125,7 @@ def test_a_view_contains_an_allocation_added_since_the_last_view(rest, reader, r
     )
 
 
-def test_a_fresh_view_rereads_each_provider_that_has_allocations(rest, reader, root):
+def test_a_read_of_fresh_allocations_rereads_each_provider_with_allocations(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_fresh_view_rereads_no_provider_without_allocations(rest, reader, root):
+def test_a_read_of_fresh_allocations_skips_providers_without_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -158,7 +158,7 @@ def test_a_fresh_view_rereads_no_provider_without_allocations(rest, reader, root
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_first_allocation_on_a_child_provider_is_in_the_next_view(rest, reader, root, fresh):
+def test_the_first_allocation_on_a_child_provider_is_in_the_next_read(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
@@ -172,13 +172,13 @@ def test_the_first_allocation_on_a_child_provider_is_in_the_next_view(rest, read
     assert other in {p.uuid for p in view.providers}
 
 
-def test_a_tree_without_allocations_takes_a_single_request_for_a_fresh_view(rest, reader, root):
+def test_fresh_allocations_of_a_tree_without_allocations_take_a_single_request(rest, reader, root):
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
 
 
-def test_a_view_lists_parents_before_children(rest, reader, root):
+def test_a_tree_read_lists_parents_before_children(rest, reader, root):
     child = rest.make_provider(name=f"a-{root}", parent=root)
     grandchild = rest.make_provider(name=f"A-{root}", parent=child)
     view = reader.view(looking_at(root))
@@ -193,7 +193,7 @@ def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(res
     assert view.requests == 1
 
 
-def test_a_view_excludes_sibling_hosts_below_a_common_provider(rest, reader):
+def test_a_read_excludes_sibling_hosts_below_a_common_parent_provider(rest, reader):
     """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
@@ -220,7 +220,7 @@ def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, roo
     assert record.consumer_uuid == consumer
 
 
-def test_consumer_reads_per_view_are_limited_and_suspects_are_read_first(rest, reader, root):
+def test_consumer_reads_are_limited_and_suspected_consumers_are_read_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_the_view_of_a_missing_root_is_empty_and_has_the_holder_of_its_name(rest, reader):
+def test_a_read_of_a_missing_root_returns_the_provider_that_has_the_root_name(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -276,7 +276,7 @@ def test_a_recreated_root_does_not_show_cached_inventories(rest, reader, root):
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_forget_makes_the_next_view_read_everything(rest, reader, root):
+def test_forget_makes_the_next_read_request_every_part_of_the_tree(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:
@@ -296,7 +296,7 @@ def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, r
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_view_has_the_oldest_generation_of_a_constantly_changing_provider(rest, tmp_path, root):
+def test_a_constantly_changing_provider_is_read_with_an_outdated_generation(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -310,7 +310,7 @@ def test_a_view_has_the_oldest_generation_of_a_constantly_changing_provider(rest
     assert settled.root.inventory("VCPU").total == 9
 
 
-def test_a_trait_change_during_a_fresh_allocation_read_is_in_the_view(rest, tmp_path, root):
+def test_a_trait_change_during_the_read_of_allocations_is_in_the_result(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -321,7 +321,7 @@ def test_a_trait_change_during_a_fresh_allocation_read_is_in_the_view(rest, tmp_
     assert view.allocations_fresh
 
 
-def test_a_view_is_read_again_if_a_provider_is_deleted_during_the_read(rest, tmp_path, root):
+def test_the_tree_is_read_again_if_a_provider_is_deleted_during_the_read(rest, tmp_path, root):
     child = rest.make_provider(parent=root)
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, f"/{child}/traits", Meanwhile(lambda: rest.delete_provider(child)))
@@ -337,7 +337,7 @@ def test_constantly_vanishing_providers_raise_generation_conflict(rest, tmp_path
         reader.view(looking_at(root))
 
 
-def test_a_failed_view_leaves_the_cache_unchanged(rest, tmp_path, root):
+def test_a_failed_read_does_not_hide_a_trait_change_from_the_next_read(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path, connect_retry_delay=0.01, status_code_retry_delay=0.01)
     first = reader.view(looking_at(root))
     rest.set_traits(root, "HW_CPU_X86_AVX")
@@ -365,7 +365,7 @@ def test_a_malformed_provider_list_raises_placement_unavailable(rest, tmp_path, 
         reader.view(looking_at(root))
 
 
-def test_all_requests_of_a_view_carry_the_same_global_request_id(rest, reader, root):
+def test_all_requests_of_a_tree_read_carry_the_same_global_request_id(rest, reader, root):
     before = len(rest.log())
     reader.view(looking_at(root))
     ids = {line.split()[4] for line in rest.log()[before:]}
@@ -373,7 +373,7 @@ def test_all_requests_of_a_view_carry_the_same_global_request_id(rest, reader, r
     assert ids.pop().startswith("req-")
 
 
-def test_known_findings_take_no_extra_requests_until_a_provider_changes(rest, reader, root):
+def test_consumers_with_findings_are_reread_only_after_a_provider_change(rest, reader, root):
     """However many the findings are, a view takes two requests.
 
     If a consumer was removed and re-made, the reader reads the consumers of all these findings again.

@@ -55,7 +55,7 @@ def held_of(view):
     return {(some.provider.uuid, a.consumer_uuid, a.amount) for some in view.shared for a in some.allocations}
 
 
-def test_a_sharing_provider_is_read_with_allocations_outside_the_tree(rest, reader, root, nfs):
+def test_a_sharing_provider_is_read_with_the_allocations_of_all_consumers(rest, reader, root, nfs):
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 2}})
     others = rest.allocate({nfs: {"DISK_GB": 3}})
     view = reader.view(looking_at(root, shared_reads=500))
@@ -81,7 +81,7 @@ def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child(rest, reade
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_sharing_providers_are_read_with_two_requests_only_on_request(rest, reader, root, nfs):
+def test_reading_a_sharing_provider_is_optional_and_takes_two_requests(rest, reader, root, nfs):
     reader.view(looking_at(root))
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
@@ -109,14 +109,14 @@ def test_providers_without_sharing_trait_or_common_aggregate_are_ignored(rest, r
     assert reader.view(looking_at(root, shared_reads=500)).shared == ()
 
 
-def test_each_view_reads_the_next_few_consumers_of_a_sharing_provider(rest, reader, root, nfs):
+def test_each_read_covers_the_next_few_consumers_of_a_sharing_provider(rest, reader, root, nfs):
     consumers = {rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(5)}
     windows = [reader.view(looking_at(root, shared_reads=2)).shared_consumer_uuids for _ in range(3)]
     assert [len(some) for some in windows] == [2, 2, 2]
     assert frozenset().union(*windows) == consumers
 
 
-def test_each_view_reads_the_suspects_and_the_consumers_of_the_tree(rest, reader, root, nfs):
+def test_each_read_covers_suspected_consumers_and_the_consumers_of_the_tree(rest, reader, root, nfs):
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):
@@ -185,7 +185,7 @@ def crowded(rest, aggregate, nfs, tmp_path):
         yield Crowded(gate, one, nfs)
 
 
-def test_an_oversized_sharing_provider_is_unread_but_the_tree_is_published(rest, crowded):
+def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(rest, crowded):
     first = crowded.one.audit()
     view = first.snapshot.placement.value
     assert view is not None, str(first.snapshot.placement.error)
@@ -208,7 +208,7 @@ def test_an_oversized_sharing_provider_is_always_reported_but_rarely_reread(rest
     assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
 
 
-def test_an_oversized_sharing_provider_does_not_prevent_reads_of_another(rest, crowded, aggregate):
+def test_an_oversized_sharing_provider_does_not_block_other_sharing_providers(rest, crowded, aggregate):
     other = storage(rest, aggregate)
     consumer = rest.allocate({other: {"DISK_GB": 2}})
     reader = TreeReader(crowded.one.client)
@@ -225,7 +225,7 @@ def test_an_oversized_sharing_provider_does_not_prevent_reads_of_another(rest, c
     assert crowded.asked == 3
 
 
-def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unread(rest, reader, root, nfs, monkeypatch):
+def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unreadable(rest, reader, root, nfs, monkeypatch):
     for _ in range(3):
         rest.allocate({nfs: {"DISK_GB": 1}})
     monkeypatch.setattr(sharing, "MOST_SHARED", 2)
@@ -233,7 +233,7 @@ def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unread(rest
     assert (view.shared, len(view.unread), [p.uuid for p in view.providers]) == ((), 1, [root])
 
 
-def test_a_view_fails_if_a_sharing_provider_is_answered_with_500(crowded):
+def test_a_read_fails_if_placement_answers_500_for_a_sharing_provider(crowded):
     crowded.gate.before = lambda asked: Answer(status=500, body=b"") if crowded.nfs in asked.path else None
     with pytest.raises(PlacementUnavailable):
         TreeReader(crowded.one.client).view(looking_at(crowded.one.root, shared_reads=500))

@@ -65,7 +65,7 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_the_writer_creates_and_fills_a_new_root_without_another_read(rest, client):
+def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(rest, client):
     """The writer reads nothing in between: each write's generation comes from the answer to the write before it."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
@@ -86,7 +86,7 @@ def test_s137_the_writer_creates_and_fills_a_new_root_without_another_read(rest,
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_provider_that_another_client_created_is_filled_in_round_two(rest, tmp_path):
+def test_s138_a_provider_created_by_another_client_gets_inventory_next_round(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -99,7 +99,7 @@ def test_s138_a_provider_that_another_client_created_is_filled_in_round_two(rest
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_empty_child_provider_is_deleted_last_and_a_used_one_is_kept(rest, client):
+def test_s156_an_empty_obsolete_child_is_deleted_last_and_a_used_child_is_kept(rest, client):
     """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
@@ -137,7 +137,7 @@ def test_s157_new_children_are_created_before_old_children_are_deleted(rest, cli
     assert (parent_of(rest, p), parent_of(rest, q)) == (root, p)
 
 
-def test_parent_and_child_that_swap_places_are_moved_within_the_tree(rest, client):
+def test_a_parent_and_a_child_provider_can_swap_places_within_the_tree(rest, client):
     """If a plan is interrupted, each provider must still be in the tree, or the next read would not find it."""
     root = rest.make_provider()
     upper = rest.make_provider(parent=root)
@@ -168,7 +168,7 @@ def test_a_provider_move_changes_neither_name_nor_generation(rest, client):
     assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
 
 
-def test_an_agents_root_that_was_moved_below_a_provider_becomes_a_root_again(rest, client):
+def test_a_host_provider_that_was_moved_below_another_becomes_a_root_again(rest, client):
     above = rest.make_provider()
     root = rest.make_provider(parent=above)
     brought_about(client, DesiredTree(providers=(wanted(root),)))
@@ -205,7 +205,7 @@ def test_a_second_root_provider_is_not_created_before_a_read_of_its_uuid(rest, c
     ]
 
 
-def test_a_child_that_exists_in_another_tree_is_refused_as_elsewhere(rest, client):
+def test_creation_of_a_child_that_exists_in_another_tree_is_refused(rest, client):
     """The list of the agent's tree does not show the child; without a check the agent would try to make it for ever."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
@@ -221,27 +221,27 @@ def test_a_child_that_exists_in_another_tree_is_refused_as_elsewhere(rest, clien
     assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
 
 
-def test_a_wanted_child_that_exists_as_a_root_is_refused(rest, client):
+def test_creation_of_a_child_that_exists_as_a_root_provider_is_refused(rest, client):
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused
     assert "without a parent" in refused.error.message
 
 
-def test_a_wanted_child_that_the_read_finds_elsewhere_is_moved_into_the_tree(rest, client):
+def test_a_child_provider_found_below_another_root_is_moved_into_the_hosts_tree(rest, client):
     root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
     brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
 
 
-def test_a_taken_child_name_is_refused_as_duplicate_name(rest, client):
+def test_a_child_with_a_taken_name_is_refused_as_duplicate_name(rest, client):
     root, child = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{child}")
     _, applied = brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root))))
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_a_sibling_of_the_root_is_refused_as_child_before_placement_1_37(rest, tmp_path):
+def test_before_placement_1_37_a_sibling_of_the_root_cannot_become_its_child(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()

@@ -80,7 +80,7 @@ def test_the_writer_creates_a_whole_tree_as_planned(rest, client, writer):
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_writer_uses_the_read_generation_and_increments_for_each_write(rest, writer):
+def test_the_writer_increments_the_read_generation_after_each_write(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -248,7 +248,7 @@ def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, wri
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_s143_a_refused_inventory_blocks_only_its_traits_and_new_children(rest, writer):
+def test_s143_a_refused_inventory_blocks_the_providers_traits_and_new_children(rest, writer):
     """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
@@ -327,7 +327,7 @@ def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 1
 
 
-def test_a_provider_that_others_create_meanwhile_raises_generation_conflict(rest, writer):
+def test_a_provider_created_by_another_client_since_the_read_raises_a_conflict(rest, writer):
     uuid = rest.make_provider()
     for name in (f"host-{uuid}", f"other-{uuid}"):
         with pytest.raises(GenerationConflict, match="meanwhile"):
@@ -341,7 +341,7 @@ def test_a_taken_provider_name_is_refused_as_duplicate_name(rest, writer):
     assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
-def test_a_provider_that_others_delete_meanwhile_raises_generation_conflict(rest, writer):
+def test_a_provider_deleted_by_another_client_since_the_read_raises_a_conflict(rest, writer):
     uuid = rest.make_provider()
     rest.delete_provider(uuid)
     with pytest.raises(GenerationConflict, match="deleted"):

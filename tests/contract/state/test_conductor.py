@@ -220,7 +220,7 @@ def test_an_instance_without_flavor_is_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_boot_disk_boots_from_volume_if_it_has_no_image(filled, source, image_ref, volume):
+def test_an_instance_without_boot_disk_row_and_without_image_boots_from_volume(filled, source, image_ref, volume):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -228,7 +228,7 @@ def test_an_instance_without_boot_disk_boots_from_volume_if_it_has_no_image(fill
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_a_migration_with_a_deleted_node_record_is_the_same_as_by_sql(filled, source):
+def test_a_migration_with_a_deleted_node_record_is_read_the_same_as_with_sql(filled, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -247,7 +247,7 @@ def test_an_object_newer_than_conductor_is_reported_with_both_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_an_older_agent_reads_objects_in_the_versions_that_it_knows(filled):
+def test_an_older_agent_receives_nova_objects_in_its_older_versions(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)

@@ -81,13 +81,13 @@ def recovers(proxy, source):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_slow_new_broker_connection_fails_within_the_deadline(proxy, source, phase):
+def test_a_read_over_a_slow_new_broker_connection_fails_within_the_deadline(proxy, source, phase):
     trickle(proxy, PHASES[phase])
     print(f"conductor {phase}: {late(source):.2f} s")
     recovers(proxy, source)
 
 
-def test_a_slow_open_broker_connection_fails_within_the_deadline(proxy, source):
+def test_a_read_over_a_slow_open_broker_connection_fails_within_the_deadline(proxy, source):
     assert read(source, 30.0).service is not None
     trickle(proxy)
     print(f"conductor open connection: {late(source):.2f} s")

@@ -105,7 +105,7 @@ def rows(empty, **where):
         return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def test_a_written_record_is_read_back_unchanged(empty, client, writer):
+def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [read] = records(client)
 
@@ -115,7 +115,7 @@ def test_a_written_record_is_read_back_unchanged(empty, client, writer):
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_a_created_record_has_the_columns_that_nova_compute_writes(empty, writer):
+def test_a_created_compute_node_record_has_the_columns_nova_compute_writes(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -135,7 +135,7 @@ def test_nova_replaces_an_unset_allocation_ratio_by_its_default(empty, client, w
     assert records(client)[0].cpu_ratio == 4.0
 
 
-def test_only_changed_record_columns_are_written(empty, client, writer):
+def test_only_changed_columns_of_a_compute_node_record_are_written(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     # Another client meanwhile writes columns that the agent does not change.
@@ -153,7 +153,7 @@ def test_only_changed_record_columns_are_written(empty, client, writer):
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NodeRecord) if field.name not in {"id", "uuid"}])
-def test_every_record_field_can_be_saved_separately(empty, client, writer, name):
+def test_every_compute_node_record_field_can_be_saved_separately(empty, client, writer, name):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     others = {
@@ -182,12 +182,12 @@ def test_every_record_field_can_be_saved_separately(empty, client, writer, name)
     assert read.changes(replace(wanted, host=HOST)) == ()
 
 
-def test_save_sends_no_call_if_no_changed_field_is_writable(empty, writer):
+def test_a_save_of_only_unwritable_fields_sends_no_rpc_call(empty, writer):
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_a_create_restores_a_deleted_record_with_the_same_uuid(empty, client, writer):
+def test_s60_create_restores_a_deleted_compute_node_record_with_the_same_uuid(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))
@@ -200,7 +200,7 @@ def test_s60_a_create_restores_a_deleted_record_with_the_same_uuid(empty, client
     assert [row["deleted"] for row in rows(empty)] == [0]
 
 
-def test_a_record_that_now_belongs_to_another_host_is_not_deleted(empty, client, writer):
+def test_a_compute_node_record_that_moved_to_another_host_is_not_deleted(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     with empty.engine.begin() as connection:
@@ -211,7 +211,7 @@ def test_a_record_that_now_belongs_to_another_host_is_not_deleted(empty, client,
     assert [row["deleted"] for row in rows(empty, uuid=RECORD.uuid)] == [0]
 
 
-def test_a_second_record_of_the_same_host_and_name_is_refused(empty, writer):
+def test_a_second_compute_node_record_of_the_same_host_and_name_is_refused(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
 
     with pytest.raises(RecordRefused, match="DuplicateRecord") as raised:
@@ -220,7 +220,7 @@ def test_a_second_record_of_the_same_host_and_name_is_refused(empty, writer):
     assert NODE in str(raised.value)
 
 
-def test_a_deleted_record_cannot_be_saved_or_deleted_again(empty, client, writer):
+def test_a_deleted_compute_node_record_cannot_be_saved_or_deleted_again(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     apply(writer, DeleteComputeNode(record=stored))
@@ -241,7 +241,7 @@ def test_a_value_that_nova_rejects_raises_record_refused(empty, client, writer):
     assert json.loads(rows(empty, uuid=RECORD.uuid)[0]["supported_instances"])[0][0] == "x86_64"
 
 
-def test_a_save_sets_updated_at(empty, client, writer):
+def test_saving_a_compute_node_record_sets_updated_at(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)

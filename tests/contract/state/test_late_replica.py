@@ -190,7 +190,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_keeps_the_allocation_of_an_unshelve_that_a_replica_has_not_seen(world):
+def test_heal_keeps_the_allocation_of_an_unshelve_missing_in_a_stale_replica(world):
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -303,7 +303,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_a_late_replica_causes_no_takeover_of_a_live_nova_compute(compute, how):
+def test_a_lagging_replica_causes_no_takeover_from_a_live_nova_compute(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -316,7 +316,7 @@ def test_a_late_replica_causes_no_takeover_of_a_live_nova_compute(compute, how):
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_a_dead_nova_computes_provider_is_taken_over_despite_a_replica_lag(compute):
+def test_the_provider_of_a_dead_nova_compute_is_taken_over_despite_replica_lag(compute):
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

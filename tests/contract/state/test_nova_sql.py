@@ -163,7 +163,7 @@ def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source)
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_boot_disk_boots_from_volume_if_it_has_no_image(filled, source, image_ref, volume):
+def test_an_instance_without_boot_disk_row_and_without_image_boots_from_volume(filled, source, image_ref, volume):
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -226,7 +226,7 @@ def test_a_column_dropped_between_two_reads_is_named_in_the_error(filled, source
         read(source)
 
 
-def test_a_missing_table_is_named_and_reads_succeed_once_restored(filled, source):
+def test_a_missing_table_is_named_in_the_error_until_the_table_is_restored(filled, source):
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 

@@ -126,7 +126,7 @@ def codes(audit: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in audit["findings"]}
 
 
-def test_s59_s65_the_first_audit_creates_a_record_and_the_next_writes_nothing(world):
+def test_s59_s65_the_first_audit_creates_a_node_row_and_the_next_writes_nothing(world):
     first = world.once()
     assert kinds(first) == ["create-compute-node"]
     row = world.row()
@@ -141,7 +141,7 @@ def test_s59_s65_the_first_audit_creates_a_record_and_the_next_writes_nothing(wo
     assert "written through nova-conductor" in world.told("status").stdout
 
 
-def test_an_audit_rewrites_only_the_record_columns_that_differ(world):
+def test_an_audit_rewrites_only_compute_node_columns_that_differ(world):
     world.once()
     world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
     before = world.row()
@@ -161,14 +161,14 @@ def test_an_audit_rewrites_only_the_record_columns_that_differ(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_an_audit_restores_a_soft_deleted_record_with_the_hosts_uuid(world):
+def test_s60_an_audit_restores_a_soft_deleted_compute_node_with_the_hosts_uuid(world):
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
     assert world.row()["deleted"] == 0
 
 
-def test_an_audit_repeats_a_failed_record_write_once_conductor_is_back(world):
+def test_an_audit_repeats_a_failed_node_record_write_after_conductor_is_back(world):
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -202,7 +202,7 @@ def test_s68_a_confirmed_orphaned_node_is_deleted_with_its_empty_provider(world)
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_stale_database_rows_cause_no_orphan_removal_and_no_record_write(world):
+def test_stale_database_rows_cause_no_node_deletion_and_no_node_record_write(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -299,7 +299,7 @@ def test_two_hosts_with_the_same_node_name_are_reported(world):
     assert audit["plan"]["writes"] == []
 
 
-def test_adopt_renames_the_record_and_the_provider_and_undo_reverts_both(world):
+def test_adopt_renames_node_record_and_provider_and_undo_reverts_both_renames(world):
     old = f"old-{world.agent.name}"
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})

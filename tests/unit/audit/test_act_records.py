@@ -83,7 +83,7 @@ def memory(world, audits=1):
     return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
 
 
-def test_an_audit_writes_the_provider_tree_before_records_and_removals():
+def test_an_audit_writes_inventories_before_node_records_and_deletions():
     outside = Outside()
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
@@ -91,7 +91,7 @@ def test_an_audit_writes_the_provider_tree_before_records_and_removals():
     assert (acted.error, acted.published) == (None, True)
 
 
-def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_row():
+def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_node():
     outside = Outside(DeleteComputeNode=RecordRefused("nova refuses: ConstraintNotMet"))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert "DeleteProvider" not in outside.asked
@@ -115,7 +115,7 @@ def test_s63_s66_the_next_audit_retries_a_failed_compute_node_write(state, kind,
     assert (second.error, outside.asked.count(kind.__name__)) == (None, 1)
 
 
-def test_an_audit_writes_no_record_after_a_failed_inventory_write():
+def test_an_audit_writes_no_compute_node_record_after_a_failed_inventory_write():
     outside = Outside(PutInventories=PlacementUnavailable("no answer"))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == []
@@ -132,7 +132,7 @@ def test_a_refused_provider_removal_is_reported_as_write_refused():
 @pytest.mark.parametrize(
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
-def test_an_audit_of_an_observer_or_in_a_dry_run_writes_nothing(how):
+def test_an_audit_in_role_observer_or_in_a_dry_run_writes_nothing(how):
     outside = Outside()
     assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

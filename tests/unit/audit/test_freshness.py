@@ -43,7 +43,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_why_stale_decides_by_the_age_and_the_change_of_the_heartbeat(read, stood_s, words):
+def test_the_stale_check_depends_on_age_and_last_change_of_the_heartbeat(read, stood_s, words):
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
@@ -56,7 +56,7 @@ def test_a_longer_service_down_time_raises_the_accepted_heartbeat_age():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_standing_keeps_the_time_of_the_first_read_of_a_heartbeat():
+def test_the_first_read_time_of_a_heartbeat_is_kept_until_a_newer_heartbeat():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)
@@ -65,7 +65,7 @@ def test_standing_keeps_the_time_of_the_first_read_of_a_heartbeat():
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
-def test_law_a_replica_with_at_least_a_minute_of_lag_is_stale(lag, age):
+def test_a_replica_with_a_lag_of_at_least_a_minute_is_always_stale(lag, age):
     """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)
@@ -94,6 +94,6 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_pulse_from_ignores_a_single_service_with_a_wrong_clock(seen, age_s):
+def test_the_newest_heartbeat_ignores_a_single_service_with_a_wrong_clock(seen, age_s):
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

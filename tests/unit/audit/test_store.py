@@ -40,20 +40,20 @@ def after_audit(
     return written(folder)
 
 
-def test_an_audit_keeps_a_store_that_adopt_confirmed_meanwhile(tmp_path):
+def test_an_audit_does_not_overwrite_a_store_that_adopt_confirmed_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_restore_a_store_mark_that_undo_removed(tmp_path):
+def test_an_audit_does_not_restore_a_store_confirmation_that_undo_removed(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_keeps_the_confirmed_store_even_if_the_old_store_has_grown(tmp_path):
+def test_an_audit_does_not_replace_the_confirmed_store_by_a_grown_old_store(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_saves_the_new_size_of_a_grown_store_in_its_file(tmp_path):
+def test_an_audit_saves_the_new_size_of_a_grown_store_in_the_store_file(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory())

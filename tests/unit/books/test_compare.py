@@ -153,7 +153,7 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_a_comparison_of_the_three_books_yields_the_expected_verdict(world, expected):
+def test_promised_held_and_recorded_amounts_lead_to_the_expected_verdict(world, expected):
     assert only(world) is expected
 
 
@@ -182,7 +182,7 @@ def test_a_recorded_class_that_is_not_in_the_flavor_has_verdict_unknown():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_an_unread_source_leads_to_no_verdict_against_a_consumer(lost):
+def test_an_unreadable_source_leads_to_no_verdict_against_a_consumer(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
@@ -193,7 +193,7 @@ def test_an_unread_source_leads_to_no_verdict_against_a_consumer(lost):
     assert set(verdicts(world).values()) <= {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
 
 
-def test_a_migrated_away_guest_is_reported_only_once_the_migration_has_ended():
+def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),
@@ -215,7 +215,7 @@ def test_a_migrated_away_guest_is_reported_only_once_the_migration_has_ended():
     assert only(during) is Verdict.SETTLING
 
 
-def test_a_volume_outside_the_cloud_has_verdict_unmanaged():
+def test_a_volume_unknown_to_the_cloud_has_verdict_unmanaged():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
@@ -261,6 +261,6 @@ def test_disk_gb_on_a_sharing_provider_is_compared_with_the_promised_amount(reco
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_a_guest_promised_to_another_node_has_verdict_unknown():
+def test_a_guest_whose_instance_row_names_another_node_has_verdict_unknown():
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

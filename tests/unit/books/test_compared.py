@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_a_volatile_host_fact_does_not_cause_a_rebuild_of_the_books(what):
+def test_a_changed_volatile_host_fact_does_not_rebuild_the_comparison(what):
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
@@ -77,7 +77,7 @@ def test_a_volatile_host_fact_does_not_cause_a_rebuild_of_the_books(what):
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_the_books_and_rows_are_rebuilt_after_a_relevant_change(what):
+def test_the_comparison_is_rebuilt_after_a_relevant_change(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
@@ -90,7 +90,7 @@ def test_every_field_of_host_facts_is_marked_as_counted_or_as_ignored():
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_the_books_are_rebuilt_if_a_source_becomes_unreadable(source):
+def test_the_comparison_is_rebuilt_if_a_source_becomes_unreadable(source):
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
@@ -106,20 +106,20 @@ def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_the_books_are_rebuilt_if_the_root_uuid_changes():
+def test_the_comparison_is_rebuilt_if_the_root_provider_uuid_changes():
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_the_books_are_rebuilt_if_a_setting_changes():
+def test_the_comparison_is_rebuilt_if_a_setting_changes():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books
 
 
 @given(worlds(), worlds())
-def test_decide_returns_the_same_with_and_without_a_cached_comparison(one, other):
+def test_decide_returns_the_same_decision_with_or_without_a_cached_comparison(one, other):
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(
@@ -127,7 +127,7 @@ def test_decide_returns_the_same_with_and_without_a_cached_comparison(one, other
         )
 
 
-def test_a_settling_row_is_compared_again_in_the_next_audit():
+def test_a_row_with_verdict_settling_is_compared_again_in_the_next_audit():
     """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 

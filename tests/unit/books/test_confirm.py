@@ -70,7 +70,7 @@ COUNTING = {
 
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
-def test_confirmation_depends_on_count_and_evidence_and_fresh_reads(audits, expected):
+def test_a_findings_confirmation_depends_on_count_and_evidence_and_fresh_reads(audits, expected):
     assert confirmed(after(*audits)) == expected
 
 
@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_stands_since_restarts_when_the_evidence_changes():
+def test_the_field_stands_since_of_a_finding_is_reset_if_its_evidence_changes():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,7 +87,7 @@ def test_stands_since_restarts_when_the_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_stands_since_restarts_after_an_audit_without_the_finding():
+def test_the_field_stands_since_is_reset_after_an_audit_without_the_finding():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history
@@ -96,7 +96,7 @@ def test_stands_since_restarts_after_an_audit_without_the_finding():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_confirm_audits_sets_how_many_audits_confirm_a_finding(at, expected):
+def test_option_confirm_audits_sets_how_many_audits_confirm_a_finding(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
@@ -112,20 +112,20 @@ def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_unconfirmed_recorded_lists_consumers_of_unconfirmed_findings():
+def test_the_field_unconfirmed_recorded_lists_consumers_of_unconfirmed_findings():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
 
 
-def test_the_history_keeps_first_seen_at_and_removes_findings_that_are_gone():
+def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
     (sighting,) = told.history.sightings
     assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_sighting_count_stops_at_confirm_audits():
+def test_the_sighting_count_of_a_finding_stops_at_option_confirm_audits():
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
@@ -142,7 +142,7 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_an_audit_with_an_unread_source_resets_the_count_and_keeps_first_seen():
+def test_an_unreadable_source_resets_the_sighting_count_but_not_first_seen_at():
     """A known finding is not new because a source was lost for one audit."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, all_read=False)
@@ -153,7 +153,7 @@ def test_an_audit_with_an_unread_source_resets_the_count_and_keeps_first_seen():
     assert look(confirmed_one.history, now=THIRD).history.sightings == ()
 
 
-def test_a_finding_based_on_recorded_allocations_requests_a_fresh_read():
+def test_a_finding_based_on_allocations_requests_a_fresh_allocation_read():
     """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)

@@ -129,13 +129,13 @@ def test_the_owner_of_an_instance_folder_depends_on_nova_and_libvirt(suffix, nov
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_a_folder_without_a_known_owner_is_unknown_while_a_source_is_unread(lost):
+def test_an_instance_folder_without_owner_is_unknown_if_a_source_is_unreadable(lost):
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_a_folder_in_a_shared_store_is_unknown_and_is_not_a_leftover():
+def test_an_instance_folder_without_owner_in_a_shared_store_is_not_a_leftover():
     read = world(store((FOLDER, GIB), shared_because="its file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
@@ -154,14 +154,14 @@ def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
     assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
 
 
-def test_a_shared_disk_belongs_to_the_guest_with_the_lowest_uuid():
+def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
     used = f"{ROOT}/shared.img"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_bytes_beyond_the_used_size_are_subtracted_from_the_image_cache_first():
+def test_counted_bytes_above_the_used_size_are_subtracted_from_the_image_cache():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_store_rows_show_the_bytes_in_the_pool_and_elsewhere_and_free():
+def test_ceph_store_rows_show_bytes_of_the_pool_and_of_the_rest_and_free_bytes():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
@@ -216,5 +216,5 @@ def test_ceph_store_rows_sum_to_the_cluster_size_for_any_figures(size, available
     assert all(row.size_bytes >= 0 for row in rows)
 
 
-def test_an_unread_image_store_has_no_rows():
+def test_an_image_store_that_was_not_read_has_no_ledger_rows():
     assert image_store_rows(snapshot()) == ()

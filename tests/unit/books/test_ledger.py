@@ -47,7 +47,7 @@ def lines(ledger):
 I1, S = uuid("i1"), uuid("stranger")
 
 
-def test_an_instance_appears_in_all_three_books():
+def test_an_instance_has_promised_and_held_and_recorded_claims():
     kept = written(WORLD)
     amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
     assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}
@@ -56,7 +56,7 @@ def test_an_instance_appears_in_all_three_books():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_claim_names_the_source_that_it_was_read_from():
+def test_every_claim_names_its_source():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -74,7 +74,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_guest_that_nova_does_not_expect_here_is_a_foreign_guest(world):
+def test_a_guest_that_nova_does_not_expect_on_this_host_is_a_foreign_guest(world):
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_that_nova_expects_or_may_expect_is_not_foreign(world):
+def test_a_guest_nova_expects_or_may_expect_on_this_host_is_not_foreign(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -108,7 +108,7 @@ def test_the_disk_of_a_foreign_guest_is_an_unmanaged_claim():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_a_class_that_a_foreign_guest_has_allocated_is_not_unmanaged():
+def test_a_resource_class_allocated_by_a_foreign_guest_is_not_unmanaged():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -119,7 +119,7 @@ def test_a_class_that_a_foreign_guest_has_allocated_is_not_unmanaged():
     ("lost", "unknown"),
     [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
 )
-def test_an_unread_source_makes_its_book_empty_and_unknown(lost, unknown):
+def test_claims_of_an_unreadable_source_are_empty_and_marked_as_unknown(lost, unknown):
     kept = written(without(WORLD, lost))
     flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
     assert {name: getattr(kept, name) for name in flags} == flags
@@ -127,7 +127,7 @@ def test_an_unread_source_makes_its_book_empty_and_unknown(lost, unknown):
     assert empty.claims == ()
 
 
-def test_the_promised_book_is_empty_and_unknown_without_a_node_name():
+def test_promised_claims_are_empty_and_unknown_without_a_node_name():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -136,7 +136,7 @@ def test_the_promised_book_is_empty_and_unknown_without_a_node_name():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_the_promised_book_is_read_from_libvirt_without_a_state_source():
+def test_without_a_nova_state_source_promised_claims_are_read_from_libvirt():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -148,7 +148,7 @@ def test_the_promised_book_is_read_from_libvirt_without_a_state_source():
     }
 
 
-def test_the_promised_book_is_unknown_without_a_state_source_and_libvirt():
+def test_promised_claims_are_unknown_without_nova_state_source_and_libvirt():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()
@@ -165,13 +165,13 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_digest_changes_if_an_instance_or_a_guest_or_a_volume_changes(changes):
+def test_the_digest_of_claims_changes_with_an_instance_or_a_guest_or_a_volume(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_digest_of_the_books_ignores_recorded_allocations():
+def test_the_digest_of_claims_ignores_recorded_allocations():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
@@ -179,12 +179,12 @@ def test_the_digest_of_the_books_ignores_recorded_allocations():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_provider_key_distinguishes_root_and_child():
+def test_provider_key_distinguishes_the_root_from_child_providers():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_a_recorded_claim_on_a_child_has_the_provider_key_of_the_child():
+def test_a_recorded_claim_on_a_child_provider_has_the_key_of_that_provider():
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))
     assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

@@ -63,7 +63,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_the_promised_usage_of_an_instance_is_as_in_the_scenarios(world, expected):
+def test_promised_usage_of_instances_depends_on_flavor_and_state_and_host(world, expected):
     assert promised(world) == expected
 
 
@@ -153,7 +153,7 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_the_promised_usage_of_a_migration_is_as_in_the_scenarios(world, expected):
+def test_a_migration_in_each_state_has_the_expected_promised_usage(world, expected):
     assert promised(world) == expected
 
 
@@ -164,7 +164,7 @@ def test_s30_a_migration_that_has_ended_counts_no_usage(status):
 
 
 @pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating", "post-migrating", "finished", "error"])
-def test_a_migration_that_has_not_ended_counts_the_new_flavor(status):
+def test_an_incoming_migration_that_has_not_ended_counts_the_new_flavor(status):
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == B
 
@@ -181,12 +181,12 @@ def test_a_migration_that_has_not_ended_counts_the_new_flavor(status):
         "rebuild_spawning",
     ],
 )
-def test_s34_a_move_of_a_stopped_instance_counts_whatever_the_task_state(task):
+def test_s34_an_incoming_move_of_a_stopped_instance_counts_in_every_task_state(task):
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 
 
-def test_s37_only_the_newest_of_two_migrations_counts():
+def test_s37_only_the_newest_of_two_migrations_of_an_instance_counts():
     earlier, later = NOW, NOW + datetime.timedelta(hours=1)
     first = migration(1, updated_at=later, **INCOMING)
     second = migration(2, kind="live-migration", updated_at=earlier, **INCOMING)
@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_the_consumer_at_the_source_is_the_migration_if_placement_records_so():
+def test_the_migration_is_the_source_consumer_if_placement_lists_the_migration():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies

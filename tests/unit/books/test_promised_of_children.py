@@ -56,17 +56,17 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_the_sum_of_request_groups_is_compared_with_the_sum_over_children(held, recorded, verdict):
+def test_vgpus_of_all_request_groups_are_compared_with_the_sum_over_children(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_a_custom_mdev_class_in_a_flavor_is_promised():
+def test_an_instance_is_promised_the_custom_mdev_class_of_its_flavor():
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
 
-def test_an_encrypted_guest_promises_a_mem_encryption_context():
+def test_an_encrypted_instance_is_promised_a_mem_encryption_context():
     sev = child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16))
     world = snapshot(
         nova=state(asking(hw__mem_encryption="true")),
@@ -76,7 +76,7 @@ def test_an_encrypted_guest_promises_a_mem_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_a_recorded_vgpu_missing_from_the_flavor_is_unknown():
+def test_a_recorded_vgpu_missing_in_the_flavor_has_verdict_unknown():
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
@@ -86,18 +86,18 @@ def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_class_with_inventory_still_on_the_root_is_promised_there():
+def test_s106_a_class_with_inventory_on_the_root_is_promised_on_the_root():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_another_consumers_allocation_on_the_root_changes_no_verdict():
+def test_a_root_allocation_of_another_consumer_does_not_change_the_verdict():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_an_incoming_live_migration_promises_its_vgpu():
+def test_an_incoming_live_migration_is_promised_its_vgpu():
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )

@@ -63,7 +63,7 @@ def test_the_ledger_lists_host_reserves_first():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_of_one_consumer_is_one_row_per_class():
+def test_a_same_host_resize_of_one_consumer_is_a_single_ledger_row_per_class():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -101,13 +101,13 @@ def test_an_inventory_row_has_wanted_and_recorded_and_used_and_free_amounts():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_wanted_inventory_equals_recorded_while_libvirt_is_unread():
+def test_wanted_inventory_equals_recorded_inventory_while_libvirt_is_unreadable():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
 
 
-def test_used_and_free_are_none_without_placement():
+def test_used_and_free_amounts_are_none_if_placement_is_unreadable():
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
@@ -126,7 +126,7 @@ def test_a_trait_row_shows_the_owner_of_the_trait():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_evacuation_notes_keep_the_newest_evacuation_of_each_instance():
+def test_evacuation_notes_contain_only_the_newest_evacuation_of_each_instance():
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)
@@ -152,7 +152,7 @@ def test_evacuation_notes_keep_the_newest_evacuation_of_each_instance():
     assert evacuation_notes(None) == ()
 
 
-def test_a_lost_state_source_makes_every_verdict_unknown():
+def test_every_verdict_is_unknown_if_the_state_source_is_unreadable():
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}

@@ -238,11 +238,11 @@ def test_rows_of_hidden_volumes_name_the_volume_to_which_they_belong() -> None:
     assert said["mirror log m_mlog of m"] == ("vg0/m", 1)
 
 
-def test_the_storage_ledger_is_empty_while_lvm_is_unread() -> None:
+def test_the_storage_ledger_is_empty_while_lvm_is_unreadable() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_rows_sum_to_the_size_of_the_group_even_while_a_source_is_unread() -> None:
+def test_rows_sum_to_the_volume_group_size_even_if_a_source_is_unreadable() -> None:
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))

@@ -74,13 +74,13 @@ def test_s43_a_missing_root_provider_yields_no_rows_and_no_findings():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s44_an_allocation_of_a_tracked_instance_is_agreed():
+def test_s44_an_allocation_of_a_tracked_instance_has_verdict_agreed():
     world = recorded(instance(), libvirt=host(domain()))
     assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_a_consumer_of_an_unfinished_migration_is_settling(status):
+def test_s45_an_allocation_of_an_unfinished_migration_has_verdict_settling(status):
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
@@ -91,17 +91,17 @@ def test_s46_an_allocation_of_a_deleted_instance_is_reported_as_leaked():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
 
 
-def test_s47_an_allocation_of_a_deleted_hidden_instance_is_settling():
+def test_s47_an_allocation_of_a_deleted_hidden_instance_has_verdict_settling():
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s48_an_allocation_of_an_unknown_consumer_is_reported_but_kept():
+def test_s48_an_allocation_of_an_unknown_consumer_has_verdict_consumer_unknown():
     assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_an_allocation_of_an_instance_without_host_is_settling(changes):
+def test_s49_an_allocation_of_an_instance_without_host_has_verdict_settling(changes):
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
@@ -114,23 +114,23 @@ def test_s49_an_allocation_of_a_failed_build_is_reported_as_stale():
     assert (verdict_of(again), told(again)) == (Verdict.SETTLING, [])
 
 
-def test_s50_an_allocation_of_an_unshelving_instance_is_settling():
+def test_s50_an_allocation_of_an_unshelving_instance_has_verdict_settling():
     world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_an_allocation_of_an_instance_that_nova_does_not_count_is_unknown(changes):
+def test_s51_an_instance_allocation_not_counted_by_nova_has_verdict_unknown(changes):
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
 
-def test_s52_an_instance_on_another_host_is_reported_as_stale_move():
+def test_s52_an_allocation_of_an_instance_on_another_host_is_a_stale_move():
     world = recorded(instance(**AWAY))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unread_allocations_cause_only_a_source_unavailable_finding():
+def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
@@ -186,14 +186,14 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_is_settling_if_nova_changed_the_row_seconds_before(world):
+def test_a_difference_has_verdict_settling_seconds_after_nova_changed_the_row(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_an_allocation_that_matches_is_agreed_right_after_a_row_change():
+def test_a_matching_allocation_has_verdict_agreed_right_after_a_row_change():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 
@@ -227,7 +227,7 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_a_child_class_is_compared_with_the_sum_over_all_children(held, expected, place):
+def test_a_promised_vgpu_amount_is_compared_with_the_sum_over_all_children(held, expected, place):
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 
@@ -237,7 +237,7 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_a_leak_on_a_sharing_provider_gets_a_separate_row():
+def test_a_leak_on_a_sharing_provider_has_a_separate_row():
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
@@ -246,12 +246,12 @@ def test_a_leak_on_a_sharing_provider_gets_a_separate_row():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_sharing_provider_rows_are_unknown_while_a_source_is_unread(lost):
+def test_sharing_provider_rows_have_verdict_unknown_if_a_source_is_unreadable(lost):
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_the_shared_disk_allocation_of_an_ended_move_is_stale_at_the_source():
+def test_a_shared_disk_allocation_of_an_ended_move_is_stale_on_the_source_host():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -260,7 +260,7 @@ def test_the_shared_disk_allocation_of_an_ended_move_is_stale_at_the_source():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_both_findings_name_the_vcpu_that_is_recorded_as_pcpu():
+def test_findings_for_vcpu_and_pcpu_name_a_vcpu_that_is_recorded_as_pcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_both_findings_name_the_vcpu_that_is_recorded_as_pcpu():
     }
 
 
-def test_both_findings_name_the_pcpu_that_is_recorded_as_vcpu():
+def test_findings_for_vcpu_and_pcpu_name_a_pcpu_that_is_recorded_as_vcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)

@@ -94,7 +94,7 @@ def test_used_and_free_amounts_are_null_while_the_usage_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_each_cause_has_an_amount_per_book_or_null_if_the_book_has_no_row():
+def test_each_cause_has_promised_held_and_recorded_amounts_or_null_without_rows():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -108,7 +108,7 @@ def test_each_cause_has_an_amount_per_book_or_null_if_the_book_has_no_row():
     }
 
 
-def test_the_number_of_guests_counts_each_guest_in_the_held_book_only_once():
+def test_the_number_of_guests_counts_each_guest_with_held_amounts_only_once():
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -120,7 +120,7 @@ def test_the_number_of_guests_counts_each_guest_in_the_held_book_only_once():
     assert host_state(replace(REPORT, ledger=rows), SENDING)["guests"] == 2
 
 
-def test_the_number_of_guests_is_null_while_libvirt_is_unread():
+def test_the_number_of_guests_is_null_while_libvirt_is_unreadable():
     lost = (SourceStatus(name="libvirt", ok=False, age_s=1.0, duration_ms=1.0, error="refused"),)
     document = host_state(replace(REPORT, sources=lost), SENDING)
     assert (document["guests"], document["sources_lost"]) == (None, ["libvirt"])
@@ -164,7 +164,7 @@ def test_numa_cell_free_amounts_are_null_without_cell_usage():
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_state_of_ignores_audit_metadata_but_not_a_new_guest():
+def test_the_host_state_comparison_ignores_audit_metadata_but_not_a_new_guest():
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

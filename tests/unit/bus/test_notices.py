@@ -49,7 +49,7 @@ def test_a_finding_notification_contains_the_finding_document(change):
         (Severity.ERROR, Change.GONE, "info"),
     ],
 )
-def test_notification_priority_follows_severity_and_is_info_if_gone(severity, change, priority):
+def test_notification_priority_follows_severity_and_is_info_for_a_gone_finding(severity, change, priority):
     seen = SeenFinding(finding=replace(FINDING.finding, severity=severity), confirmed=False, first_seen_at="x")
     assert notices(REPORT, (FindingChange(change=change, seen=seen),))[0].priority == priority
 

@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_report():
     assert outbox.report is later
 
 
-def test_a_call_of_done_for_a_dropped_notice_does_not_remove_the_next_notice():
+def test_completion_of_a_dropped_notice_does_not_remove_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

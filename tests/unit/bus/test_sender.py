@@ -104,7 +104,7 @@ def test_the_sender_publishes_the_state_every_interval():
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_the_sender_leaves_smallest_gap_s_between_its_answers_to_requests():
+def test_the_sender_waits_smallest_gap_s_between_answers_to_state_requests():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -117,7 +117,7 @@ def test_the_sender_leaves_smallest_gap_s_between_its_answers_to_requests():
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_a_request_before_the_first_report_sends_at_most_two_states():
+def test_a_request_before_the_first_report_causes_at_most_two_state_messages():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()
@@ -144,7 +144,7 @@ def test_the_sender_logs_a_lost_broker_rarely_and_sends_all_notices_later(caplog
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 
-def test_a_hanging_channel_blocks_neither_the_audit_nor_the_senders_stop():
+def test_a_hanging_channel_does_not_block_the_audit_or_the_stop_of_the_sender():
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:

@@ -50,7 +50,7 @@ def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
         storage_listing(READ, "nobody")
 
 
-def test_an_unknown_owner_is_a_warning_while_a_source_is_unread(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_owner_causes_a_warning_while_a_source_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
     assert storage_listing(REPORT, "nobody").rows == ()
     assert "as far as these could be read" in capsys.readouterr().err
 

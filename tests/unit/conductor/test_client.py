@@ -81,7 +81,7 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_the_client_sends_the_rpc_arguments_of_nova_compute(monkeypatch):
+def test_the_client_sends_object_name_and_method_and_versions_and_admin_context(monkeypatch):
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")

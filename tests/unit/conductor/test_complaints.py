@@ -58,7 +58,7 @@ def test_a_version_error_without_details_names_the_requested_object():
 
 
 @pytest.mark.parametrize("kind", ["UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"])
-def test_an_unsupported_rpc_call_error_reports_a_conductor_too_old(kind):
+def test_an_error_for_an_unsupported_rpc_call_says_that_conductor_is_too_old(kind):
     error = COMPLAINTS.remote(kind, "Unsupported object type InstanceList", MANIFEST, {})
 
     assert isinstance(error, SourceInconsistent)

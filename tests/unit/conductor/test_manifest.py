@@ -14,25 +14,25 @@ def instances(*versions, **fields):
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.8", "2.9", "2.99", "2.8.1"])
-def test_other_major_returns_none_for_any_minor_version(version):
+def test_the_object_version_check_accepts_any_minor_version(version):
     assert other_major(instances("2.8", version), MANIFEST) is None
 
 
 @pytest.mark.parametrize("version", ["3.0", "1.24", "20.8", ""])
-def test_other_major_returns_the_object_with_another_major_version(version):
+def test_the_object_version_check_returns_the_object_of_another_major_version(version):
     assert other_major(instances("2.8", version), MANIFEST) == f"Instance {version}"
 
 
-def test_other_major_also_checks_nested_objects():
+def test_the_object_version_check_includes_nested_objects():
     flavor = envelope("Flavor", "2.0", id=1)
 
     assert other_major(instances("2.8", flavor=flavor), MANIFEST) == "Flavor 2.0"
 
 
-def test_other_major_ignores_objects_missing_from_the_manifest():
+def test_the_object_version_check_ignores_objects_missing_in_the_manifest():
     assert other_major(instances("2.8", novelty=envelope("SomethingNew", "7.0")), MANIFEST) is None
 
 
 @pytest.mark.parametrize("answer", [None, 7, "text", [], {}, {"nova_object.name": None}, [{"nova_object.name": "Tag"}]])
-def test_other_major_does_not_fail_on_values_without_a_version(answer):
+def test_the_object_version_check_does_not_fail_on_values_without_a_version(answer):
     assert other_major(answer, MANIFEST) in {None, "Tag "}

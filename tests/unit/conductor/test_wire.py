@@ -87,7 +87,7 @@ def test_an_instance_object_lacking_a_required_field_has_a_problem(name):
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_unread_instance_row_returns_the_error_as_the_instances_problem():
+def test_an_instance_object_that_cannot_be_read_has_the_error_as_its_problem():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None
@@ -104,7 +104,7 @@ def test_unread_instance_row_returns_the_error_as_the_instances_problem():
         (listed("MigrationList", "1.5", INSTANCE), "instead of Migration"),
     ],
 )
-def test_rows_rejects_an_object_of_another_type(answer, words):
+def test_an_rpc_answer_with_an_object_of_another_type_is_rejected(answer, words):
     with pytest.raises(SourceInconsistent, match=words):
         wire.rows(answer, "MigrationList", wire.migration_row)
 

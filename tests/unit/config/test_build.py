@@ -91,7 +91,7 @@ def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_p
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_images_volume_group_is_audited_with_images_type_lvm(tmp_path, text, groups):
+def test_images_volume_group_is_audited_only_with_images_type_lvm(tmp_path, text, groups):
     loaded = loaded_with(tmp_path, text)
     assert settings_from(loaded).volume_groups == groups
 
@@ -187,7 +187,7 @@ def test_every_configuration_problem_is_reported_at_once(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_check_reports_the_problems_of_every_settings_reader(tmp_path):
+def test_config_check_reports_the_problems_of_every_settings_reader(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0

@@ -83,7 +83,7 @@ def test_the_option_table_contains_every_loaded_option(tmp_path):
     assert taken <= set(options_of(NOVAS))
 
 
-def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
+def test_an_empty_option_does_not_override_the_value_of_an_earlier_file(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[agent]\nconfirm_audits = 5\n")
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
@@ -96,19 +96,19 @@ def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")
 
 
-def test_an_empty_option_keeps_an_earlier_value_in_the_same_file(tmp_path):
+def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits =\nconfirm_audits = 4\nconfirm_audits =\n")
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_an_empty_option_does_not_hide_its_deprecated_or_its_new_name(tmp_path):
+def test_an_empty_option_does_not_hide_the_value_under_its_old_or_new_name(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
     assert reversed_names.listed("libvirt", "cpu_models") == ("Nehalem",)
 
 
-def test_an_empty_auth_type_keeps_the_value_of_nova_conf(tmp_path):
+def test_an_empty_auth_type_does_not_override_the_value_of_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n[placement]\nauth_type =\npassword =\n")
     assert check(loaded) == ()
     assert loaded.value("placement", "auth_type") == "password"
@@ -134,7 +134,7 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_empty_option_for_which_empty_means_none_causes_no_notice(tmp_path, text, read):
+def test_an_empty_option_whose_empty_value_means_none_causes_no_notice(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

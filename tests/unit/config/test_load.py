@@ -22,7 +22,7 @@ def test_the_origin_of_a_value_is_its_file_or_default(tmp_path):
     assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
 
 
-def test_host_defaults_to_the_machines_name(tmp_path):
+def test_option_host_defaults_to_the_machines_host_name(tmp_path):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
@@ -168,7 +168,7 @@ def test_an_unknown_group_is_rejected_even_if_the_group_is_empty(tmp_path):
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_rows_returns_every_option_value_and_masks_secrets(tmp_path):
+def test_configuration_rows_contain_every_option_and_mask_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}

@@ -6,7 +6,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_ours, write
 
 
-def test_reload_applies_mutable_options_and_keeps_the_others(tmp_path):
+def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\nhost = a\n")
     write(tmp_path, "stocktake.conf", ALONE + "[DEFAULT]\nupdate_resources_interval = 9\nhost = b\ndebug = true\n")
     reloaded = reload(running)
@@ -52,7 +52,7 @@ def test_reload_resets_a_removed_option_to_its_default(tmp_path):
     assert settings_from(reload(running)).confirm_audits == 2
 
 
-def test_reload_keeps_all_credentials_if_the_auth_plugin_changes(tmp_path):
+def test_reload_keeps_the_old_auth_type_and_credentials_if_auth_type_changes(tmp_path):
     token = ALONE.replace("auth_type = none", "auth_type = admin_token\ntoken = a$$b\nendpoint = http://p")
     running = load_ours(tmp_path, token)
     write(tmp_path, "stocktake.conf", ALONE)
@@ -66,14 +66,14 @@ def test_reload_keeps_all_credentials_if_the_auth_plugin_changes(tmp_path):
     }
 
 
-def test_reload_rejects_a_removed_file(tmp_path):
+def test_reload_rejects_a_missing_configuration_file(tmp_path):
     running = load_ours(tmp_path, ALONE)
     (tmp_path / "stocktake.conf").unlink()
     with pytest.raises(ConfigError, match="there is no such file"):
         reload(running)
 
 
-def test_reload_keeps_both_options_of_a_pair_that_must_match(tmp_path):
+def test_reload_keeps_images_type_and_images_volume_group_if_both_are_removed(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)
@@ -81,7 +81,7 @@ def test_reload_keeps_both_options_of_a_pair_that_must_match(tmp_path):
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_after_a_reload_each_value_in_force_has_the_right_origin(tmp_path):
+def test_after_a_reload_each_effective_value_has_its_file_as_origin(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)
@@ -98,7 +98,7 @@ def test_reload_rejects_values_that_conflict_with_running_values(tmp_path):
         reload(running)
 
 
-def test_reload_applies_huge_pages_but_keeps_device_spec_entries(tmp_path):
+def test_reload_applies_reserved_huge_pages_but_keeps_device_spec_entries(tmp_path):
     pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
     spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
     running = load_ours(tmp_path, ALONE + pages + spec)

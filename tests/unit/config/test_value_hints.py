@@ -25,7 +25,7 @@ LIST = "must be a comma-separated list, each item"
         (types.String(), None),
     ],
 )  # fmt: skip
-def test_wanted_returns_the_expected_hint_for_each_option_type(kind, said):
+def test_each_option_type_has_the_expected_hint_for_valid_values(kind, said):
     assert wanted(kind) == said
 
 

@@ -132,7 +132,7 @@ def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
     assert queue.take(0) is None
 
 
-def test_the_queue_limits_the_number_of_kinds_and_of_reasons_per_kind(queue, clock):
+def test_the_audit_queue_limits_reason_kinds_and_reasons_per_kind(queue, clock):
     for number in range(10_000):
         queue.request(f"domain: {number} {'x' * 1000}")
         queue.request(f"kind{number}: once")
@@ -275,7 +275,7 @@ def test_request_by_peer_returns_none_on_a_closed_queue(queue):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_law_an_audit_for_a_peer_keeps_the_interval_and_the_promised_time(steps):
+def test_audits_for_peer_requests_respect_peer_interval_and_promised_time(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

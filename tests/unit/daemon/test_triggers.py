@@ -32,7 +32,7 @@ def test_first_delay_s_is_between_half_and_one_and_a_half_intervals(identity, in
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
-def test_a_host_keeps_its_phase_across_a_restart(now, later):
+def test_a_hosts_interval_audits_keep_their_phase_across_a_restart(now, later):
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
     assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
@@ -54,12 +54,12 @@ def test_start_delay_s_spreads_hosts_over_the_splay():
     assert {start_delay_s(uuid(host), 0.0) for host in HOSTS} == {0.0}
 
 
-def test_start_without_splay_requests_an_audit_before_returning(asked):
+def test_a_start_trigger_without_splay_requests_an_audit_before_start_returns(asked):
     StartTrigger(asked.append, 0.0).start()
     assert asked == ["start-up"]
 
 
-def test_start_with_splay_requests_a_single_audit_after_the_delay(asked):
+def test_a_start_trigger_with_splay_requests_a_single_audit_after_the_delay(asked):
     has_returned, waited = threading.Event(), []
 
     def ask(reason: str) -> None:
@@ -102,7 +102,7 @@ def test_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
         until(lambda: len(asked) > count, 0.2, "a request after the end")
 
 
-def test_replace_with_the_same_interval_keeps_the_phase(trigger):
+def test_replace_with_the_same_interval_does_not_restart_the_interval_trigger(trigger):
     trigger.start(60)
     call = trigger._call
     trigger.replace(60)

@@ -83,7 +83,7 @@ def test_an_audit_receives_the_memory_of_the_previous_audit(running):
     assert parts.reader.times == 0
 
 
-def test_a_reload_clears_caches_and_the_written_provider_and_unknown_traits(running):
+def test_a_reload_clears_caches_and_the_memory_of_writes_and_unknown_traits(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -14,7 +14,7 @@ def test_a_signal_inside_an_allowed_block_raises_interrupted_at_once(number):
     assert raised.value.number == number
 
 
-def test_a_signal_outside_an_allowed_block_is_deferred():
+def test_a_signal_outside_an_allowed_block_is_deferred_to_the_next_block():
     with Interruptions() as interruptions:
         signal.raise_signal(signal.SIGTERM)
         made = "whole"
@@ -40,7 +40,7 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_a_signal_after_an_inner_block_interrupts_the_outer_block():
+def test_a_signal_after_a_nested_allowed_block_interrupts_the_outer_block():
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 
@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_handlers_are_restored_and_ignored_signals_stay_ignored():
+def test_signal_handlers_are_restored_and_ignored_signals_stay_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

@@ -32,7 +32,7 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_names_the_consumer_the_class_and_both_amounts():
+def test_the_finding_names_the_consumer_and_the_class_and_both_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -43,7 +43,7 @@ def test_the_finding_names_the_consumer_the_class_and_both_amounts():
     assert "heal_allocations" in found.remedy
 
 
-def test_each_differing_class_has_its_own_finding():
+def test_each_differing_resource_class_has_its_own_finding():
     world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=2, MEMORY_MB=129))))
     assert {(f.resource_class, f.actual) for f in findings(world, CODE)} == {
         ("DISK_GB", "Placement records nothing"),
@@ -84,9 +84,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_equal_changing_or_unknown_amounts(world):
+def test_no_finding_if_the_amounts_are_equal_or_changing_or_unknown(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_without_libvirt():
+def test_the_finding_is_reported_even_if_libvirt_is_unread():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -94,7 +94,7 @@ def test_the_finding_is_not_reported_for_a_justified_or_undecidable_allocation(w
     assert findings(world, CODE) == ()
 
 
-def test_a_deletion_time_far_in_the_future_does_not_hide_the_leak():
+def test_a_deletion_time_far_in_the_future_does_not_suppress_the_finding():
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
@@ -140,7 +140,7 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_other_consumers_of_a_sharing_provider_have_no_finding(nova):
+def test_other_consumers_of_a_sharing_provider_are_not_reported(nova):
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

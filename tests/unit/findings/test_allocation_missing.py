@@ -46,7 +46,7 @@ def test_the_finding_names_the_expected_allocation():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_another_consumers_allocation_does_not_hide_the_finding():
+def test_another_consumers_allocation_does_not_suppress_the_finding():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 
@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_recorded_changing_or_unknown_guest(world):
+def test_no_finding_if_the_guest_has_an_allocation_is_changing_or_is_unknown(world):
     assert findings(world, CODE) == ()

@@ -98,7 +98,7 @@ def test_the_finding_is_not_reported_without_a_completed_move_to_another_host(wo
     assert findings(world, CODE) == ()
 
 
-def test_a_failed_migration_does_not_hide_the_finding():
+def test_a_failed_migration_does_not_suppress_the_finding():
     """A migration in error stays for years; it counts for occupancy and hides no leftover."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

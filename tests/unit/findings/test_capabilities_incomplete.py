@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_a_single_finding_names_all_missing_parts_their_reasons_and_kept_traits():
+def test_one_finding_lists_every_missing_capability_part_and_the_kept_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "host CPU features missing (CPU model is not known): HW_CPU_X86_* stay as recorded;"
@@ -56,14 +56,14 @@ def test_the_test_cases_cover_every_capability_part():
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_finding_names_the_values_kept_for_each_missing_part(name):
+def test_the_finding_names_the_traits_or_providers_kept_for_each_missing_part(name):
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"{name} missing (because): ")
     assert expected in found.actual
 
 
-def test_the_order_of_missing_parts_does_not_change_the_finding():
+def test_the_order_of_missing_capability_parts_does_not_change_the_finding():
     first, second = told(VERSION, FEATURES), told(FEATURES, VERSION)
     assert first == second
 
@@ -82,5 +82,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_while_no_part_is_known_to_be_missing(world):
+def test_the_finding_is_not_reported_without_a_known_missing_capability_part(world):
     assert findings(world, CODE) == ()

@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_an_owner_reports_a_leftover_allocation_whether_or_not_its_cause_exists():
+def test_role_owner_reports_a_companion_allocation_even_if_its_volume_exists():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -49,7 +49,7 @@ def test_an_owner_reports_a_leftover_allocation_whether_or_not_its_cause_exists(
         assert found.rests_on_recorded
 
 
-def test_an_observer_reports_a_leftover_allocation_whose_cause_is_gone():
+def test_role_observer_reports_a_companion_allocation_whose_volume_is_gone():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "there is no foreign-volume use here" in found.expected
 
@@ -60,7 +60,7 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_a_leftover_allocation_of_an_old_identity_is_reported_in_every_role(role):
+def test_a_companion_allocation_of_an_old_identity_is_reported_in_every_role(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_justified_foreign_or_unread_consumer(world, chosen):
+def test_no_finding_if_the_consumer_is_justified_or_foreign_or_unread(world, chosen):
     assert findings(world, CODE, chosen) == ()

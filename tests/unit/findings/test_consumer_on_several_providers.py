@@ -78,7 +78,7 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_remedy_keeps_the_allocation_on_the_instances_host(nova, there, never):
+def test_the_remedy_unsets_only_the_allocation_on_the_host_without_the_instance(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
@@ -90,7 +90,7 @@ def test_the_finding_names_every_other_provider():
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
 
-def test_a_finished_migration_does_not_hide_the_finding():
+def test_a_finished_migration_does_not_suppress_the_finding():
     nova = state(instance(), migrations=(migration(status="completed"),))
     assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
 
@@ -117,10 +117,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_expected_moving_or_unread_allocations(world):
+def test_no_finding_if_the_allocations_are_expected_or_moving_or_unread(world):
     assert findings(world, CODE) == ()
 
 
-def test_another_instances_migration_does_not_hide_the_finding():
+def test_another_instances_migration_does_not_suppress_the_finding():
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

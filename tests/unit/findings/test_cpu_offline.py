@@ -21,7 +21,7 @@ def test_s77_the_finding_names_the_option_and_the_offline_cpus():
     assert "chcpu -e 2" in found.remedy
 
 
-def test_s79_the_remedy_for_an_absent_cpu_is_to_correct_the_option():
+def test_s79_the_remedy_for_a_nonexistent_cpu_is_to_correct_the_option():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
         "the option names CPUs that are not on this host: 7 (this host has CPUs 0-1); "
@@ -31,7 +31,7 @@ def test_s79_the_remedy_for_an_absent_cpu_is_to_correct_the_option():
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))
 
 
-def test_offline_and_absent_cpus_of_one_option_are_reported_in_one_finding():
+def test_offline_and_nonexistent_cpus_of_one_option_are_in_one_finding():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
     assert found.actual.startswith(
         "the option names CPUs that are not online: 2-3, "
@@ -41,13 +41,13 @@ def test_offline_and_absent_cpus_of_one_option_are_reported_in_one_finding():
     assert "chcpu -e 2-3)" in found.remedy
 
 
-def test_an_absent_cpu_is_reported_even_with_power_management():
+def test_a_nonexistent_cpu_is_reported_even_with_cpu_power_management():
     (found,) = findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 9), cpu_power_management=True))
     assert dict(found.facts)["absent"] == "9"
     assert "chcpu" not in found.remedy
 
 
-def test_s77_an_offline_cpu_freezes_only_vcpu_and_pcpu():
+def test_s77_an_offline_cpu_freezes_only_the_vcpu_and_pcpu_inventories():
     wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
     assert {f.name for f in wanted.frozen} == {"VCPU", "PCPU"}
@@ -61,10 +61,10 @@ def test_s79_each_cpu_set_with_an_offline_cpu_has_its_own_finding():
     }
 
 
-def test_s78_an_offline_dedicated_cpu_is_not_reported_with_power_management():
+def test_s78_offline_dedicated_cpus_are_not_reported_with_cpu_power_management():
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 
-def test_the_finding_is_not_reported_for_online_cpus_or_unread_libvirt():
+def test_no_finding_if_the_cpus_are_online_or_libvirt_is_unread():
     assert findings(WORLD, CODE, settings(cpu_shared_set=(0, 1))) == ()
     assert findings(snapshot(lost=("libvirt",)), CODE, settings(cpu_shared_set=(0, 9))) == ()

@@ -55,7 +55,7 @@ def test_the_finding_names_the_instance_and_its_promised_amounts():
     assert f"reboot --hard {found.consumer_uuid}" in found.remedy
 
 
-def test_the_finding_is_reported_without_placement():
+def test_the_finding_is_reported_even_if_placement_is_unread():
     (found,) = findings(without(WORLD, PLACEMENT), CODE)
     assert not found.rests_on_recorded
     assert {claim.source.system for claim in found.evidence} == {"nova"}

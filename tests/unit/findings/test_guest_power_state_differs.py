@@ -48,7 +48,7 @@ def world(vm_state, power, **changes):
 
 @pytest.mark.parametrize("power", DomainState)
 @pytest.mark.parametrize("vm_state", TOLD)
-def test_the_finding_is_reported_for_the_state_pairs_of_novas_power_sync(vm_state, power):
+def test_only_state_pairs_that_novas_power_sync_acts_on_are_reported(vm_state, power):
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 
@@ -87,9 +87,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_changing_foreign_or_unread_guest(world):
+def test_no_finding_if_the_guest_is_changing_or_foreign_or_unread(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_without_placement():
+def test_the_finding_is_reported_even_if_placement_is_unread():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1

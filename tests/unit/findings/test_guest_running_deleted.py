@@ -59,17 +59,17 @@ def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_the_unknown_guests_option_does_not_affect_the_finding(policy):
+def test_the_finding_is_reported_for_every_value_of_option_unknown_guests(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_the_finding_replaces_allocation_leaked_while_the_guest_exists():
+def test_allocation_leaked_is_not_also_reported_while_the_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
 
 
-def test_the_finding_is_reported_without_placement():
+def test_the_finding_is_reported_even_if_placement_is_unread():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_any_other_state_of_guest_and_instance(world):
+def test_no_finding_for_any_other_combination_of_guest_and_instance_state(world):
     assert findings(world, CODE) == ()

@@ -40,7 +40,7 @@ def with_guest(guest, *, nova=None):
 WORLD = with_guest(LARGER)
 
 
-def test_the_finding_names_the_size_of_the_flavor_and_of_the_domain():
+def test_the_finding_names_the_flavor_size_and_the_domain_size():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"1 VCPU, 128 MiB of MEMORY_MB for instance {I1} (i1), as its flavor A says"
@@ -56,7 +56,7 @@ def test_the_finding_names_the_size_of_the_flavor_and_of_the_domain():
     assert f"reboot --hard {I1}" in found.remedy
 
 
-def test_the_finding_names_only_the_differing_class():
+def test_the_finding_names_only_the_differing_resource_class():
     (found,) = findings(with_guest(domain(memory_mib=64)), CODE)
     assert found.actual == "domain i1 was defined with 64 MiB of MEMORY_MB"
 
@@ -66,7 +66,7 @@ def test_the_finding_names_the_maximum_vcpus_even_if_fewer_are_plugged_in():
     assert found.actual == "domain i1 was defined with 4 VCPU"
 
 
-def test_the_finding_is_reported_without_placement():
+def test_the_finding_is_reported_even_if_placement_is_unread():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -104,5 +104,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_expected_changing_or_unknown_size(world):
+def test_no_finding_if_the_size_is_expected_or_changing_or_unknown(world):
     assert findings(world, CODE) == ()

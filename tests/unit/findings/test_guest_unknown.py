@@ -87,7 +87,7 @@ def test_the_unknown_guests_option_decides_if_a_guest_is_reported_and_reserved(p
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_an_amount_that_placement_counts_is_not_reserved_again():
+def test_an_amount_already_allocated_in_placement_is_not_reserved_again():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

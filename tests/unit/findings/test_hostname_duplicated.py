@@ -16,7 +16,7 @@ def world_of(*rows):
     return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_the_finding_names_the_other_host_and_stops_every_write():
+def test_the_finding_names_the_other_host_and_the_agent_writes_nothing():
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
@@ -25,7 +25,7 @@ def test_the_finding_names_the_other_host_and_stops_every_write():
     assert decided(world).plan.is_empty
 
 
-def test_the_other_hosts_row_causes_no_orphan_finding_or_identity_finding():
+def test_compute_node_orphaned_and_identity_changed_are_not_also_reported():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}
@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_own_deleted_unrelated_or_cloned_rows(world):
+def test_no_finding_for_own_rows_deleted_rows_other_names_or_a_cloned_uuid(world):
     assert findings(world, CODE) == ()

@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_the_finding_names_the_conflict_and_a_wrong_name_stops_writes(world, actual, held):
+def test_s92_the_finding_names_the_conflict_and_a_wrong_name_blocks_all_writes(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -53,7 +53,7 @@ def test_s92_the_finding_names_the_conflict_and_a_wrong_name_stops_writes(world,
     assert (plan.writes == ()) is bool(held)
 
 
-def test_s61_a_row_with_this_uuid_on_another_host_stops_every_write():
+def test_s61_another_hosts_compute_node_with_this_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_host_with_nova_guests_but_without_rows_in_nova_writes_nothing(known):
+def test_a_host_with_nova_guests_but_no_nova_rows_is_reported_and_not_written(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_missing_rows_with_a_plausible_explanation_are_not_reported(world):
+def test_missing_compute_node_rows_with_a_plausible_reason_are_not_reported(world):
     assert findings(world, CODE) == ()
 
 

@@ -103,6 +103,6 @@ def test_the_finding_is_not_reported_for_an_expected_or_undecidable_folder(read)
     assert findings(read, CODE) == ()
 
 
-def test_the_finding_is_not_reported_for_an_unread_folder():
+def test_the_finding_is_not_reported_while_the_images_source_is_unread():
     read = world()
     assert findings(dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES))), CODE) == ()

@@ -51,11 +51,11 @@ def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_a_finished_evacuation_adds_nothing_to_the_promised_book():
+def test_a_finished_evacuation_adds_no_claim_to_the_promised_amounts():
     assert decided(WORLD).books.promised.claims == ()
 
 
-def test_the_finding_names_the_last_of_several_finished_evacuations():
+def test_the_finding_names_the_latest_of_several_finished_evacuations():
     world = evacuated(migration(7, kind="evacuation", status="completed"), DONE)
     assert [dict(f.facts)["migration_uuid"] for f in findings(world, CODE)] == [uuid("migration-7")]
 
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_no_evacuation_left_an_allocation(world):
+def test_no_finding_unless_a_finished_evacuation_left_an_allocation_here(world):
     assert findings(world, CODE) == ()

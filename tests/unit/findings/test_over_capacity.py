@@ -97,7 +97,7 @@ def test_the_finding_distinguishes_overcommitment_from_a_leak():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_the_leaked_amount_is_unknown_while_the_state_is_unread():
+def test_the_leaked_amount_is_unknown_while_nova_state_is_unread():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
@@ -123,7 +123,7 @@ def test_a_large_amount_is_printed_with_all_digits():
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_unmanaged_use_that_finds_no_room_in_reserved_is_reported():
+def test_unmanaged_use_that_does_not_fit_into_reserved_is_reported():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -132,7 +132,7 @@ def test_unmanaged_use_that_finds_no_room_in_reserved_is_reported():
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
-def test_the_capacity_of_a_frozen_class_is_read_from_placement():
+def test_the_capacity_of_a_class_with_an_unread_source_is_read_from_placement():
     four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
     world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
     (found,) = findings(world, CODE)
@@ -165,17 +165,17 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_use_fits_or_is_not_checked(world):
+def test_the_finding_is_not_reported_if_usage_fits_or_is_not_checked(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_still_counts_the_used_amount_while_the_state_is_unread():
+def test_the_used_amount_is_reported_while_nova_state_is_unread():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None
 
 
-def test_a_class_in_use_that_the_host_no_longer_offers_is_reported():
+def test_a_class_in_use_that_the_root_provider_no_longer_offers_is_reported():
     """With cpu_dedicated_set alone no CPU is shared any more, but a consumer still holds VCPU."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))
@@ -197,7 +197,7 @@ def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
-def test_a_child_provider_with_more_used_than_offered_is_reported_by_name():
+def test_a_child_provider_with_more_used_than_its_capacity_is_reported_by_name():
     held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
     world = snapshot(
         libvirt=with_devices(card(GPU_06, nvidia_11=2)),
@@ -213,7 +213,7 @@ def test_a_child_provider_with_more_used_than_offered_is_reported_by_name():
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
 
-def test_the_same_class_on_two_child_providers_is_checked_for_each_provider():
+def test_each_child_provider_with_the_same_class_is_checked_separately():
     """Ten on each of two cards that offer eight and sixteen: one card is over capacity, though the sum is not."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
@@ -224,7 +224,7 @@ def test_the_same_class_on_two_child_providers_is_checked_for_each_provider():
     assert [f.provider_uuid for f in findings(world, CODE, ONE_TYPE)] == [uuid(GPU_06)]
 
 
-def test_a_child_provider_to_be_removed_is_reported_while_it_has_allocations():
+def test_an_obsolete_child_provider_is_reported_while_it_has_allocations():
     nothing_left = with_devices(card(GPU_06, nvidia_11=0))
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
@@ -266,7 +266,7 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_the_finding_is_not_reported_for_a_full_unread_or_lost_child_provider(world, chosen):
+def test_no_finding_if_a_child_provider_is_full_or_unread_or_lost(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -337,7 +337,7 @@ def test_floating_guests_on_the_same_cpu_are_not_reported():
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_a_same_host_resize_is_not_reported_as_a_conflict_with_its_own_cpus():
+def test_a_same_host_resize_does_not_conflict_with_its_own_pinned_cpus():
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",

@@ -67,7 +67,7 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
     return snapshot(**{**usual, **changes})
 
 
-def test_s125_two_unrecorded_virtual_functions_are_reported_in_one_finding():
+def test_s125_two_virtual_functions_without_allocation_are_in_one_finding():
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
@@ -77,7 +77,7 @@ def test_s125_two_unrecorded_virtual_functions_are_reported_in_one_finding():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_the_remedy_sets_the_allocation_but_the_audit_writes_none():
+def test_s125_the_audit_proposes_the_missing_allocation_but_does_not_write_it():
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(f"stocktake heal --finding {found.id} ")
@@ -96,7 +96,7 @@ def test_the_finding_names_only_the_providers_that_differ():
     assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1), ("placement", VF_CLASS, 1)]
 
 
-def test_an_allocation_larger_than_the_guests_devices_is_reported():
+def test_an_allocation_larger_than_the_guests_device_count_is_reported():
     (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
     assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
     assert found.remedy.endswith(f"{VF_CLASS}=1")
@@ -110,30 +110,30 @@ def test_missing_allocations_on_two_providers_are_reported_in_one_finding():
     assert found.remedy.endswith(f"--allocation rp={gpu},{T4}=1 --allocation rp={pf},{VF_CLASS}=1")
 
 
-def test_an_unrecorded_physical_function_is_reported():
+def test_a_physical_function_without_an_allocation_is_reported():
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_names_a_provider_to_be_created_by_its_future_uuid():
+def test_the_remedy_contains_the_future_uuid_of_a_provider_not_yet_created():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
 
 
-def test_wrong_amounts_of_other_classes_do_not_hide_the_finding():
+def test_differing_amounts_of_other_classes_do_not_suppress_the_finding():
     world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_a_shut_off_guest_with_an_unrecorded_device_is_reported():
+def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     world = taking(GPU, nova=state(instance(vm_state="stopped")))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_does_not_mention_nova_compute_without_a_cloud():
+def test_the_remedy_does_not_mention_nova_compute_with_state_source_none():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
@@ -146,7 +146,7 @@ def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing(
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_a_guest_without_allocations_but_with_an_extra_volume_is_ignored():
+def test_s126_a_guest_with_an_extra_volume_but_no_allocations_is_not_reported():
     """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
@@ -215,7 +215,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_recorded_changing_or_unknown_device(world, chosen):
+def test_no_finding_if_the_device_is_allocated_or_not_managed_or_unknown(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -230,12 +230,12 @@ def test_the_order_of_pci_functions_does_not_change_the_finding(order):
     assert findings(again, CODE, ALL)[0].expected == findings(plain, CODE, ALL)[0].expected
 
 
-def test_a_host_with_recorded_passthrough_devices_has_no_findings():
+def test_a_host_with_allocated_passthrough_devices_has_no_findings():
     counted = taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2)))
     assert decided(counted, ALL).findings == ()
 
 
-def test_a_one_time_use_device_in_use_causes_no_finding():
+def test_an_allocated_one_time_use_device_causes_no_finding():
     once = pci_settings({"vendor_id": "10de", "one_time_use": True})
     used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
     assert decided(taking(GPU, placement=used), once).findings == ()

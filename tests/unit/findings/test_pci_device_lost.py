@@ -23,7 +23,7 @@ ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     ],
     ids=["s123 the entry is gone", "s128c the device is gone"],
 )
-def test_the_finding_names_the_consumer_the_device_and_the_cause(devices, chosen, why):
+def test_the_finding_names_the_lost_device_and_its_consumer_and_the_cause(devices, chosen, why):
     (found,) = findings(world(*devices, placement=USED), CODE, chosen)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
@@ -47,7 +47,7 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_used_one_time_use_device_that_is_lost_is_reported_without_a_consumer():
+def test_a_lost_one_time_use_device_that_was_used_is_reported_with_no_consumer():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_no_allocated_device_is_known_to_be_lost(facts, chosen):
+def test_no_finding_if_no_allocated_device_is_lost_or_pci_reporting_is_off(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

@@ -12,7 +12,7 @@ OFF = pci_settings({"vendor_id": "10de"}, report=False)
 THERE = tree(*(child(f"0000:{bus}:00.0", inventory("CUSTOM_X", 1)) for bus in range(81, 92)))
 
 
-def test_s124_the_finding_names_the_remaining_providers():
+def test_s124_the_finding_names_the_remaining_pci_providers():
     (found,) = findings(world(placement=THERE), CODE, OFF)
     assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
     assert found.actual.startswith(
@@ -22,11 +22,11 @@ def test_s124_the_finding_names_the_remaining_providers():
     assert dict(found.facts) == {"providers": 11}
 
 
-def test_the_finding_is_reported_without_libvirt():
+def test_the_finding_is_reported_even_if_libvirt_is_unread():
     assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
 
 
-def test_the_finding_is_not_reported_if_reporting_is_on_or_no_provider_remains():
+def test_no_finding_if_reporting_is_on_or_no_pci_provider_remains():
     assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
     assert findings(world(placement=THERE), CODE, pci_settings()) == ()
     assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()

@@ -60,7 +60,7 @@ def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entrie
     assert found.expected == f"no contradiction between this host's devices and [pci] device_spec = {texts}"
 
 
-def test_s120_a_virtual_function_without_parent_is_reported_on_the_root():
+def test_s120_a_vf_without_a_known_physical_function_is_reported_on_the_root():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -70,7 +70,7 @@ def test_s120_a_virtual_function_without_parent_is_reported_on_the_root():
     )
 
 
-def test_s128_a_changed_class_of_a_provider_with_allocations_is_reported():
+def test_s128_a_changed_resource_class_of_an_allocated_provider_is_reported():
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
@@ -92,7 +92,7 @@ def test_the_live_migratable_option_is_reported_if_libvirt_is_too_old():
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 
 
-def test_the_finding_id_does_not_depend_on_a_placement_read():
+def test_the_finding_id_is_the_same_while_placement_is_unread():
     """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)
@@ -100,7 +100,7 @@ def test_the_finding_id_does_not_depend_on_a_placement_read():
     assert seen.id == unseen.id
 
 
-def test_a_class_from_a_provider_yaml_file_is_not_a_conflict():
+def test_a_resource_class_from_a_provider_yaml_file_is_not_a_conflict():
     beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
     chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
     there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))

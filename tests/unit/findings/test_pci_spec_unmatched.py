@@ -15,7 +15,7 @@ GPU = "0000:81:00.0"
 ABSENT = pci_settings({"vendor_id": "1234"})
 
 
-def test_the_finding_names_the_entry_and_the_device_count():
+def test_the_finding_names_the_device_spec_entry_and_the_device_count():
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'a device of this host for [pci] device_spec = {"vendor_id": "1234"}'
@@ -23,7 +23,7 @@ def test_the_finding_names_the_entry_and_the_device_count():
     assert "virsh nodedev-list" in found.remedy
 
 
-def test_an_entry_whose_devices_match_earlier_entries_is_reported():
+def test_a_device_spec_entry_whose_devices_match_earlier_entries_is_reported():
     chosen = pci_settings({"vendor_id": "8086"}, {"product_id": "1515"})
     (found,) = findings(world(*functions("0000:82:00.0", 12)), CODE, chosen)
     assert '{"product_id": "1515"}' in found.expected
@@ -48,5 +48,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_no_entry_is_known_to_be_unmatched(facts, chosen):
+def test_no_finding_if_each_entry_has_a_device_or_a_device_is_unread(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

@@ -52,5 +52,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_no_namespace_is_known_to_be_missing(world, chosen):
+def test_no_finding_if_all_namespaces_exist_or_ndctl_was_not_read(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -38,7 +38,7 @@ def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     assert not found.rests_on_recorded
 
 
-def test_the_finding_remains_after_the_record_is_deleted():
+def test_the_finding_remains_after_the_compute_node_record_is_deleted():
     world = world_of(tree(OLD, HELD), nodes=(node(),))
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
@@ -46,7 +46,7 @@ def test_the_finding_remains_after_the_record_is_deleted():
 
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
-def test_the_finding_is_not_reported_while_the_state_is_unread(held):
+def test_the_finding_is_not_reported_while_nova_state_is_unread(held):
     """Without the state the agent cannot know whether the record is gone or belongs to another host."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))
@@ -64,5 +64,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_empty_missing_or_unread_provider(world):
+def test_no_finding_if_the_provider_is_empty_or_missing_or_unread(world):
     assert findings(world, CODE) == ()

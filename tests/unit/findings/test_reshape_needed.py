@@ -16,7 +16,7 @@ VGPU = standing(
 )
 
 
-def test_s106_the_finding_names_the_consumers_and_the_children():
+def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
     assert found.expected == (
@@ -32,7 +32,7 @@ def test_s106_the_finding_names_the_consumers_and_the_children():
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
-def test_s107_an_encryption_context_that_is_used_on_the_root_is_reported():
+def test_s107_a_memory_encryption_context_allocated_on_the_root_is_reported():
     held = standing(
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )
@@ -63,7 +63,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_class_not_enabled_or_unused_on_root(world, chosen):
+def test_no_finding_if_the_class_is_disabled_or_unused_on_the_root_provider(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 

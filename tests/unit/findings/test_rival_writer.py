@@ -73,7 +73,7 @@ def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
     assert decision.plan.writes == ()
 
 
-def test_an_overwritten_inventory_is_reported_with_both_versions():
+def test_an_overwritten_inventory_is_reported_with_written_and_present_values():
     mine, theirs = inventory("MEMORY_MB", 512), inventory("MEMORY_MB", 99)
     written = WrittenProvider(provider_uuid=ROOT_UUID, inventories=(mine,), strikes=1)
     decision = decided(snapshot(placement=view(provider=root(theirs))), written=written)
@@ -92,13 +92,13 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_agent_writes_and_reports_no_rival_for_a_provider_without_a_rival(placement, nova, chosen):
+def test_a_provider_without_a_rival_is_written_and_not_reported(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_an_unread_state_does_not_count_as_a_live_nova_compute():
+def test_the_finding_is_reported_and_blocks_writes_while_nova_state_is_unread():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: the state source did not answer" in found.actual
@@ -106,7 +106,7 @@ def test_an_unread_state_does_not_count_as_a_live_nova_compute():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_an_observer_has_no_finding_but_its_plan_names_the_rival():
+def test_an_observer_reports_no_finding_but_its_plan_names_the_rival():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

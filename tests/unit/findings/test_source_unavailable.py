@@ -97,7 +97,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_the_finding_names_every_frozen_class_and_provider_family(chosen):
+def test_the_finding_names_every_frozen_resource_class_and_provider_family(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -111,7 +111,7 @@ def test_the_finding_names_every_frozen_class_and_provider_family(chosen):
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_frozen_child_providers_are_named_if_present_or_configured():
+def test_the_finding_names_frozen_child_providers_that_exist_or_are_configured():
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual
@@ -132,7 +132,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     )
 
 
-def test_an_unreadable_row_is_not_reported_as_a_failed_source():
+def test_an_unreadable_nova_row_is_not_reported_as_an_unavailable_source():
     assert findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE) == ()
 
 
@@ -142,7 +142,7 @@ def _with_images(**facts):
 
 
 @pytest.mark.parametrize("reserves", [True, False])
-def test_an_unread_part_of_a_source_is_reported(reserves):
+def test_an_unread_folder_of_the_images_source_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "reserved of DISK_GB is not lowered; " if reserves else ""

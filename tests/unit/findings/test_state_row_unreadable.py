@@ -39,7 +39,7 @@ def test_the_finding_names_the_row_and_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_an_unreadable_row_makes_only_its_own_consumer_unknown():
+def test_an_unreadable_row_sets_verdict_unknown_only_for_its_own_consumer():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 
@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_the_finding_is_not_reported_if_every_row_is_readable_or_none_was_read(world):
+def test_the_finding_is_not_reported_if_all_rows_are_readable_or_unread(world):
     assert findings(world, CODE) == ()

@@ -30,7 +30,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
 
 
-def test_the_finding_names_both_stores_and_the_adopt_command():
+def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
     (found,) = findings(LOST, CODE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
@@ -43,7 +43,7 @@ def test_the_finding_names_both_stores_and_the_adopt_command():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_reason():
+def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_finding():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
@@ -52,7 +52,7 @@ def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_reason():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_the_finding_names_missing_disks_if_no_store_was_remembered():
+def test_the_finding_names_missing_guest_disks_if_no_store_was_remembered():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "300 GiB of DISK_GB" in found.expected

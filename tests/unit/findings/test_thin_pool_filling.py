@@ -17,7 +17,7 @@ CODE = "thin-pool-filling"
     ("percent", "severity"),
     [(80.0, Severity.WARNING), (94.99, Severity.WARNING), (95.0, Severity.ERROR), (100.0, Severity.ERROR)],
 )
-def test_the_severity_rises_from_warning_to_error_at_95_percent(percent: float, severity: Severity) -> None:
+def test_the_severity_is_warning_from_80_percent_and_error_from_95_percent(percent: float, severity: Severity) -> None:
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)

@@ -12,7 +12,7 @@ from tests.rigs.thin_pools import pool_world
 CODE = "thin-pool-overcommitted"
 
 
-def test_an_overcommitted_pool_is_reported_with_its_sums() -> None:
+def test_an_overcommitted_pool_is_reported_with_its_size_and_its_volumes_size() -> None:
     (found,) = findings(pool_world(40, 30), CODE, lvm_settings())
     assert (found.subject, found.resource_class, found.severity) == ("vg0/tpool", "DISK_GB", Severity.WARNING)
     assert found.expected == (
@@ -28,10 +28,10 @@ def test_an_overcommitted_pool_is_reported_with_its_sums() -> None:
     [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
-def test_a_pool_that_fits_or_is_unread_is_not_reported(quiet: Snapshot) -> None:
+def test_a_thin_pool_is_not_reported_if_its_volumes_fit_or_lvm_is_unread(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_the_finding_of_a_pool_outside_the_guests_group_has_no_resource_class() -> None:
+def test_the_finding_has_no_resource_class_if_disk_gb_does_not_count_the_pool() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

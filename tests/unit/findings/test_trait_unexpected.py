@@ -46,7 +46,7 @@ def cleared(*traits):
     return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
 
 
-def test_an_owner_reports_a_trait_that_returns_after_removal():
+def test_role_owner_reports_a_trait_that_reappears_after_its_removal():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
@@ -55,18 +55,18 @@ def test_an_owner_reports_a_trait_that_returns_after_removal():
     assert found.severity is Severity.WARNING
 
 
-def test_the_agent_remembers_which_unwanted_traits_a_write_cleared():
+def test_the_agent_remembers_which_unwanted_traits_a_write_removed():
     wanted = wanted_root(decided(world()))
     assert remembered(None, wanted).cleared == wanted.traits_unwanted
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_a_companion_and_an_observer_report_an_unwanted_trait(role):
+def test_the_roles_companion_and_observer_report_an_unwanted_trait(role):
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "the trait is on the provider"
 
 
-def test_an_owner_does_not_report_a_trait_that_the_audit_removes():
+def test_role_owner_does_not_report_a_trait_that_the_audit_removes():
     """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []
@@ -79,7 +79,7 @@ def test_a_trait_outside_the_agents_control_is_never_reported(trait):
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_the_finding_requires_a_placement_read_and_an_unwanted_trait():
+def test_no_finding_if_placement_is_unread_or_no_unwanted_trait_is_set():
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

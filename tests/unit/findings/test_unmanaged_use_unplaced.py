@@ -42,7 +42,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_the_finding_names_the_class_the_amount_and_the_reason():
+def test_the_finding_names_the_resource_class_and_the_amount_and_the_reason():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake's own consumers have allocations for all 6 VCPU that the cloud does not know"
@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_each_obstacle_to_the_allocation_is_reported(there, expected):
+def test_unmanaged_use_is_reported_for_each_obstacle_to_its_allocation(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -88,17 +88,17 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_the_finding_requires_use_that_a_companion_cannot_place(there, chosen):
+def test_no_finding_unless_a_companion_cannot_allocate_all_unmanaged_use(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_a_class_is_not_reported_while_its_source_is_unread(lost):
+def test_a_resource_class_is_not_reported_while_its_source_is_unread(lost):
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_unplaced_use_is_not_also_reported_as_over_capacity():
+def test_unallocated_unmanaged_use_is_not_also_reported_as_over_capacity():
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

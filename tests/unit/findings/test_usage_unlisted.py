@@ -28,11 +28,11 @@ def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
     assert found.rests_on_recorded
 
 
-def test_the_finding_is_not_reported_for_equal_sums():
+def test_the_finding_is_not_reported_if_all_usage_is_listed():
     assert told() == []
 
 
-def test_difference_counts_only_usage_above_the_listed_amount():
+def test_difference_returns_only_usage_above_the_listed_amount():
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

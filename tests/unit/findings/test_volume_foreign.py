@@ -58,7 +58,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_foreign_volumes_option_decides_about_the_finding_and_the_reserve(policy, told, reserved):
+def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -66,7 +66,7 @@ def test_the_foreign_volumes_option_decides_about_the_finding_and_the_reserve(po
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_the_finding_mentions_no_reserve_under_the_report_policy():
+def test_policy_report_omits_the_reserve_from_the_finding():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -77,7 +77,7 @@ def test_the_finding_mentions_no_reserve_under_the_report_policy():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_outside_the_guests_group_is_reported_but_not_reserved(chosen):
+def test_a_volume_outside_the_instances_group_is_reported_but_not_reserved(chosen):
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )
@@ -109,9 +109,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_owned_empty_or_unread_volume(world):
+def test_no_finding_if_the_volume_has_an_owner_or_takes_no_space_or_is_unread(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_with_a_foreign_name_is_reported_even_if_the_state_is_unread():
+def test_a_volume_with_a_foreign_name_is_reported_even_if_nova_state_is_unread():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1

@@ -42,7 +42,7 @@ def test_the_finding_names_the_group_and_the_option():
     assert "vgs and pvs" in found.remedy
 
 
-def test_a_missing_volume_group_leaves_disk_gb_unchanged():
+def test_a_missing_volume_group_does_not_change_the_disk_gb_inventory():
     held = root(inventory("DISK_GB", 20, reserved=3))
     world = snapshot(lvm=StorageFacts(), placement=view(provider=held))
     plan = decided(world, lvm_settings()).plan
@@ -57,7 +57,7 @@ def test_a_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_the_finding_of_a_group_that_is_only_audited_has_no_resource_class():
+def test_the_finding_has_no_resource_class_if_disk_gb_does_not_count_the_group():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

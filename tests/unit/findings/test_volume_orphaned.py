@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_expected_foreign_or_unread_volume(world):
+def test_no_finding_if_the_volume_is_expected_or_foreign_or_unread(world):
     assert findings(world, CODE, lvm_settings()) == ()

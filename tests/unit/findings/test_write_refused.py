@@ -42,7 +42,7 @@ def test_accepted_writes_cause_no_finding():
     assert told() == []
 
 
-def test_the_finding_names_the_write_and_the_error_of_placement():
+def test_the_finding_names_the_refused_write_and_placements_error():
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")

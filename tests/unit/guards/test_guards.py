@@ -182,7 +182,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_the_own_part_guard_refuses_a_write_to_another_hosts_part(change):
+def test_only_the_own_part_guard_refuses_a_write_beyond_this_hosts_allocation(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -190,7 +190,7 @@ def test_only_the_own_part_guard_refuses_a_write_to_another_hosts_part(change):
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_a_change_while_the_state_is_unread():
+def test_two_guards_refuse_a_change_while_nova_state_is_unread():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 

@@ -76,12 +76,12 @@ def test_a_consistent_host_needs_no_adoption():
     assert "uuid, names and record agree" in plan.notes[0]
 
 
-def test_adopt_plans_nothing_for_a_host_that_is_unknown_to_the_cloud():
+def test_adopt_plans_no_step_for_a_host_unknown_to_the_cloud():
     plan = adoption(facts(identity=None, origin="", own=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
 
-def test_the_provider_and_the_record_of_a_renamed_host_get_the_new_name():
+def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
     plan = adoption(renamed(), settings())
     name, record = plan.steps
     assert name == NameStep(before="old-name", write=RenameProvider(provider_uuid=ROOT_UUID, name=NODE))
@@ -90,7 +90,7 @@ def test_the_provider_and_the_record_of_a_renamed_host_get_the_new_name():
     assert plan.uuid == ROOT_UUID
 
 
-def test_only_owned_children_are_renamed_with_their_root():
+def test_adopt_renames_only_the_agents_own_children_with_the_root_provider():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
@@ -100,7 +100,7 @@ def test_only_owned_children_are_renamed_with_their_root():
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
-def test_a_child_that_an_interrupted_run_renamed_is_not_renamed_again():
+def test_adopt_does_not_rename_a_child_that_an_interrupted_run_already_renamed():
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
     plan = adoption(renamed(node="cmp_1", own=tree(provider(name="cmp"), done, left)), settings())
@@ -108,19 +108,19 @@ def test_a_child_that_an_interrupted_run_renamed_is_not_renamed_again():
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_a_record_that_cannot_be_written_is_left_unchanged_and_noted():
+def test_adopt_only_notes_a_compute_node_row_that_the_agent_cannot_write():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_adopt_renames_only_the_provider_if_there_is_no_cloud():
+def test_adopt_renames_only_the_provider_with_state_source_none():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
 
-def test_s61_the_record_of_a_vanished_host_is_assigned_to_this_host():
+def test_s61_adopt_assigns_the_compute_node_record_of_a_lost_host_to_this_host():
     there = with_record(stored(host="cmp0", service_id=9), service=None)
     gone = dataclasses.replace(there, host="cmp0", service=service(id=9))
     here = conductor(nodes=there.nodes)
@@ -130,14 +130,14 @@ def test_s61_the_record_of_a_vanished_host_is_assigned_to_this_host():
     assert set(step.write.changed) == {"host", "service_id"}
 
 
-def test_a_reinstalled_host_gets_its_uuid_back():
+def test_adopt_restores_the_compute_node_uuid_of_a_reinstalled_host():
     plan = adoption(reinstalled(), settings())
     assert plan.steps == (FileStep(path=FILE.path, before=f"{NEW}\n", after=f"{ROOT_UUID}\n"),)
     assert plan.uuid == ROOT_UUID
     assert any("restart" in note for note in plan.notes)
 
 
-def test_a_host_without_any_identity_gets_its_uuid_back():
+def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
     given = reinstalled(identity=None, origin="", file=IdentityFile(path=FILE.path, text=None), state=conductor())
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
@@ -158,7 +158,7 @@ def test_the_role_guard_refuses_observer_and_companion(given, role):
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_state_guard_refuses_an_unread_state(given):
+def test_the_state_guard_refuses_an_adoption_while_nova_state_is_unread(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_notes_a_row_of_an_unread_host_and_plans_no_step():
+def test_adopt_only_notes_a_row_of_this_node_name_on_an_unread_host():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -206,7 +206,7 @@ def test_the_row_guard_refuses_a_second_record_of_the_same_host_and_node():
     assert guards(given) == ["row"]
 
 
-def test_the_instances_guard_refuses_instances_with_the_old_node_name():
+def test_the_instances_guard_refuses_while_an_instance_has_the_old_node_name():
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

@@ -77,7 +77,7 @@ def test_heal_waits_for_a_heartbeat_newer_than_the_plan(late_s, waited_s):
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_heal_waits_for_another_heartbeat_if_a_heartbeat_is_ahead_of_the_clock():
+def test_heal_waits_for_a_second_heartbeat_if_the_first_is_ahead_of_the_clock():
     """The clock of a service is fast and the replica lags: the code must wait for one more report."""
     asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
@@ -85,7 +85,7 @@ def test_heal_waits_for_another_heartbeat_if_a_heartbeat_is_ahead_of_the_clock()
 
 
 @pytest.mark.parametrize("late_s", [35, 59, 3600])
-def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
+def test_heal_changes_nothing_if_the_database_replica_lags_too_long(late_s):
     asked = task(late_s=late_s)
     refused = proven(asked, state())
     assert isinstance(refused, WriteAttempt)
@@ -93,14 +93,14 @@ def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
     assert asked.parts.clock.monotonic() == WAIT_S
 
 
-def test_heal_changes_nothing_if_the_state_source_is_lost():
+def test_heal_changes_nothing_if_reading_nova_state_fails():
     refused = proven(task(error=True), state())
     assert isinstance(refused, WriteAttempt)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
     assert not_as_planned(task(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
 
 
-def test_heal_skips_the_heartbeat_check_without_a_cloud():
+def test_heal_skips_the_heartbeat_check_with_state_source_none():
     asked = task(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)
@@ -130,7 +130,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
-def test_heal_continues_only_if_the_consumers_rows_match_the_plan(now, goes_on):
+def test_heal_continues_only_if_the_consumers_nova_rows_still_match_the_plan(now, goes_on):
     refused = not_as_planned(task(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
     assert (refused is None) is goes_on
 

@@ -53,7 +53,7 @@ def test_write_new_file_refuses_to_overwrite_a_file(tmp_path):
     assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
 
 
-def test_sweep_keeps_files_of_live_processes_and_of_other_names(tmp_path):
+def test_sweep_keeps_temporary_files_of_live_processes_and_of_other_paths(tmp_path):
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {

@@ -70,7 +70,7 @@ def test_the_findings_file_has_mode_0640_and_a_schema_version(tmp_path):
     assert json.loads((tmp_path / "findings.json").read_text())["schema_version"] == 1
 
 
-def test_a_missing_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
+def test_a_missing_findings_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
     assert FindingsFile(str(tmp_path)).load() == History()
     assert caplog.records == []
 
@@ -93,7 +93,7 @@ def test_a_missing_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
         json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
     ],
 )
-def test_an_unreadable_file_is_logged_once_and_kept_at_the_next_save(tmp_path, caplog, text):
+def test_an_invalid_findings_file_is_logged_once_and_renamed_at_the_next_save(tmp_path, caplog, text):
     path = tmp_path / "findings.json"
     path.write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -106,7 +106,7 @@ def test_an_unreadable_file_is_logged_once_and_kept_at_the_next_save(tmp_path, c
     assert (tmp_path / "findings.json.bad").read_text() == text
 
 
-def test_a_file_of_non_utf8_bytes_is_an_empty_history(tmp_path):
+def test_a_findings_file_of_non_utf8_bytes_is_loaded_as_an_empty_history(tmp_path):
     (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
     assert FindingsFile(str(tmp_path)).load() == History()
 
@@ -129,7 +129,7 @@ def test_an_unwritable_folder_is_logged_once(tmp_path, caplog):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_every_saved_history_is_loaded_with_its_sightings_sorted_by_id(tmp_path, sightings):
+def test_every_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
@@ -140,7 +140,7 @@ def test_a_findings_file_without_a_list_of_additions_is_read(tmp_path):
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_the_providers_that_orphaned_nodes_left_are_kept_over_a_restart(tmp_path):
+def test_providers_of_deleted_orphaned_nodes_are_remembered_across_a_restart(tmp_path):
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
@@ -150,7 +150,7 @@ def test_the_providers_that_orphaned_nodes_left_are_kept_over_a_restart(tmp_path
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_only_the_invalid_row_in_the_list_of_left_providers_is_skipped(tmp_path, row):
+def test_only_the_invalid_row_of_the_remembered_providers_is_skipped(tmp_path, row):
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 
@@ -174,7 +174,7 @@ def test_only_the_invalid_row_in_the_list_of_left_providers_is_skipped(tmp_path,
         ("id", SEEN.id),
     ],
 )
-def test_only_the_invalid_sighting_is_skipped_and_logged(tmp_path, caplog, name, value):
+def test_only_the_invalid_finding_row_is_skipped_and_logged(tmp_path, caplog, name, value):
     text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
     (tmp_path / "findings.json").write_text(text)
     store = FindingsFile(str(tmp_path))

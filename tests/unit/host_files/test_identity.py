@@ -159,7 +159,7 @@ def test_the_uuid_of_this_hosts_compute_node_record_is_the_identity():
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_the_uuid_of_a_record_without_a_service_is_also_the_identity():
+def test_the_uuid_of_a_compute_node_record_without_a_service_is_the_identity():
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 
@@ -181,16 +181,16 @@ def test_a_host_unknown_to_the_cloud_may_get_a_new_identity(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_a_host_without_a_cloud_may_get_a_new_identity():
+def test_a_host_with_state_source_none_may_get_a_new_identity():
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 
-def test_a_record_with_an_invalid_uuid_is_rejected():
+def test_a_compute_node_record_with_an_invalid_uuid_is_rejected():
     with pytest.raises(ConfigError, match="compute_nodes id 3"):
         identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
 
 
-def test_two_live_records_of_one_node_are_refused():
+def test_two_live_compute_node_records_of_one_node_are_rejected():
     with pytest.raises(ConfigError, match="1, 2"):
         identity_from_state(state(node(1), node(2, node_uuid=TWO)), "cmp1.example.org")
 

@@ -23,7 +23,7 @@ def test_s70_different_or_invalid_identity_files_raise_a_configuration_error(tmp
         ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
 
 
-def test_s71_the_row_of_this_host_and_node_is_the_identity_if_no_file_exists():
+def test_s71_the_identity_is_the_uuid_of_the_compute_node_row_of_this_host():
     known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
     identity = identity_from_state(known, NODE)
     assert identity is not None
@@ -31,7 +31,7 @@ def test_s71_the_row_of_this_host_and_node_is_the_identity_if_no_file_exists():
 
 
 @pytest.mark.parametrize("rows", [(), (node(hypervisor_hostname="old-name"),), (node(host="cmp2"),)])
-def test_s71_a_service_without_its_row_raises_a_configuration_error(rows):
+def test_s71_a_service_without_a_compute_node_row_raises_a_configuration_error(rows):
     with pytest.raises(ConfigError, match="compute_id"):
         identity_from_state(state(service=service(version=74), nodes=rows), NODE)
 
@@ -44,13 +44,13 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_follows_an_existing_service_row(observed):
+def test_s73_the_disabled_trait_follows_the_service_row_if_the_row_exists(observed):
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
 
 
-def test_s73_the_disabled_trait_is_kept_while_the_state_is_unread():
+def test_s73_the_disabled_trait_is_kept_while_nova_state_is_unread():
     held = root(traits=root().traits | {DISABLED})
     world = without(snapshot(placement=view(provider=held)), "state")
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]

@@ -54,7 +54,7 @@ def journal(tmp_path) -> Journal:
     return FileJournal(str(tmp_path), now=Times(), new_id=Ids())
 
 
-def test_a_change_is_read_with_its_outcome(journal):
+def test_a_journaled_change_is_read_back_with_its_outcome(journal):
     assert journal.read() == JournalContent()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
@@ -152,7 +152,7 @@ def test_an_invalid_line_is_reported_and_all_other_lines_are_read(journal, tmp_p
     assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (problem,))
 
 
-def test_a_repeated_id_is_ignored_and_reported(journal, tmp_path):
+def test_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes() * 2)
@@ -160,7 +160,7 @@ def test_a_repeated_id_is_ignored_and_reported(journal, tmp_path):
 
 
 @pytest.mark.parametrize("make", ["folder", "pipe", "link"])
-def test_a_folder_pipe_or_link_at_the_path_is_never_written(journal, tmp_path, make):
+def test_a_folder_or_pipe_or_link_at_the_journal_path_is_never_written(journal, tmp_path, make):
     path = tmp_path / "journal.jsonl"
     if make == "folder":
         path.mkdir()
@@ -197,7 +197,7 @@ def test_every_complete_line_is_read_after_a_cut_at_any_byte(cut):
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_random_bytes_between_lines_lose_no_entry(where, noise):
+def test_random_bytes_between_lines_cause_no_loss_of_an_entry(where, noise):
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
     assert [(e.id, e.result) for e in parsed(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
@@ -224,7 +224,7 @@ ANY_JSON = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_an_invalid_json_line_loses_no_other_entry(tmp_path_factory, data):
+def test_an_invalid_json_line_causes_no_loss_of_another_entry(tmp_path_factory, data):
     journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
     journal.end(journal.begin(CHANGE), Result.DONE)
     with open(journal.path, "rb") as file:

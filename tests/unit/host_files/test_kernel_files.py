@@ -42,7 +42,7 @@ def no_descriptor():
     return asked
 
 
-def test_module_parameters_are_unread_if_no_file_descriptor_is_left(tmp_path, no_descriptor):
+def test_a_module_parameter_is_unread_if_no_file_descriptor_is_free(tmp_path, no_descriptor):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -52,7 +52,7 @@ def test_module_parameters_are_unread_if_no_file_descriptor_is_left(tmp_path, no
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_a_read_error_makes_the_value_unread_or_unknown(tmp_path, monkeypatch, number):
+def test_a_read_error_yields_an_unread_or_unknown_value(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 
@@ -114,7 +114,7 @@ def test_uptime_is_unknown_if_its_path_is_a_folder(tmp_path):
 
 
 @given(st.binary(max_size=40))
-def test_any_file_content_yields_a_number_or_unknown(tmp_path_factory, content):
+def test_any_content_of_uptime_or_loadavg_yields_a_number_or_unknown(tmp_path_factory, content):
     folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     (folder / "uptime").write_bytes(content)

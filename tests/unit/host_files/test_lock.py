@@ -79,7 +79,7 @@ def test_a_child_process_does_not_inherit_the_lock(tmp_path):
         child.communicate()
 
 
-def test_the_second_folder_is_used_if_the_first_is_missing(tmp_path):
+def test_the_lock_file_is_in_the_second_folder_if_the_first_folder_is_missing(tmp_path):
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():
@@ -90,13 +90,13 @@ def test_the_second_folder_is_used_if_the_first_is_missing(tmp_path):
         pass
 
 
-def test_the_second_folder_is_not_used_if_the_first_exists(tmp_path):
+def test_the_lock_file_is_not_in_the_second_folder_if_the_first_folder_exists(tmp_path):
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()
 
 
-def test_the_second_folder_is_used_after_an_io_error_in_the_first(tmp_path, monkeypatch):
+def test_the_lock_file_is_in_the_second_folder_after_an_io_error_in_the_first(tmp_path, monkeypatch):
     """No file system here fails on demand, so the test fakes open(2)'s error for the first folder."""
     (tmp_path / "run").mkdir()
     real, asked = os.open, []
@@ -121,7 +121,7 @@ def test_a_lock_file_that_cannot_be_opened_raises_lock_held(tmp_path):
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
 
 
-def test_a_file_at_the_folder_path_raises_lock_held(tmp_path):
+def test_a_file_in_place_of_the_lock_folder_raises_lock_held(tmp_path):
     (tmp_path / "state").write_text("")
     (tmp_path / "run").mkdir()
     lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))

@@ -68,7 +68,7 @@ def test_a_report_of_non_utf8_bytes_is_rejected(tmp_path):
         read_report(str(tmp_path))
 
 
-def test_an_unwritable_folder_is_named_and_the_last_report_is_kept(tmp_path):
+def test_an_unwritable_report_folder_is_named_in_the_error(tmp_path):
     write_report(str(tmp_path), REPORT)
     blocked = tmp_path / "file"
     blocked.write_text("")

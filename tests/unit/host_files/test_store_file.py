@@ -18,7 +18,7 @@ RECORD = StoreRecord(mark=mark(300))
 
 
 @pytest.mark.parametrize("record", [RECORD, StoreRecord(mark=vg_mark(20)), StoreRecord(mark=None)])
-def test_a_saved_record_is_loaded_after_a_restart(tmp_path: Path, record: StoreRecord):
+def test_a_saved_store_record_is_loaded_after_a_restart(tmp_path: Path, record: StoreRecord):
     assert StoreFile(str(tmp_path / "state")).save(record)
     assert StoreFile(str(tmp_path / "state")).load() == record
 
@@ -28,7 +28,7 @@ def test_the_file_has_mode_0640(tmp_path: Path):
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 
 
-def test_a_missing_file_is_loaded_as_none_and_nothing_is_logged(tmp_path: Path, caplog):
+def test_a_missing_store_file_is_loaded_as_none_and_nothing_is_logged(tmp_path: Path, caplog):
     file = StoreFile(str(tmp_path))
     assert (file.load(), file.notes, caplog.records) == (None, (), [])
 
@@ -56,7 +56,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
-def test_an_invalid_file_is_loaded_as_none_and_is_logged_once_and_kept(tmp_path: Path, caplog, text: str):
+def test_an_invalid_store_file_is_loaded_as_none_and_is_logged_once_and_kept(tmp_path: Path, caplog, text: str):
     (tmp_path / "store.json").write_text(text)
     file = StoreFile(str(tmp_path))
     with caplog.at_level(logging.WARNING):

@@ -19,7 +19,7 @@ def test_an_instance_folder_is_a_uuid_with_an_optional_nova_suffix(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_a_folder_name_of_any_other_form_belongs_to_no_instance(name):
+def test_a_folder_name_other_than_uuid_and_suffix_belongs_to_no_instance(name):
     assert instance_folder(name) is None
 
 

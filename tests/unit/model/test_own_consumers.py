@@ -10,19 +10,19 @@ from agent.model.own_consumers import OWN_CAUSES, OWN_TYPE, own_consumer_uuid, o
 ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
 
 
-def test_the_consumer_uuids_never_change():
+def test_the_uuids_of_the_agents_own_consumers_never_change():
     """The agent must find the consumers of older versions. Expected values: RFC 9562 5.5 with sha1sum, by hand."""
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 
 
-def test_each_unmanaged_cause_has_its_own_consumer_uuid():
+def test_each_cause_of_unmanaged_use_has_its_own_consumer_uuid():
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
-def test_two_hosts_have_different_consumer_uuids():
+def test_two_hosts_have_different_uuids_for_their_own_consumers():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 

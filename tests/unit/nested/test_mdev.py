@@ -49,7 +49,7 @@ def test_s100_a_card_offers_its_existing_and_its_available_mediated_devices():
     assert tree.root.inventory("VGPU") is None
 
 
-def test_s101_a_card_counts_only_devices_of_its_own_type():
+def test_s101_a_card_counts_only_mediated_devices_of_its_configured_type():
     assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
 
 
@@ -96,7 +96,7 @@ def test_the_configured_types_decide_the_inventory_of_each_card(types, expected)
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 
-def test_a_full_card_still_offers_its_existing_devices():
+def test_a_full_card_still_offers_its_existing_mediated_devices():
     made = with_devices(made=mdevs(GPU_06, "nvidia-11", 3))
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_is_left_alone_without_proof_that_its_card_is_withdrawn(libvirt, chosen):
+def test_a_provider_is_not_changed_unless_its_card_is_known_to_be_withdrawn(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -162,7 +162,7 @@ def test_unread_devices_freeze_the_mdev_providers(libvirt, lost, why):
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_an_existing_child_keeps_its_uuid_and_loses_other_classes():
+def test_an_existing_child_provider_keeps_its_uuid_and_loses_obsolete_classes():
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -170,7 +170,7 @@ def test_an_existing_child_keeps_its_uuid_and_loses_other_classes():
     assert found.owned_classes == {"VGPU", "CUSTOM_OLD"}
 
 
-def test_the_removal_of_a_withdrawn_child_in_use_is_held_back():
+def test_a_withdrawn_child_provider_with_allocations_is_not_deleted():
     old = child(GPU_06, inventory("VGPU", 16))
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
@@ -179,7 +179,7 @@ def test_the_removal_of_a_withdrawn_child_in_use_is_held_back():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_no_child_is_published_while_vgpu_is_allocated_on_the_root():
+def test_s106_no_child_provider_is_published_while_the_root_has_allocated_vgpu():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -195,7 +195,7 @@ def test_s106_no_child_is_published_while_vgpu_is_allocated_on_the_root():
     assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
 
 
-def test_unused_vgpu_on_the_root_is_replaced_by_the_children():
+def test_unused_vgpu_on_the_root_is_replaced_by_the_child_providers():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
@@ -203,7 +203,7 @@ def test_unused_vgpu_on_the_root_is_replaced_by_the_children():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_vgpu_on_the_root_is_left_alone_if_no_mdev_type_is_enabled():
+def test_vgpu_on_the_root_is_not_managed_if_no_mdev_type_is_enabled():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 

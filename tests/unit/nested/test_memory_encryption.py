@@ -147,7 +147,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unread_facts_freeze_the_encryption_providers(libvirt, lost, why):
+def test_unknown_sev_support_freezes_the_encryption_providers(libvirt, lost, why):
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -155,13 +155,13 @@ def test_unread_facts_freeze_the_encryption_providers(libvirt, lost, why):
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unrelated_missing_capability_freezes_no_provider():
+def test_an_unrelated_missing_capability_freezes_no_encryption_provider():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
-def test_a_missing_machine_type_is_ignored_if_another_type_supports_sev():
+def test_an_unread_machine_type_is_ignored_if_another_type_supports_sev():
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
@@ -218,7 +218,7 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_the_tdx_total_follows_kernel_options_and_libvirt(libvirt, chosen, expected):
+def test_kernel_and_options_and_libvirt_decide_the_tdx_total(libvirt, chosen, expected):
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
@@ -260,7 +260,7 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_unread_tdx_facts_freeze_the_encryption_providers(libvirt, lost, why):
+def test_unknown_tdx_support_freezes_the_encryption_providers(libvirt, lost, why):
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}
@@ -276,7 +276,7 @@ def test_libvirts_capabilities_are_not_needed_if_the_options_rule_out_tdx(chosen
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
 
 
-def test_a_missing_machine_type_is_ignored_if_another_type_supports_tdx():
+def test_an_unread_machine_type_is_ignored_if_another_type_supports_tdx():
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 
@@ -294,7 +294,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_an_allocated_context_on_the_root_is_kept_and_reported():
+def test_s107_an_encryption_context_allocated_on_the_root_is_kept_and_reported():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
@@ -308,7 +308,7 @@ def test_s107_an_allocated_context_on_the_root_is_kept_and_reported():
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_an_unused_context_and_its_trait_move_from_root_to_child():
+def test_s107_an_unused_context_and_its_sev_trait_move_from_root_to_child():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

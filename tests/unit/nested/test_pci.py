@@ -106,7 +106,7 @@ def test_s121_a_device_of_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_the_provider_of_a_free_unmatched_device_is_deleted():
+def test_s122_the_provider_of_an_unallocated_unmatched_device_is_deleted():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
@@ -137,14 +137,14 @@ def test_s123_the_total_is_at_least_the_number_of_allocated_virtual_functions():
     assert pci_providers(decided(world(*VFS, placement=there), left)) == {PF: {VF_CLASS: 3}}
 
 
-def test_s124_reporting_that_was_never_enabled_publishes_no_provider():
+def test_s124_no_provider_is_published_if_pci_reporting_was_never_enabled():
     chosen = pci_settings({"vendor_id": "10de"}, report=False)
     decision = decided(world(device(GPU)), chosen)
     assert pci_providers(decision) == {}
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_s124_disabled_reporting_leaves_existing_providers_alone():
+def test_s124_existing_providers_are_unchanged_while_pci_reporting_is_disabled():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(placement=there), pci_settings(report=False))
     assert (pci_providers(decision), writes(decision, GPU)) == ({}, [])
@@ -166,7 +166,7 @@ def test_s127_a_one_time_use_device_stays_reserved_after_its_first_allocation(be
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_one_time_use_device_stays_reserved_under_a_new_class():
+def test_s127_a_used_one_time_use_device_stays_reserved_under_a_new_class_name():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -179,7 +179,7 @@ def test_an_operators_reserved_value_is_kept_up_to_the_total():
     assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
 
 
-def test_all_other_inventory_fields_of_a_device_are_reset_to_the_defaults():
+def test_ratio_min_unit_and_step_size_of_a_pci_inventory_are_reset_to_defaults():
     odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
     decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
     assert provider(decision, PF).inventories == (
@@ -203,7 +203,7 @@ def test_s128b_an_allocated_unmatched_device_keeps_its_inventory():
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_an_allocated_lost_device_keeps_provider_and_total():
+def test_s128c_the_provider_of_an_allocated_lost_device_keeps_its_total():
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
@@ -265,7 +265,7 @@ def test_a_provider_name_over_200_characters_freezes_the_pci_family(length, told
     assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
 
 
-def test_a_child_provider_that_is_not_a_managed_pci_device_is_left_alone():
+def test_a_child_provider_without_the_managed_pci_device_trait_is_not_changed():
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []
@@ -325,7 +325,7 @@ def test_a_live_migratable_device_is_frozen_while_qemus_version_is_unknown(there
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_live_migratable_false_requires_no_libvirt_or_qemu_version():
+def test_live_migratable_false_works_with_any_libvirt_and_qemu_version():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
@@ -337,20 +337,20 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_used_one_time_use_device_stays_reserved_after_a_loss_and_a_return(chosen):
+def test_a_used_one_time_use_device_stays_reserved_if_the_device_is_lost(chosen):
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
     assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_the_provider_of_an_unused_one_time_use_device_is_deleted_after_a_loss():
+def test_the_provider_of_a_lost_unused_one_time_use_device_is_deleted():
     there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
     decision = decided(world(placement=tree(there)), ONCE)
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
 
 
-def test_an_allocated_one_time_device_that_is_lost_becomes_reserved():
+def test_a_lost_one_time_use_device_with_an_allocation_becomes_reserved():
     there = tree(child(GPU, inventory(T4, 1), traits=ONCE_TRAITS), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -366,7 +366,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_a_class_from_a_provider_yaml_file_is_not_taken_for_the_device_class():
+def test_a_class_from_a_provider_yaml_file_is_not_mistaken_for_the_device_class():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})
@@ -376,7 +376,7 @@ def test_a_class_from_a_provider_yaml_file_is_not_taken_for_the_device_class():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_the_provider_of_a_lost_device_keeps_an_allocated_class_of_a_yaml_file():
+def test_the_provider_of_a_lost_device_keeps_an_allocated_provider_yaml_class():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()

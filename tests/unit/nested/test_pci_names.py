@@ -54,12 +54,12 @@ def test_a_blank_before_a_trait_name_becomes_an_underscore():
         ({"one_time_use": "on"}, {"HW_PCI_ONE_TIME_USE"}),
     ],
 )
-def test_live_migratable_and_one_time_use_add_their_traits(tags, also):
+def test_live_migratable_and_one_time_use_each_add_the_matching_trait(tags, also):
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_a_class_without_the_custom_prefix_becomes_a_valid_name(text):
+def test_a_configured_class_without_the_custom_prefix_becomes_a_valid_name(text):
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)

@@ -59,7 +59,7 @@ def after(world, audits=1, chosen=None):
     return decision(world, chosen, history_after(audits, world, chosen)).plan
 
 
-def test_s68_a_confirmed_orphaned_row_is_deleted_with_its_empty_provider():
+def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     world = world_of(below(tree(OLD), child()))
     first = after(world, audits=0)
     assert (first.records, first.removals) == ((), ())
@@ -71,19 +71,19 @@ def test_s68_a_confirmed_orphaned_row_is_deleted_with_its_empty_provider():
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_an_orphaned_row_is_deleted_at_once_with_confirm_audits_1():
+def test_an_orphaned_record_is_deleted_at_once_with_confirm_audits_1():
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_a_changed_row_restarts_the_confirmation():
+def test_a_changed_orphaned_row_restarts_the_confirmation():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1), changed))
     assert decision(world, None, before).plan.records == ()
 
 
-def test_an_orphaned_tree_with_another_compute_node_below_is_kept():
+def test_an_orphaned_provider_tree_with_another_compute_node_in_it_is_kept():
     """No consumer uses the provider and its trait is the agent's, but it belongs to another host."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
@@ -127,19 +127,19 @@ def test_a_provider_of_doubtful_ownership_is_kept_and_reported(whole):
     assert len(findings(world, "provider-orphaned")) == 1
 
 
-def test_an_orphaned_tree_that_was_not_read_is_kept():
+def test_an_orphaned_provider_tree_that_was_not_read_is_kept():
     plan = after(world_of())
     assert plan.removals == ()
     assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_the_record_of_a_node_without_provider_is_deleted():
+def test_an_orphaned_record_without_a_provider_is_deleted():
     plan = after(world_of(DetachedTree(uuid=OLD.uuid)))
     assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_the_record_and_the_provider_are_kept_while_an_instance_names_the_node():
+def test_an_orphaned_record_and_its_provider_are_kept_if_an_instance_is_there():
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
@@ -171,7 +171,7 @@ def test_an_orphaned_record_is_kept_if_a_precondition_fails(world, chosen):
     assert plan.removals == ()
 
 
-def test_rows_of_other_hosts_deleted_rows_and_own_rows_are_not_orphans():
+def test_rows_of_other_hosts_and_deleted_rows_and_own_rows_are_not_orphans():
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_a_provider_that_is_missing_or_has_no_allocations_is_no_obstacle():
+def test_obstacle_returns_none_for_a_missing_or_unallocated_provider():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

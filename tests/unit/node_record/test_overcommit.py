@@ -82,7 +82,7 @@ def test_s90_a_disk_of_the_block_storage_service_is_ignored(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_whose_name_only_starts_like_a_volume_name_is_a_guest_file():
+def test_a_file_named_like_a_block_storage_volume_plus_suffix_is_a_guest_file():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
@@ -93,7 +93,7 @@ def test_guest_files_treats_formats_other_than_qcow2_and_ploop_as_raw(form, aske
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_an_oversized_qcow2_file_counts_as_zero_and_any_other_file_as_negative(form, still_to_come):
+def test_an_oversized_file_counts_as_zero_for_qcow2_and_as_negative_otherwise(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )

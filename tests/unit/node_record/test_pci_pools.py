@@ -45,7 +45,7 @@ def test_equal_devices_share_one_pool():
     }
 
 
-def test_s121_a_physical_network_device_is_pooled_without_a_provider_uuid():
+def test_s121_the_pool_of_a_physical_network_device_has_no_provider_uuid():
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"
@@ -62,7 +62,7 @@ def test_s121_a_physical_network_device_is_pooled_without_a_provider_uuid():
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pools_exclude_used_devices_and_the_functions_that_they_block(in_use, left):
+def test_pools_exclude_used_devices_and_the_functions_that_used_devices_block(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 

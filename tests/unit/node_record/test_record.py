@@ -104,7 +104,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert uuid("other") in found.actual
 
 
-def test_a_record_that_was_not_read_in_full_is_not_created_again():
+def test_an_incompletely_read_record_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, and was not read in full"]
@@ -242,7 +242,7 @@ def test_pci_pools_keep_the_stored_value_while_a_device_row_is_unreadable():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_unknown_columns_keep_their_stored_values():
+def test_columns_with_an_unread_source_keep_their_stored_values():
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -300,7 +300,7 @@ def test_a_running_nova_compute_blocks_record_writes():
     assert [h.what for h in plan.held_back] == ["everything"]
 
 
-def test_a_node_name_that_another_provider_has_blocks_record_writes():
+def test_another_provider_with_the_node_name_blocks_all_writes():
     world = snapshot(
         nova=conductor(),
         libvirt=about(),
@@ -322,5 +322,5 @@ def test_record_note_explains_if_and_how_the_record_is_written(role, kind, said)
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_record_note_reports_an_unread_state_source():
+def test_record_note_reports_that_nova_state_is_unread():
     assert "while the state source is unread" in record_note(settings(), failed(STATE).value)

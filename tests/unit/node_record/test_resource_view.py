@@ -61,20 +61,20 @@ def test_vcpus_used_counts_only_running_and_paused_guests():
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_vcpus_counts_shared_cpus_and_s77_is_unknown_if_a_cpu_is_missing():
+def test_s76_vcpus_counts_shared_cpus_s77_vcpus_is_unknown_if_a_cpu_is_missing():
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_total_and_used_are_those_of_the_volume_group():
+def test_s91_disk_total_and_disk_used_come_from_the_volume_group():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
 
 
-def test_file_system_space_that_is_reserved_for_root_does_not_count_as_used():
+def test_file_system_space_reserved_for_root_does_not_count_as_used():
     files = StorageFacts(
         filesystems=(FileSystem(path=INSTANCES, size_bytes=100 * GIB, free_bytes=60 * GIB, available_bytes=55 * GIB),)
     )
@@ -116,7 +116,7 @@ def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
-def test_resource_view_has_the_cpu_and_the_hypervisor_that_libvirt_reports():
+def test_resource_view_has_the_host_cpu_and_hypervisor_reported_by_libvirt():
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE

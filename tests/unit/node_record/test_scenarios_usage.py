@@ -178,7 +178,7 @@ def test_s13_a_shelved_offloaded_instance_counts_only_while_spawning(task, count
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_an_instance_in_any_other_vm_state_counts_in_full(vm_state):
+def test_s14_an_instance_that_is_not_deleted_or_offloaded_counts_in_full(vm_state):
     found = figures(state(instance(vm_state=vm_state)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
@@ -257,7 +257,7 @@ def cells_with(*instances, **changes):
     return [cell["nova_object.data"] for cell in document["nova_object.data"]["cells"]]
 
 
-def test_s19_a_pinned_instance_uses_cpu_memory_and_small_pages_of_its_cell():
+def test_s19_a_pinned_instance_uses_cpus_and_memory_and_small_pages_of_its_cell():
     (cell,) = cells_with(instance(numa=pinned(2)))
     assert (cell["cpuset"], cell["pcpuset"]) == ([0, 1], [2, 3])
     assert (cell["pinned_cpus"], cell["memory_usage"], cell["cpu_usage"]) == ([2], 512, 0)
@@ -284,7 +284,7 @@ def test_s21_two_instances_pinned_to_one_cpu_are_counted_and_reported():
     assert uuid("b") in found.actual
 
 
-def test_s22_a_numa_cell_in_use_keeps_its_socket_and_networks():
+def test_s22_a_numa_cell_in_use_still_reports_its_socket_and_its_networks():
     sockets = tuple(dataclasses.replace(cpu, socket=1) for cpu in NUMA_HOST.cpus)
     libvirt = dataclasses.replace(NUMA_HOST, cpus=sockets)
     view = resource_view(snapshot(libvirt=libvirt), NUMA_SETTINGS, NODE)
@@ -308,7 +308,7 @@ def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_an_incoming_resize_in_error_with_a_context_uses_the_new_flavor():
+def test_s25_an_incoming_resize_in_error_with_migration_context_is_counted():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -390,7 +390,7 @@ def test_s37_the_newest_of_two_migrations_is_counted(second, counted):
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_that_differs_from_the_context_is_reported_not_counted():
+def test_s38_a_migration_not_named_by_its_context_is_reported_and_not_counted():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
@@ -410,7 +410,7 @@ def test_s40_an_incoming_resize_of_a_deleted_instance_is_counted():
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_its_context():
+def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_migration_context():
     context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
     here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
     world = state(here, migrations=(migration(**INCOMING),))
@@ -420,7 +420,7 @@ def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_its_context():
 
 
 @pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
-def test_s42_a_migration_without_a_type_gets_its_kind_from_the_flavors(types, kind):
+def test_s42_the_kind_of_a_migration_without_a_type_is_derived_from_its_flavors(types, kind):
     old, new = types
     found = migration_from_row(
         {

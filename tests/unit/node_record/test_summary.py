@@ -134,7 +134,7 @@ def test_summary_has_the_figures_of_nova_computes_log_lines(world, chosen, expec
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
 
 
-def test_summary_has_unknown_usage_while_the_state_is_unread():
+def test_summary_has_unknown_usage_while_nova_state_is_unread():
     world, chosen = snapshot(**settled_world()), settings()
     told = summary(resource_view(world, chosen, NODE), None)
     assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)

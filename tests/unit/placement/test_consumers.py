@@ -73,7 +73,7 @@ def test_a_suspect_consumer_is_read_at_once_and_only_once():
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_all_consumers_are_requested_if_unsuspicious_reads_are_unlimited():
+def test_all_consumers_are_requested_if_unsuspicious_reads_is_none():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 

@@ -19,5 +19,5 @@ def test_the_minimum_microversion_has_no_optional_feature_and_1_39_has_all():
     )
 
 
-def test_consumer_types_are_an_optional_feature_from_the_typed_microversion_on():
+def test_consumer_types_is_the_last_optional_feature_of_microversion_1_38():
     assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_a_companion_writes_allocations_for_one_consumer_per_cause():
+def test_a_companion_writes_one_consumer_per_cause_of_unmanaged_use():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -108,7 +108,7 @@ def test_a_companion_writes_allocations_for_one_consumer_per_cause():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_a_companion_never_writes_the_tree_and_reports_no_rival(nova):
+def test_a_companion_never_writes_the_provider_tree_and_reports_no_rival(nova):
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
@@ -162,14 +162,14 @@ def test_a_companion_consumer_keeps_an_unread_class_while_other_classes_change()
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_the_policy_report_or_ignore_empties_the_consumer_of_foreign_volumes(policy):
+def test_policy_report_or_ignore_removes_the_foreign_volume_allocations(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_a_guest_with_recorded_allocations_is_not_counted_twice():
+def test_a_guest_with_its_own_allocations_is_not_counted_by_a_companion_again():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -192,7 +192,7 @@ def test_a_companion_requires_the_hosts_own_provider_and_microversion_1_38(place
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_a_compute_node_record_of_another_node_name_blocks_all_writes():
+def test_a_compute_node_record_with_another_node_name_blocks_all_writes():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -343,7 +343,7 @@ def test_law_the_sum_of_shares_exceeds_the_demand_by_less_than_one_step(there, c
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_law_a_companion_leaves_the_same_capacity_as_an_owner(found, ratio):
+def test_law_a_companion_and_an_owner_leave_the_same_capacity_for_instances(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -399,7 +399,7 @@ def test_an_owner_reserves_unmanaged_use_and_empties_companion_consumers():
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_owner_that_nova_compute_blocks_keeps_the_companion_consumers():
+def test_an_owner_blocked_by_a_running_nova_compute_keeps_companion_consumers():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,7 +407,7 @@ def test_an_owner_that_nova_compute_blocks_keeps_the_companion_consumers():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_an_owner_keeps_the_companion_consumers_of_unread_sources(lost, volume_goes, guest_goes):
+def test_an_owner_keeps_a_companion_consumer_while_its_source_is_unread(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

@@ -197,20 +197,20 @@ def test_reserved_is_not_reduced_while_a_needed_source_is_incomplete(world, chos
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_an_amount_that_is_kept_as_recorded_is_a_separate_reserve_term():
+def test_a_reserve_kept_from_placement_is_a_separate_reserve_term():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
     )
 
 
-def test_a_host_with_an_unknown_node_name_gets_a_wanted_root_without_a_name():
+def test_the_desired_root_provider_has_no_name_while_the_node_name_is_unknown():
     decision = decide(snapshot(lost=[LIBVIRT]), settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert wanted_root(decision).name == ""
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_a_host_without_a_root_uuid_gets_no_tree_and_no_writes():
+def test_a_host_without_a_root_uuid_has_no_provider_tree_and_no_writes():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
@@ -280,7 +280,7 @@ def test_the_tree_has_no_children_while_the_node_name_is_unknown():
     assert decision.tree.obsolete == ()
 
 
-def test_a_takeover_of_a_child_of_nova_keeps_the_operators_traits():
+def test_a_takeover_of_a_child_provider_of_nova_keeps_the_operators_traits():
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

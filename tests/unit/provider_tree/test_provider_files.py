@@ -80,7 +80,7 @@ def test_s130_entries_by_uuid_and_by_name_for_one_provider_conflict():
     }
 
 
-def test_s132_an_entry_for_a_class_that_the_agent_decides_is_a_conflict():
+def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -88,7 +88,7 @@ def test_s132_an_entry_for_a_class_that_the_agent_decides_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_that_an_earlier_audit_added_is_no_conflict():
+def test_s135_a_class_that_an_earlier_audit_added_is_not_a_conflict():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -139,7 +139,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_additions_of_a_removed_entry_are_undone_and_an_operators_trait_is_kept():
+def test_values_added_by_a_removed_entry_are_removed_and_other_traits_are_kept():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -150,25 +150,25 @@ def test_additions_of_a_removed_entry_are_undone_and_an_operators_trait_is_kept(
     assert after().plan.writes == ()
 
 
-def test_an_addition_is_remembered_as_long_as_placement_contains_the_addition():
+def test_an_added_value_is_remembered_as_long_as_placement_contains_the_value():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_an_addition_that_a_file_still_names_is_kept():
+def test_an_added_value_is_kept_while_an_entry_still_names_the_value():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
 
 
-def test_contradicting_entries_remove_no_earlier_addition():
+def test_contradicting_entries_do_not_remove_earlier_added_values():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_a_foreign_provider_loses_only_the_addition_of_a_removed_entry():
+def test_a_foreign_provider_loses_only_the_class_that_a_removed_entry_added():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -177,7 +177,7 @@ def test_a_foreign_provider_loses_only_the_addition_of_a_removed_entry():
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_all_additions_are_remembered_while_placement_is_unread():
+def test_all_added_values_are_remembered_while_placement_is_unread():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))
@@ -206,7 +206,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_an_addition_that_the_agent_itself_wants_is_no_longer_remembered():
+def test_an_added_value_that_the_agent_itself_wants_is_no_longer_remembered():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -224,7 +224,7 @@ def test_an_addition_that_the_agent_itself_wants_is_no_longer_remembered():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_files_change_nothing_on_a_frozen_or_unlisted_child(facts, entries):
+def test_provider_files_do_not_change_a_frozen_or_unlisted_child_provider(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -232,7 +232,7 @@ def test_provider_files_change_nothing_on_a_frozen_or_unlisted_child(facts, entr
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_files_change_nothing_on_a_device_with_conflicting_specs():
+def test_provider_files_do_not_change_a_pci_device_with_conflicting_specs():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
@@ -242,13 +242,13 @@ def test_provider_files_change_nothing_on_a_device_with_conflicting_specs():
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_a_child_provider_that_is_to_be_deleted_gets_no_other_write():
+def test_a_child_provider_to_be_deleted_gets_only_a_delete_write():
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
 
 
-def test_an_entry_applies_to_a_child_of_a_disabled_family():
+def test_an_entry_applies_to_a_child_provider_whose_family_is_disabled():
     there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
     added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
     assert custom(added.providers[-1]) == {"CUSTOM_B": 1}
@@ -262,7 +262,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_contradicting_entries_keep_earlier_additions_on_a_gpu_child():
+def test_contradicting_entries_keep_earlier_added_values_on_a_gpu_provider():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -271,7 +271,7 @@ def test_contradicting_entries_keep_earlier_additions_on_a_gpu_child():
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_contradicting_entries_keep_earlier_traits_on_a_pci_device():
+def test_contradicting_entries_keep_earlier_added_traits_on_a_pci_provider():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

@@ -86,7 +86,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_the_observed_silence_restarts_after_a_new_heartbeat_or_generation(there, known, after):
+def test_the_observed_silence_restarts_on_a_new_heartbeat_or_new_generation(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
@@ -164,7 +164,7 @@ def test_the_rival_message_shows_the_written_and_the_present_inventories():
     )
 
 
-def test_a_rival_is_still_reported_after_its_change_is_gone():
+def test_a_rival_is_still_reported_after_its_change_was_reverted():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("now equal again")

@@ -40,12 +40,12 @@ def test_a_move_is_held_back_with_a_reason_before_microversion_1_37():
     assert "microversion 1.37" in held.why
 
 
-def test_children_of_other_owners_are_not_moved():
+def test_child_providers_of_other_owners_are_not_moved():
     theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_view_known_includes_other_trees_but_view_provider_excludes_them():
+def test_view_known_contains_providers_of_other_trees_unlike_view_provider():
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER

@@ -101,7 +101,7 @@ def test_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_an_amount_is_null_if_the_book_has_no_entry():
+def test_a_ledger_amount_is_null_if_the_book_has_no_entry():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -112,14 +112,14 @@ def test_an_amount_is_null_if_the_book_has_no_entry():
     )
 
 
-def test_free_may_be_negative_and_is_null_if_used_is_unknown():
+def test_the_free_amount_may_be_negative_and_is_null_if_usage_is_unknown():
     disk, vcpu = inventory_rows(REPORT.inventory)
     assert vcpu["free"] == 48 * 4.0 - 204 == -12
     assert (disk["used"], disk["free"], disk["recorded_total"]) == (None, None, None)
     assert disk["reserved"] == 8
 
 
-def test_a_class_that_only_placement_has_shows_no_wanted_total():
+def test_a_class_found_only_in_placement_has_a_null_total():
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)

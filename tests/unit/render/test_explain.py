@@ -186,7 +186,7 @@ def text_of(found):
     return list(lines(found))
 
 
-def test_story_1_explain_class_lists_the_parts_and_the_finished_evacuation():
+def test_story_1_explain_class_lists_the_consumers_and_the_finished_evacuation():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
@@ -243,7 +243,7 @@ def test_explain_shows_a_negative_free_amount_with_its_calculation():
     )
 
 
-def test_explain_lists_the_reserve_terms_and_the_overflow():
+def test_explain_lists_the_parts_of_the_reserved_amount_and_the_overflow():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved cannot exceed the total)"
@@ -259,7 +259,7 @@ def test_explain_compares_the_recorded_with_the_wanted_inventory():
     assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU here; Placement records:"
 
 
-def test_the_recorded_and_the_free_amount_are_unknown_without_placement():
+def test_the_recorded_and_free_amounts_are_unknown_while_placement_is_unread():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -304,7 +304,7 @@ def test_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
     assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_counts_as_read_without_libvirt_if_any_instance_has_a_promise():
+def test_the_promised_book_counts_as_read_if_any_instance_has_a_promised_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
@@ -376,7 +376,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_the_promised_and_held_amounts_are_not_counted_for_a_class_on_children():
+def test_promised_and_held_are_not_counted_for_a_class_of_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[2:6] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
@@ -394,7 +394,7 @@ def test_the_promised_and_held_amounts_are_not_counted_for_a_class_on_children()
     }
 
 
-def test_promised_counts_child_classes_that_flavors_request_by_name():
+def test_promised_counts_a_child_provider_class_that_a_flavor_requests_by_name():
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -419,7 +419,7 @@ def test_a_consumer_on_a_child_provider_is_shown_as_not_compared():
     assert told["verdict_means"] == CHILDREN_SENTENCE
 
 
-def test_a_leak_on_a_child_provider_keeps_its_verdict():
+def test_a_leak_on_a_child_provider_is_shown_with_verdict_allocation_leaked():
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "  verdict: allocation-leaked: the instance is deleted, and Placement still counts it" in said
@@ -437,13 +437,13 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
     assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
 
 
-def test_the_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_book():
+def test_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_source():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     assert "  verdict: unknown: a source that the verdict needs could not be read, or leaves the verdict open" in said
 
 
-def test_explain_groups_equal_children_and_lists_a_used_child_alone():
+def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -469,7 +469,7 @@ def test_explain_counts_many_leaked_consumers_and_names_the_first_three():
     assert sum(line.startswith("  44444444") for line in said) == 5
 
 
-def test_explain_shows_why_a_class_is_held_back():
+def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
     plan = Plan(
         held_back=(
             HeldBack(provider_uuid=PROVIDER, what="VCPU", why="libvirt could not be read"),
@@ -545,7 +545,7 @@ def test_a_consumer_uuid_is_accepted_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_unread_names_the_source_once_in_each_message():
+def test_unread_messages_name_their_source_only_once():
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )

@@ -18,7 +18,7 @@ def test_every_kind_of_record_write_has_a_name():
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_the_document_of_a_save_has_the_changed_fields_and_their_values():
+def test_the_document_of_a_record_save_has_the_changed_fields_and_their_values():
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,
@@ -28,14 +28,14 @@ def test_the_document_of_a_save_has_the_changed_fields_and_their_values():
     }
 
 
-def test_the_document_of_a_create_has_all_values_except_the_id_as_plain_json():
+def test_the_document_of_a_record_create_has_all_values_except_the_id():
     document = record_document(CreateComputeNode(record=created()))
     assert document["values"]["memory_mib"] == 512
     assert "id" not in document["changed"]
     assert json.loads(json.dumps(document)) == document
 
 
-def test_the_plan_document_lists_record_writes_before_removals():
+def test_the_plan_document_lists_record_writes_before_provider_deletes():
     document = plan_document(PLAN)
     assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
     assert document["digest"] == PLAN.digest
@@ -44,7 +44,7 @@ def test_the_plan_document_lists_record_writes_before_removals():
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 
 
-def test_the_plan_digest_includes_records_and_removals():
+def test_the_plan_digest_includes_record_writes_and_provider_deletes():
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3

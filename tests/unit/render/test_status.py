@@ -45,7 +45,7 @@ def test_a_report_is_stale_after_three_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_status_document_has_keys_of_the_audit_document_and_also_age_and_free():
+def test_status_document_has_the_keys_of_the_audit_document_plus_age_and_free():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -125,7 +125,7 @@ def nearly(row):
 
 @settings(max_examples=300)
 @given(data=st.data(), part=st.sampled_from(["findings", "inventory", "ledger"]))
-def test_a_malformed_row_does_not_hide_the_other_rows(data, part):
+def test_a_malformed_report_row_does_not_hide_the_other_rows(data, part):
     report = copy.deepcopy(DOCUMENT)
     rows = report["audit"]["findings"] if part == "findings" else report[part]
     good = list(rows)
@@ -137,7 +137,7 @@ def test_a_malformed_row_does_not_hide_the_other_rows(data, part):
     assert all(f"{part}[0]" in problem for problem in found.problems)
 
 
-def test_a_malformed_row_is_left_out_and_reported():
+def test_a_malformed_report_row_is_left_out_and_reported():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
@@ -154,7 +154,7 @@ def nested(levels):
     return value
 
 
-def test_a_row_that_is_nested_too_deep_is_left_out():
+def test_a_report_row_that_is_nested_too_deep_is_left_out():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
     found = told(report)

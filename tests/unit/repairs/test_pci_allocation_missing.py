@@ -76,7 +76,7 @@ def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
 
 
-def test_s125_heal_adds_the_guests_devices_and_keeps_other_allocations():
+def test_s125_heal_allocates_the_guests_devices_and_keeps_other_allocations():
     action = healed(scene(FIRST, SECOND, GPU))
     assert amounts(action) == of(*FLAVOR) | {
         (uuid(f"child-{PF}"), VF_CLASS): 2,
@@ -96,7 +96,7 @@ def test_heal_keeps_allocations_on_a_provider_unused_by_the_guest():
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_declines_a_device_that_is_not_published():
+def test_heal_declines_a_device_whose_provider_or_inventory_is_not_published():
     assert "is not published with" in declined(scene(GPU, children=()))
     assert "is not published with" in declined(scene(GPU, children=(child(GPU),)))
 

@@ -59,7 +59,7 @@ def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_the_write_that_empties_a_leaked_consumer_carries_its_generation():
+def test_the_write_that_empties_a_leaked_consumer_has_the_consumers_generation():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -225,7 +225,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_heal_removes_exactly_this_trees_part_of_a_leak(here, there):
+def test_heal_removes_only_this_trees_allocations_of_a_leaked_consumer(here, there):
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

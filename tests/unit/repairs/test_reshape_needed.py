@@ -93,7 +93,7 @@ def test_a_mediated_devices_uuid_is_read_from_its_name_or_its_uuid_field():
         assert action_of(again) == action_of(plain)
 
 
-def test_a_reshape_keeps_allocations_elsewhere_and_consumer_generations():
+def test_a_reshape_keeps_allocations_on_other_hosts_and_consumer_generations():
     far = on(OTHER, "i1", "VGPU", 4)
     records = (record_of("i1", 2, far), record_of("i2", 1))
     action = action_of(gpu_scene(records=records))
@@ -102,7 +102,7 @@ def test_a_reshape_keeps_allocations_elsewhere_and_consumer_generations():
     assert [(c.write.project_id, c.write.user_id) for c in action.changes] == [("p", "u")] * 2
 
 
-def test_a_reshape_uses_existing_children_and_counts_moved_amounts():
+def test_a_reshape_moves_amounts_to_existing_child_providers():
     mine = child(GPU_06, inventory("CUSTOM_X", 3))
     half = child(GPU_07, inventory("VGPU", 2))
     records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
@@ -113,7 +113,7 @@ def test_a_reshape_uses_existing_children_and_counts_moved_amounts():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_an_empty_card_without_allocations_and_children_is_deleted():
+def test_s156_the_provider_of_a_card_without_capacity_is_deleted_if_unused():
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -207,7 +207,7 @@ def test_a_reshape_requires_all_consumer_records_despite_the_read_limit():
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 
 
-def test_the_digest_of_a_reshape_depends_only_on_the_moved_amounts():
+def test_the_plan_digest_of_a_reshape_depends_only_on_the_moved_amounts():
     scene = gpu_scene()
     view = scene.view
     busy = (dataclasses.replace(view.root, generation=99),)
@@ -234,7 +234,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_a_context_is_moved_to_the_sev_child_even_beside_a_sev_es_child():
+def test_s107_a_context_moves_to_the_sev_provider_even_beside_a_sev_es_provider():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}

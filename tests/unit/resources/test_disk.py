@@ -252,7 +252,7 @@ def test_held_disk_lists_each_owner_with_exact_bytes():
     }
 
 
-def test_a_volume_that_an_unknown_guest_uses_is_held_by_the_guest():
+def test_a_volume_used_by_an_unknown_guest_counts_as_held_by_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())

@@ -81,7 +81,7 @@ LABEL_NAMES = {
 
 
 @pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
-def test_labels_are_normalized_to_class_names_and_equal_names_are_summed(labels, expected):
+def test_pmem_labels_are_normalized_to_class_names_and_equal_names_are_summed(labels, expected):
     chosen = settings(
         pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
     )
@@ -111,12 +111,12 @@ def test_an_unknown_namespace_count_freezes_the_pmem_classes(world, why):
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_frozen_class_that_placement_lacks_is_reported_as_held_back():
+def test_a_frozen_pmem_class_missing_in_placement_is_reported_as_held_back():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_the_class_of_a_label_that_the_options_no_longer_list_is_removed():
+def test_the_class_of_a_pmem_label_that_is_no_longer_configured_is_removed():
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}
@@ -152,7 +152,7 @@ def test_promised_pmem_of_a_flavor_agrees_with_the_recorded_amount(asked, expect
     }
 
 
-def test_a_pmem_allocation_without_a_flavor_request_is_reported():
+def test_a_pmem_allocation_that_the_flavor_does_not_request_is_reported():
     world = listing(
         *ALL,
         nova=state(instance(node=NODE)),

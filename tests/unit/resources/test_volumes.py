@@ -73,11 +73,11 @@ def test_a_disk_named_after_an_instance_belongs_to_the_instance(disk: str) -> No
     assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
 
 
-def test_a_disk_of_an_instance_that_is_not_here_is_orphaned() -> None:
+def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -> None:
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_a_leftover_disk_has_an_unknown_owner_while_the_state_is_unread() -> None:
+def test_a_leftover_disk_has_an_unknown_owner_while_nova_state_is_unread() -> None:
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )
@@ -94,7 +94,7 @@ def test_a_block_storage_volume_belongs_to_block_storage_even_if_attached(name: 
 @pytest.mark.parametrize(
     "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
 )
-def test_a_volume_with_any_other_name_is_foreign(name: str) -> None:
+def test_a_volume_with_an_unrecognised_name_is_foreign(name: str) -> None:
     assert owner_of(name) == (OwnerKind.FOREIGN, None)
 
 
@@ -126,7 +126,7 @@ def test_foreign_and_orphaned_volumes_are_unknown_while_libvirt_is_unread() -> N
     )
 
 
-def test_parts_and_snapshots_are_counted_with_their_volume() -> None:
+def test_lvm_subvolumes_and_snapshots_are_counted_with_their_volume() -> None:
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -226,7 +226,7 @@ def test_raid_copies_of_thin_pool_data_are_not_free_space() -> None:
     }
 
 
-def test_a_thin_snapshot_of_any_other_name_is_counted_with_its_origin() -> None:
+def test_a_thin_snapshot_with_an_unrecognised_name_is_counted_with_its_origin() -> None:
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -258,7 +258,7 @@ def test_a_thin_pool_with_a_volume_of_unknown_owner_has_an_unknown_owner() -> No
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_a_part_whose_parent_is_missing_counts_as_a_separate_volume() -> None:
+def test_an_lvm_subvolume_with_a_missing_parent_counts_as_a_separate_volume() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
@@ -315,6 +315,8 @@ def test_owners_do_not_depend_on_the_order_of_volumes(
 
 
 @given(worlds, guests)
-def test_a_part_always_refers_to_a_volume_that_is_not_a_part(found: list[Volume], who: VolumeOwners) -> None:
+def test_an_lvm_subvolume_always_refers_to_a_volume_that_is_not_a_subvolume(
+    found: list[Volume], who: VolumeOwners
+) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

@@ -120,7 +120,7 @@ def test_a_day_without_changes_logs_fewer_than_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_logged_when_new_when_confirmed_when_changed_and_when_gone(log):
+def test_a_finding_is_logged_when_new_and_when_confirmed_and_changed_and_gone(log):
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
@@ -281,7 +281,7 @@ def test_a_cancelled_audit_logs_nothing_and_keeps_the_log_state(log):
     assert log.state is before
 
 
-def test_a_fact_whose_name_is_a_log_record_attribute_is_renamed(log, caplog):
+def test_a_finding_fact_named_like_a_log_record_attribute_is_renamed(log, caplog):
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):
@@ -310,7 +310,7 @@ def test_refused_credentials_log_one_error_line_and_then_info_lines(log):
     ]
 
 
-def test_a_denial_after_an_outage_is_logged_as_an_error_at_once(log):
+def test_refused_credentials_after_an_outage_are_logged_as_an_error_at_once(log):
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
         (events.SOURCE_LOST, logging.INFO),
         (events.SOURCE_STILL_LOST, logging.INFO),
@@ -319,6 +319,6 @@ def test_a_denial_after_an_outage_is_logged_as_an_error_at_once(log):
     ]
 
 
-def test_intermittent_denials_are_logged_with_back_off(log):
+def test_intermittently_refused_credentials_are_logged_with_back_off(log):
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

@@ -55,9 +55,9 @@ def test_amount_texts_name_the_unit_or_the_resource_class(resource_class, beside
         ("VCPU", 0, "0 VCPU are wanted"),
     ],
 )
-def test_is_wanted_uses_the_singular_for_1_and_the_plural_otherwise(resource_class, number, text):
+def test_is_wanted_text_uses_the_singular_for_1_and_the_plural_otherwise(resource_class, number, text):
     assert is_wanted(resource_class, number) == text
 
 
-def test_amount_text_returns_the_text_nothing_for_none():
+def test_amount_text_prints_none_as_the_word_nothing():
     assert amount_text("VCPU", None) == "nothing"

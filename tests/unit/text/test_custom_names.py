@@ -26,7 +26,7 @@ def test_is_custom_name_rejects_invalid_names(name):
 
 
 @given(st.text("CUSTOM_AZ09a-\n", max_size=12), st.sampled_from(["", "CUSTOM_"]))
-def test_is_custom_name_agrees_with_the_pattern_except_for_a_final_newline(text, begin):
+def test_is_custom_name_agrees_with_placements_pattern_except_final_newline(text, begin):
     name = begin + text
     of_pattern = re.search(common.CUSTOM_TRAIT_PATTERN, name) is not None
     assert is_custom_name(name) == (of_pattern and not name.endswith("\n"))

@@ -67,7 +67,7 @@ def test_blotted_masks_text_in_a_known_credential_format(text, left):
         "Unable to create allocation for 'VCPU' on resource provider 'u'.",
     ],
 )
-def test_blotted_keeps_text_without_credentials(text):
+def test_blotted_does_not_change_text_without_credentials(text):
     assert blotted(text) == text
 
 

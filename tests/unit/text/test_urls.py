@@ -68,5 +68,5 @@ def test_without_login_masks_the_credentials_of_a_url(text, shown):
         "",
     ],
 )
-def test_without_login_keeps_text_without_a_password(text):
+def test_without_login_returns_text_without_a_password_unchanged(text):
     assert without_login(text) == text

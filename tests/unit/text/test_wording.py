@@ -51,7 +51,7 @@ def test_some_of_lists_three_items_and_counts_the_rest():
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_alike_groups_many_equal_items_at_the_position_of_the_first_item():
+def test_function_alike_groups_many_equal_items_at_the_first_items_position():
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)
@@ -59,7 +59,7 @@ def test_alike_groups_many_equal_items_at_the_position_of_the_first_item():
 
 
 @given(st.lists(st.integers(min_value=0, max_value=3)))
-def test_alike_keeps_each_item_once_and_never_mixes_kinds(items):
+def test_function_alike_returns_every_item_once_and_never_mixes_kinds(items):
     found = alike(list(enumerate(items)), lambda one: one[1])
     assert sorted(one for members in found for one in members) == list(enumerate(items))
     assert all(len({kind for _, kind in members}) == 1 for members in found)

@@ -23,7 +23,7 @@ def test_a_known_trait_with_an_answer_is_either_wanted_or_unwanted(answers):
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 
 
-def test_merged_returns_the_union_of_wishes():
+def test_merged_returns_the_union_of_trait_wishes():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()

@@ -187,7 +187,7 @@ def test_cpu_traits_are_undecided_without_known_features(capabilities, cpu, virt
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_are_undecided_without_libvirt():
+def test_cpu_traits_are_undecided_while_libvirt_is_unread():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 

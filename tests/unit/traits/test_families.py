@@ -70,7 +70,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_a_trait_is_decided_by_at_most_one_family(facts, chosen):
+def test_a_trait_is_decided_by_at_most_one_trait_family(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -78,7 +78,7 @@ def test_a_trait_is_decided_by_at_most_one_family(facts, chosen):
 
 
 @given(worlds, choices)
-def test_wanted_and_unwanted_traits_are_disjoint_and_valid_names(facts, chosen):
+def test_wanted_and_unwanted_traits_are_disjoint_and_have_valid_names(facts, chosen):
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name

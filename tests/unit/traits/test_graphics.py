@@ -39,6 +39,6 @@ def test_graphics_traits_are_undecided_without_capabilities(facts):
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_an_unreadable_capability_answer_makes_no_graphics_trait_unwanted():
+def test_an_unreadable_capability_answer_removes_no_graphics_trait():
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -53,7 +53,7 @@ def test_only_the_igb_trait_is_undecided_if_versions_are_unknown():
     assert models("lxc") == (set(), ALL)
 
 
-def test_other_network_model_traits_are_decided_without_libvirt():
+def test_other_network_model_traits_are_decided_while_libvirt_is_unread():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -23,7 +23,7 @@ def test_s115_the_root_wants_the_agents_owner_trait_and_not_owner_nova():
     )
 
 
-def test_owner_traits_are_wanted_without_any_source():
+def test_owner_traits_are_wanted_even_if_nova_and_host_sources_are_unread():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 

@@ -49,6 +49,6 @@ def test_only_the_disabled_trait_is_changed_in_placement(disabled, before, expec
 
 
 @pytest.mark.parametrize("before", [OURS, OURS | DISABLED], ids=["absent", "present"])
-def test_the_disabled_trait_is_unchanged_while_the_state_is_unread(before):
+def test_the_disabled_trait_is_unchanged_while_nova_state_is_unread(before):
     world = snapshot(placement=view(provider=root(traits=before)), lost=[STATE])
     assert [w for w in decided(world).plan.writes if isinstance(w, PutTraits)] == []

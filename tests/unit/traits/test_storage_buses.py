@@ -49,6 +49,6 @@ def test_storage_bus_traits_are_undecided_without_capabilities(facts, virt_type)
     assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
-def test_an_unreadable_capability_answer_makes_no_storage_bus_trait_unwanted():
+def test_an_unreadable_capability_answer_removes_no_storage_bus_trait():
     told = storage_buses.wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

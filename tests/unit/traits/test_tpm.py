@@ -64,6 +64,6 @@ def test_tpm_model_traits_are_undecided_without_capabilities(facts):
     assert told(facts) == (SECRETS, set())
 
 
-def test_an_unreadable_capability_answer_makes_no_tpm_trait_unwanted():
+def test_an_unreadable_capability_answer_removes_no_tpm_trait():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

@@ -70,7 +70,7 @@ def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_a_capacity_obstacle_advises_to_free_room_raise_the_ratio_or_ask_less():
+def test_capacity_advice_is_to_free_room_or_raise_the_ratio_or_ask_for_less():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -213,7 +213,7 @@ def test_a_trait_obstacle_names_providers_with_the_trait_but_no_requested_class(
     assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
 
 
-def test_a_forbidden_trait_of_a_required_set_is_not_advised_for_addition():
+def test_a_trait_that_is_also_forbidden_is_not_advised_to_be_added():
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
@@ -295,7 +295,7 @@ def test_same_subtree_needs_a_common_ancestor_among_its_groups():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_group_without_a_resource_a_trait_or_an_aggregate_is_refused():
+def test_a_resourceless_group_with_only_in_tree_or_forbidden_traits_is_refused():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -354,7 +354,7 @@ def test_root_required_and_root_forbidden_check_the_roots_traits():
     ]
 
 
-def test_the_advice_for_a_hardware_trait_mentions_the_real_capability():
+def test_advice_for_a_hardware_trait_depends_on_the_real_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     assert obstacle.change == "add trait HW_CPU_X86_VMX to host if it has that capability, or ask without the trait"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])
@@ -370,7 +370,7 @@ def test_a_disabled_service_obstacle_advises_to_enable_the_service():
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_the_obstacle_names_the_provider_that_lacks_the_least():
+def test_the_obstacle_names_the_provider_with_the_smallest_shortage():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles

@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_a_remedy_leaves_no_obstacle_of_the_same_inventory(seed):
+def test_after_a_remedy_the_same_inventory_has_no_obstacle_left(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():

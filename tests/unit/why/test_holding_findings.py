@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_a_stale_move_and_a_foreign_volume_are_holding_findings():
+def test_a_stale_move_and_a_foreign_volume_are_findings_that_hold_capacity():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -59,7 +59,7 @@ def test_a_stale_move_and_a_foreign_volume_are_holding_findings():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_findings_of_equal_code_are_summed_over_consumers():
+def test_findings_with_the_same_code_are_summed_over_consumers():
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
@@ -84,7 +84,7 @@ def test_a_foreign_volume_without_a_reserve_is_not_counted():
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_foreign_volume_that_has_a_companion_consumer_is_counted_once():
+def test_a_foreign_volume_with_a_companion_consumer_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -108,7 +108,7 @@ def test_findings_of_all_tree_providers_count_but_not_of_sharing_providers():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_holding_findings_exist_only_if_capacity_is_the_first_obstacle():
+def test_findings_hold_capacity_only_if_capacity_is_the_first_obstacle():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

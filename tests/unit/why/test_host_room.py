@@ -43,7 +43,7 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_cell_rooms_subtracts_used_amounts_pinned_cpus_and_reserved_pages():
+def test_cell_rooms_subtracts_used_amounts_and_pinned_cpus_and_reserved_pages():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
@@ -74,7 +74,7 @@ def test_a_guest_that_fits_its_cells_has_no_host_obstacle(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_a_one_cell_guest_with_more_vcpus_than_a_cell_has_is_refused():
+def test_a_one_cell_guest_with_more_vcpus_than_any_host_cell_is_refused():
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -218,7 +218,7 @@ def test_rooms_of_returns_an_empty_tuple_without_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_disabled_service_is_noted_unless_the_request_forbids_the_trait():
+def test_a_disabled_service_is_noted_unless_the_disabled_trait_is_forbidden():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

@@ -23,7 +23,7 @@ def of_query(query):
     return request_of(Words(query=query))
 
 
-def test_a_resource_option_makes_one_unnumbered_group():
+def test_a_resource_option_is_parsed_to_one_unnumbered_request_group():
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 

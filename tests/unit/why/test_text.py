@@ -99,7 +99,7 @@ def test_unread_trees_set_exit_code_2_unless_another_tree_fits():
         (asked(), 3),
     ],
 )
-def test_the_exit_code_depends_on_the_fit_the_scope_and_unknown_sources(report, code):
+def test_the_exit_code_depends_on_the_fit_and_the_scope_and_unread_sources(report, code):
     assert code_of(report) == code
 
 
@@ -118,7 +118,7 @@ def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(o
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
 
 
-def test_a_host_that_refuses_is_not_counted_among_fitting_trees():
+def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -180,7 +180,7 @@ def test_an_undecided_answer_returns_exit_code_2():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
 
 
-def test_the_document_has_the_obstacle_the_cells_the_cloud_and_the_request():
+def test_the_document_has_obstacle_and_cells_and_cloud_summary_and_request():
     cells = (
         CellRoom(
             id=0,

@@ -102,6 +102,6 @@ def test_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_oddities_returns_only_non_empty_text_for_random_tags(tags):
+def test_device_spec_notices_for_random_tags_are_non_empty_texts(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

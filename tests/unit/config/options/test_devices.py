@@ -60,7 +60,7 @@ def test_a_second_mdev_type_without_addresses_is_ignored_with_a_notice(tmp_path)
     assert notice == f"{quoted}: c is ignored: only one type may omit device_addresses, and a already omits them"
 
 
-def test_an_mdev_type_without_addresses_has_class_vgpu(tmp_path):
+def test_an_mdev_type_without_addresses_has_class_vgpu_despite_mdev_class(tmp_path):
     loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
     assert mdev_types(loaded)[0].resource_class == "VGPU"
     (notice,) = notices(loaded)

@@ -45,11 +45,11 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         ),
     ],
 )
-def test_a_group_of_an_unlisted_type_is_rejected_with_the_nearest_name(tmp_path, text, problem):
+def test_a_config_group_of_an_unlisted_mdev_type_or_physnet_is_rejected(tmp_path, text, problem):
     assert problems_of(tmp_path, text) == [problem]
 
 
-def test_a_group_of_an_unlisted_type_in_nova_conf_is_ignored(tmp_path):
+def test_a_nova_conf_group_of_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_path):
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")
@@ -57,7 +57,7 @@ def test_a_group_of_an_unlisted_type_in_nova_conf_is_ignored(tmp_path):
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_values_in_groups_of_mdev_types_have_their_file_as_origin(tmp_path):
+def test_an_option_in_an_mdev_type_group_has_its_configuration_file_as_origin(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}

@@ -19,7 +19,7 @@ def reported(*specs) -> tuple[str, ...]:
     return placement_problems(PciSettings(specs=specs, report_in_placement=True))
 
 
-def test_s120_placement_problems_returns_a_problem_for_a_devname():
+def test_s120_a_device_spec_with_devname_is_a_placement_problem():
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
     assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()

@@ -23,7 +23,7 @@ def test_bus_options_are_none_without_a_transport_url(tmp_path):
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_rabbit_options_are_empty_if_neither_file_sets_them(tmp_path):
+def test_rabbit_options_are_empty_by_default(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)

@@ -28,7 +28,7 @@ def test_s81_an_invalid_cpu_list_is_rejected_with_its_option(tmp_path, group, op
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
 
-def test_s80_a_cpu_in_both_sets_is_rejected_and_both_options_are_named(tmp_path):
+def test_s80_a_cpu_in_shared_and_dedicated_set_is_rejected_naming_both_options(tmp_path):
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (

@@ -65,7 +65,7 @@ def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
     assert problem.startswith(f"{quoted}: {name!r} is not an image format; the formats are aki, ami, ari, ")
 
 
-def test_ceph_options_are_read_only_with_images_type_rbd(tmp_path):
+def test_ceph_options_are_used_only_if_images_type_is_rbd(tmp_path):
     assert ceph_access(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
     assert ceph_access(plain) == CephAccess(pool="rbd", user=None, conf=None)

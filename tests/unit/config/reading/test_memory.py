@@ -134,7 +134,7 @@ def test_file_backed_memory_without_reserved_host_memory_causes_no_notice(tmp_pa
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_file_backed_memory_with_another_ram_ratio_than_one_is_rejected(tmp_path, ratio):
+def test_file_backed_memory_with_a_ram_ratio_other_than_one_is_rejected(tmp_path, ratio):
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be set to 1.0 with ")
 

@@ -40,7 +40,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("entry", "expected"), FOUND.values(), ids=FOUND.keys())
-def test_an_entry_matches_devices_by_id_and_address(entry, expected):
+def test_a_device_spec_entry_matches_devices_by_id_and_address(entry, expected):
     assert addresses(entry) == expected
 
 
@@ -61,7 +61,7 @@ def test_the_devname_field_matches_a_network_device_and_its_virtual_functions():
     assert addresses({"devname": "eno1"}, devices=(named_by_child,)) == [BOTH[0]]
 
 
-def test_a_pci_domain_of_more_than_16_bits_matches_no_entry():
+def test_a_pci_domain_of_more_than_16_bits_matches_no_device_spec_entry():
     assert addresses({}, devices=(device("10000:81:00.0"), device("00ff:81:00.0"))) == ["00ff:81:00.0"]
 
 
@@ -75,7 +75,7 @@ def test_remote_managed_matches_only_a_virtual_function_with_a_serial(kind, seri
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_idle_returns_the_entries_to_which_no_device_is_assigned():
+def test_idle_returns_the_device_spec_entries_without_an_assigned_device():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]

@@ -27,7 +27,7 @@ def test_tls_hint_names_the_option_or_the_cause_to_check(said, option):
     assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
 
 
-def test_an_error_that_no_option_fixes_gets_no_hint():
+def test_an_error_that_no_option_can_fix_has_no_hint():
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
     assert keystone_hint(500) == keystone_hint(503) == ""
     assert {placement_hint(status, LIST) for status in (404, 409)} == {""}
@@ -41,7 +41,7 @@ def test_a_403_hint_names_the_role_and_a_401_hint_the_credentials():
     assert "auth_url" in keystone_hint(404)
 
 
-def test_a_403_hint_for_a_reshape_requires_the_service_role():
+def test_a_403_hint_for_a_reshape_names_the_service_role():
     """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
     assert "only a user with the role" in placement_hint(403, RESHAPE)
     assert '("admin" is not enough' in placement_hint(403, RESHAPE)

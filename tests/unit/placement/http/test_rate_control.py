@@ -95,7 +95,7 @@ def test_a_slow_first_response_causes_a_pause():
 
 
 @given(BUSY, CHANCE)
-def test_refusals_between_successes_lengthen_the_pauses(status, chance):
+def test_refused_requests_between_successes_lengthen_the_pauses(status, chance):
     """Two refusals of three responses: the pause grows faster than the successful responses reduce it."""
     pace, spreads = Pace(), []
     for at in range(30):
@@ -106,7 +106,7 @@ def test_refusals_between_successes_lengthen_the_pauses(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_consecutive_refusals_add_at_most_16_s_to_the_pause(status, refusals):
+def test_consecutive_refused_requests_add_at_most_16_s_to_the_pause(status, refusals):
     """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
@@ -123,7 +123,7 @@ def test_an_unreachable_server_delays_each_read_by_at_most_10_s(answers):
 
 
 @given(BUSY, st.integers(1, 20))
-def test_fast_responses_end_the_pauses_after_refusals(status, refusals):
+def test_fast_responses_end_the_pauses_after_refused_requests(status, refusals):
     pace = paced(*(answer(status) for _ in range(refusals)))
     for _ in range(100):
         pace = after_answer(pace, answer(at=pace.quiet_until + 0.01), MANNERS, 0.5)
@@ -209,13 +209,13 @@ def test_rate_control_reduces_503_errors_of_a_server_with_a_rate_limit():
     assert with_manners.error_share < without.error_share / 1.5
 
 
-def test_a_single_agent_finishes_its_start_without_delay():
+def test_a_single_agent_completes_its_first_reads_and_writes_without_delay():
     seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
     assert max(seen.done_at) < 2.0
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_single_agent_finishes_its_start_with_a_slow_server():
+def test_a_single_agent_with_a_slow_server_completes_its_start_in_five_minutes():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 

@@ -53,7 +53,7 @@ def test_hold_s_is_at_least_the_requested_time_and_at_most_the_cap(asked, random
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
 
-def test_hold_s_varies_for_the_same_requested_time():
+def test_hold_s_adds_random_jitter_to_the_requested_time():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 

@@ -68,7 +68,7 @@ def test_a_stalled_response_times_out_at_the_total_time_limit(session, text):
     assert 0.4 < time.monotonic() - began < 20
 
 
-def test_the_timeout_of_requests_applies_without_a_total_time_limit(session):
+def test_the_requests_read_timeout_applies_without_a_total_time_limit(session):
     listener, url = stopping_after(b"HTTP/1.1 2")
     with listener, within(None), pytest.raises(requests.ReadTimeout):
         session.get(url, timeout=0.3)

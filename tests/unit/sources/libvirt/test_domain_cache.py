@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_all_domains_are_read_once_after_trust_or_forget():
+def test_all_domains_are_read_once_after_a_call_of_trust_or_forget():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -77,7 +77,7 @@ def test_all_domains_are_read_once_after_trust_or_forget():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_each_time_after_distrust():
+def test_all_domains_are_read_each_time_after_a_call_of_distrust():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
@@ -92,7 +92,7 @@ def test_an_unparsable_domain_is_cached_and_returned_in_uuid_order():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_every_domain_that_an_event_names_is_read_next(named, turns_before):
+def test_every_domain_that_an_event_names_is_read_at_the_next_read(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

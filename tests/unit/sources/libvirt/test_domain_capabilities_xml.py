@@ -70,7 +70,7 @@ def test_recorded_capabilities_of_machine_type_pc_are_parsed():
     assert (found.sev, found.launch_security) == (None, frozenset())
 
 
-def test_the_buses_of_pc_and_q35_differ_only_in_ide():
+def test_machine_types_pc_and_q35_differ_only_in_the_ide_bus():
     pc, q35 = (
         parse_domain_capabilities(document("domain_capabilities", f"x86_64_{name}_qemu_7_2"), ()).buses
         for name in ("pc", "q35")

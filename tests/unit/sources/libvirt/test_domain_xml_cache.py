@@ -24,7 +24,7 @@ def test_unchanged_xml_returns_the_cached_domain():
     assert texts.parse(uuid("a"), text("a"), RUNNING) is first
 
 
-def test_keep_drops_unlisted_domains_from_the_cache():
+def test_a_call_of_keep_drops_unlisted_domains_from_the_cache():
     texts = DomainTexts()
     first, other = (texts.parse(uuid(name), text(name), RUNNING) for name in "ab")
     texts.keep({uuid("b")})

@@ -24,7 +24,7 @@ def without(*names):
     return [node for node in NODES if node.name not in names]
 
 
-def test_each_pci_device_has_its_kind():
+def test_each_pci_device_is_classified_as_pci_or_pf_or_vf_or_vdpa():
     assert {device.name: device.kind for device in devices_from(NODES, ()).pci} == {
         "pci_0000_00_00_0": PciKind.PCI,
         "pci_0000_00_03_0": PciKind.PCI,

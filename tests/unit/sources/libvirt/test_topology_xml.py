@@ -68,14 +68,14 @@ def test_the_topology_is_sorted_and_a_missing_core_or_socket_is_unknown():
     )
 
 
-def test_each_sibling_set_of_a_cell_is_listed_once():
+def test_each_sibling_set_of_a_numa_cell_is_listed_once():
     first, second = parse_topology(WHOLE).cells
     assert first.siblings == ((0, 4), (1, 5))
     # CPU 3 is offline: it has no siblings of its own, and CPU 7 is alone on their core.
     assert second.siblings == ((2, 6), (7,))
 
 
-def test_each_cell_has_its_page_pools():
+def test_each_numa_cell_has_its_page_pools():
     assert [[(pool.size_kib, pool.total) for pool in cell.page_pools] for cell in parse_topology(WHOLE).cells] == [
         [(4, 8388608), (2048, 16384)],
         [(4, 16777216), (2048, 0)],
@@ -101,7 +101,7 @@ def test_cells_of_each_architecture_and_driver_are_parsed(name, cells):
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
 
-def test_the_capabilities_folder_has_nine_documents():
+def test_the_folder_of_recorded_capabilities_has_nine_documents():
     assert len(documents("capabilities")) == 9
 
 

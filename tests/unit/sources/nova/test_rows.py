@@ -217,7 +217,7 @@ def test_the_flavor_is_read_from_the_instance_extra_document():
     assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
 
 
-def test_the_current_the_old_and_the_new_flavor_are_read_separately():
+def test_current_flavor_and_old_flavor_and_new_flavor_are_read_separately():
     text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
     instance = one_instance(instances=(instance_row(flavor=text),))
 

@@ -71,7 +71,7 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_a_read_returns_the_disks_the_image_store_and_the_file_system(source, place):
+def test_a_read_returns_disks_and_the_image_store_and_its_file_system(source, place):
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -130,7 +130,7 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_changed_folder_a_changed_disk_or_forget_triggers_a_new_read(source, place, reason):
+def test_a_changed_folder_or_changed_disks_or_forget_triggers_a_new_read(source, place, reason):
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
@@ -190,7 +190,7 @@ def is_read(source):
         return None
 
 
-def test_the_result_of_a_measurement_past_the_deadline_serves_the_next_read(source, place, monkeypatch):
+def test_a_measurement_that_ends_after_its_deadline_serves_the_next_read(source, place, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -254,7 +254,7 @@ def ring(path):
     ],
 )
 @pytest.mark.parametrize("form", ["raw", "qcow2"])
-def test_a_disk_that_is_not_a_regular_file_has_a_problem(source, tmp_path, make, problem, form):
+def test_a_disk_that_is_not_a_regular_file_is_reported_with_a_problem(source, tmp_path, make, problem, form):
     make(tmp_path / "odd")
     (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
@@ -286,7 +286,7 @@ def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
     assert file.problem == "not a qcow2 image: the first bytes are not those of a qcow2 header"
 
 
-def test_a_problem_escapes_control_characters_of_a_data_file_name(source, tmp_path):
+def test_a_problem_text_escapes_control_characters_of_a_data_file_name(source, tmp_path):
     """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
     name, head = b"\xff\x1b[31mgone", bytearray(512)
     for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
@@ -317,7 +317,7 @@ def test_s89_an_os_error_is_a_problem_of_only_its_own_disk(source, place, monkey
     assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
 
 
-def test_a_path_with_a_null_byte_has_a_problem(source):
+def test_a_disk_path_with_a_null_byte_is_reported_with_a_problem(source):
     (file,) = read(source, raw("/a\0b")).disk_files
     assert file.problem == "embedded null byte"
 
@@ -437,7 +437,9 @@ def refusing(monkeypatch, call, refused, number):
 
 @pytest.mark.parametrize("number", REFUSALS)
 @pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
-def test_an_unreadable_image_cache_is_unknown_until_the_next_read(source, place, monkeypatch, number, call, of):
+def test_an_unreadable_image_cache_has_an_unknown_size_until_the_next_read(
+    source, place, monkeypatch, number, call, of
+):
     with monkeypatch.context() as patched:
         refusing(patched, call, place / of, number)
         facts = read(source, raw(place / UUID / "disk"))
@@ -449,7 +451,7 @@ def test_an_unreadable_image_cache_is_unknown_until_the_next_read(source, place,
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_an_unlistable_store_is_reported_and_disks_are_still_read(source, place, monkeypatch, number):
+def test_an_unlistable_image_store_is_reported_and_disks_are_still_read(source, place, monkeypatch, number):
     refusing(monkeypatch, "scandir", place, number)
     facts = read(source, raw(place / UUID / "disk"))
     assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
