@@ -42,6 +42,7 @@ from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)
 
+from tests.rigs import heart  # noqa: E402
 from tests.rigs.groups import pytest_collection_modifyitems  # noqa: E402, F401 - pytest finds the hook here
 from tests.rigs.placement import Rest, close_clients, running  # noqa: E402
 
@@ -78,6 +79,15 @@ def conductor_cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Cell"]
         pytest.skip(reason)
     with conductor.running(tmp_path_factory.mktemp("cell")) as cell:
         yield cell
+
+
+@pytest.fixture(autouse=True)
+def ended_heartbeats() -> Iterator[None]:
+    """The heartbeats that a test starts end with the test; those of fixtures with a wider scope go on."""
+    before = heart.kept()
+    yield
+    for url in heart.kept() - before:
+        heart.forget(url)
 
 
 @pytest.fixture(autouse=True)

@@ -94,14 +94,15 @@ def start_placement(
         )
     try:
         with waiting():
-            found = _wait_for_port(folder, process)
+            found = wait_for_port(folder, process)
     except BaseException:
         _kill(process)
         raise
     return PlacementServer(url=f"http://127.0.0.1:{found}", folder=folder, process=process)
 
 
-def _wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
+def wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
+    """Return the port of the server in ``folder`` when the server accepts requests. Raises PlacementUnavailable."""
     end = time.monotonic() + START_TIMEOUT_S
     pause = threading.Event()
     while time.monotonic() < end and process.poll() is None:

@@ -6,24 +6,29 @@ distinguishes the two.
 
 import contextlib
 import copy
+import functools
 import itertools
+import os
+import subprocess
+import sys
 import uuid as uuids
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import requests
 from oslo_config import cfg
 from requests.adapters import HTTPAdapter
 
 from agent.config.options import placement as placement_options
-from agent.demo.placement import TOKEN, PlacementServer, start_placement
+from agent.demo.placement import TOKEN, PlacementServer, start_placement, wait_for_port
 from agent.placement.http.access import client_from_conf
 from agent.placement.http.client import PlacementClient
 from agent.placement.http.throttled_session import PacedSession
 from agent.ports import ViewRequest
 from agent.timing.full_read_schedule import Turn, turn
+from tests.rigs.programs import FORKED, INSTALLED, start_function
 from tests.rigs.wait import until
 
 # The values of tests/rigs/facts.py: an allocation belongs to the project and user of its instance.
@@ -148,13 +153,30 @@ class Rest:
 @contextlib.contextmanager
 def running(folder: Path, connection: str | None = None) -> Iterator[Rest]:
     """Start a server and yield a ``Rest`` for it."""
-    server = start_placement(folder, connection)
+    server = start_placement(folder, connection) if FORKED is INSTALLED else _forked(folder, connection)
     rest = Rest(server)
     try:
         yield rest
     finally:
         rest.close()
         server.stop()
+
+
+def _forked(folder: Path, connection: str | None) -> PlacementServer:
+    """Start a server as ``start_placement`` does, in a forked process: to import Placement takes a second of CPU."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "port").unlink(missing_ok=True)
+    arguments = ["--folder", str(folder), *(["--connection", connection] if connection else [])]
+    main = functools.partial(_serve, arguments)
+    process = start_function(main, folder / "placement.log", os.environ, Path.cwd())
+    server = cast("subprocess.Popen[bytes]", process)
+    return PlacementServer(url=f"http://127.0.0.1:{wait_for_port(folder, server)}", folder=folder, process=server)
+
+
+def _serve(arguments: list[str]) -> NoReturn:
+    from agent.demo import placement_server
+
+    sys.exit(placement_server.main(arguments))
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -110,7 +110,7 @@ class _Forked:
         if _is_read_at_start(environment):
             return INSTALLED.start(program, arguments, log, environment, folder)
         log.write_bytes(b"")
-        return _ForkedProcess(_forked(_entry_point(program, arguments), environment, folder, log, log))
+        return ForkedProcess(_forked(_entry_point(program, arguments), environment, folder, log, log))
 
     def run(
         self, program: str, arguments: Sequence[str], timeout_s: float, environment: Mapping[str, str], folder: Path
@@ -128,7 +128,7 @@ def run_function(
     Raises subprocess.TimeoutExpired after killing the process.
     """
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-        process = _ForkedProcess(_forked(function, environment, folder, Path(out.name), Path(err.name)))
+        process = ForkedProcess(_forked(function, environment, folder, Path(out.name), Path(err.name)))
         try:
             code = process.wait(timeout_s)
         finally:
@@ -136,8 +136,22 @@ def run_function(
         return subprocess.CompletedProcess([str(function)], code, _text(out), _text(err))
 
 
-class _ForkedProcess:
+def start_function(
+    function: Callable[[], object], log: Path, environment: Mapping[str, str], folder: Path
+) -> ForkedProcess:
+    """Start a function, which pickle must be able to name, in a forked process; its streams are appended to ``log``.
+
+    The process ends with this one, however this one ends.
+    """
+    log.touch()
+    bound = functools.partial(_run_with_parent, function)
+    return ForkedProcess(_forked(bound, environment, folder, log, log))
+
+
+class ForkedProcess:
     """The part of ``subprocess.Popen`` that tests use, over a process of ``multiprocessing``."""
+
+    stdin = None
 
     def __init__(self, process: ForkServerProcess) -> None:
         assert process.pid is not None
@@ -166,7 +180,12 @@ class _ForkedProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, sig)
 
+    def terminate(self) -> None:
+        """Send SIGTERM if the process still runs."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
+        """Send SIGKILL if the process still runs."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -225,6 +244,18 @@ def _run_forked(start: _Start) -> None:
     finally:
         # The interpreter runs these at its end; multiprocessing leaves by os._exit.
         atexit._run_exitfuncs()
+
+
+def _run_with_parent(function: Callable[[], object]) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    function()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _entry_point(program: str, arguments: Sequence[str]) -> Callable[[], object]:
