@@ -75,8 +75,9 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Request that every agent with an RPC server casts its state now. Raises SourceUnavailable."""
-        Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
+        """Request that every agent with an RPC server casts its state now. Raises SourceUnavailable within REACH_S."""
+        if not self._asked():
+            raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
 
     def take(self, timeout_s: float) -> Message | None:
         """Return the next message and its arrival in monotonic seconds; None if no message comes in time."""
@@ -106,17 +107,26 @@ class FleetListener:
 
     def _find_out(self) -> None:
         """Wait longer for the server. Raises SourceUnavailable with the broker's error if the server does not start."""
-        refusals: list[SourceUnavailable] = []
-
-        def probe() -> None:
-            try:
-                self.ask()
-            except SourceUnavailable as error:
-                refusals.append(error)
-
-        ended_within(REACH_S, probe, "bus-probe")
-        if refusals and not self._up.is_set():
-            raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {refusals[0].message}") from refusals[0]
+        try:
+            self._asked()
+        except SourceUnavailable:
+            if not self._up.is_set():
+                raise
         if not self._up.wait(DOUBT_S):
             waited_s = REACH_S + DOUBT_S
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {waited_s:g} s")
+
+    def _asked(self) -> bool:
+        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable with its error."""
+        refusals: list[SourceUnavailable] = []
+
+        def cast() -> None:
+            try:
+                Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
+            except SourceUnavailable as error:
+                refusals.append(error)
+
+        ended = ended_within(REACH_S, cast, "bus-request")
+        if refusals:
+            raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {refusals[0].message}") from refusals[0]
+        return ended

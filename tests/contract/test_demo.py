@@ -110,7 +110,7 @@ def kept_command(said: str, host: str, asked: str) -> str:
 
 
 def end_as_told(said: str) -> subprocess.CompletedProcess[str]:
-    ending = said[said.index("To remove it") :].splitlines()[1:]
+    ending = said[said.index("To remove the demo's cloud") :].splitlines()[1:]
     return subprocess.run(["sh", "-e", "-c", "\n".join(ending)], capture_output=True, text=True, check=False)
 
 

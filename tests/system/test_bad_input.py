@@ -137,7 +137,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ),
         (
             {"neutron": {"physnets": "net"}, "neutron_physnet_net": {"numa_nodes": "0,a"}},
-            ("stocktake.conf", "[neutron_physnet_net] numa_nodes = 0,a", "each a whole number"),
+            ("stocktake.conf", "[neutron_physnet_net] numa_nodes = 0,a", "each item a whole number"),
         ),
         (
             {"DEFAULT": {"reserved_huge_pages": "node:0,size:2048"}},

@@ -368,7 +368,8 @@ def test_allocations_on_child_providers_count_only_in_the_recorded_amount(childr
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
-    assert sum(line.startswith("PGPU, VGPU: on child providers, only what Placement records") for line in said) == 1
+    only_recorded = "PGPU, VGPU: on child providers, the agent counts only what Placement records"
+    assert sum(line.startswith(only_recorded) for line in said) == 1
     (line,) = [line for line in said if line.startswith("|") and " VGPU " in line]
     assert [one.strip() for one in line.split("|")[3:6]] == ["not counted", "not counted", "2"]
     assert "the agent has no rule" not in children.run("explain", guest).stdout

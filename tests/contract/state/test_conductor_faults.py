@@ -92,7 +92,9 @@ def test_a_stopped_conductor_is_reported_as_unavailable_until_its_restart(filled
         filled.conductor.start()
 
     assert isinstance(error, SourceUnavailable)
-    assert all(part in error.message for part in ("topic conductor", "nova-conductor running", filled.bus().shown))
+    assert all(
+        part in error.message for part in ("topic conductor", "nova-conductor and its database", filled.bus().shown)
+    )
     assert read(source, 30).service is not None
 
 
