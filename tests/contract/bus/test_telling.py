@@ -12,7 +12,7 @@ from agent.bus.host_state import Sending, host_state
 from agent.bus.options import BusOptions
 from agent.bus.service import checked_bus
 from agent.bus.transport import oslo_messaging
-from agent.errors import ConfigError
+from agent.errors import ConfigError, SourceUnavailable
 from agent.model.finding import SeenFinding, Severity
 from agent.model.report import Outcome
 from agent.render.documents import report_document
@@ -216,6 +216,15 @@ def test_a_frozen_broker_does_not_block_audits_or_the_stop_of_the_bus_sender(bro
             stopped_s = time.monotonic() - began
     assert told_s < HANGS_S / 2
     assert stopped_s < HANGS_S / 2
+
+
+def test_a_request_to_all_agents_fails_in_bounded_time_if_the_broker_is_frozen(broker, monkeypatch):
+    monkeypatch.setattr("agent.bus.listener.REACH_S", 0.5)
+    with listener(broker.url) as watcher, broker.paused():
+        began = time.monotonic()
+        with pytest.raises(SourceUnavailable, match=r"did not answer within 0\.5 s"):
+            watcher.ask()
+        assert time.monotonic() - began < HANGS_S / 2
 
 
 def test_a_message_for_a_frozen_broker_is_sent_after_the_broker_resumes(broker, host):
