@@ -32,7 +32,7 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# oslo.messaging's time-out ends this many seconds before the deadline: its error names the cause more exactly.
+# An RPC call times out this many seconds before the deadline, because oslo.messaging's error is the more exact one.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"

@@ -45,7 +45,7 @@ def new_node(record: NodeRecord) -> dict[str, object]:
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None without such a field."""
+    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None if none may change."""
     fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
     if not fields:
         return None
@@ -53,7 +53,7 @@ def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object
 
 
 def known_node(record: NodeRecord) -> dict[str, object]:
-    """Return the ComputeNode on which ``destroy`` is called. nova deletes a record only if it is of this host."""
+    """Return the ComputeNode on which ``destroy`` is called. nova deletes only a record that still has this host."""
     return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, "host": record.host}, changes=())
 
 

@@ -1,8 +1,8 @@
 """Make the nova-conductor calls of one read; each call returns rows of the cell's tables.
 
 A search for instances returns either hidden instances only, or no hidden instances. A search by uuid finds deleted rows
-only if the request context may see deleted rows. If conductor cannot parse one document, the whole list call fails. The
-agent then requests each instance separately, so that a broken instance affects no other instance.
+only if the request context may see deleted rows. If conductor cannot parse the JSON of one instance, the call for the
+whole list fails. The agent then requests each instance separately, so that a broken one affects no other instance.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return instances, their boot disks and moves. A consumer found among this host's instances takes no call."""
+        """Return instances, their boot disks and moves. Looks up only consumers that are no instances of this host."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -85,7 +85,7 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the instances' boot disks, read or from the cache; the cache then has no disks of other instances."""
+        """Return the instances' boot disks: read those not cached, and drop other instances' disks from the cache."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])

@@ -27,14 +27,14 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # nova-compute itself increases a service_down_time that is not greater than report_interval.
+    # report_interval does not matter: nova-compute itself increases a service_down_time that is not greater than it.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.
     ("DEFAULT", "initial_cpu_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_ram_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_disk_allocation_ratio"): _MORE_THAN_0,
-    # The largest total of an inventory in Placement. nova-compute reads the option only if libvirt offers TDX.
+    # Placement accepts no greater total of an inventory. Without TDX in libvirt, nova-compute never reads the option.
     ("libvirt", "num_intel_tdx_guests"): Bound(lambda number: number <= 2**31 - 1, "must be at most 2147483647"),
 }
 

@@ -175,8 +175,8 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 def check(loaded: Loaded) -> tuple[str, ...]:
     """Return one sentence for each problem that prevents this configuration from working on this host.
 
-    A check that needs a malformed value reports only that value. The Placement client is built last, and only if there
-    is no other problem, because the client needs correct options.
+    If a check needs a malformed value, it reports only that value. The Placement client is built last, and only if
+    there is no other problem, because the client needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))

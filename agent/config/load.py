@@ -102,7 +102,7 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # Not with this project's ``set_default``, which escapes "$": oslo.config must substitute $state_path here.
+    # oslo.config's method, because this project's ``set_default`` escapes "$" and $state_path must be substituted.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 

@@ -90,7 +90,7 @@ class Loaded:
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition; for host, my_ip and [placement] ``survey`` sets others."""
+        """Return the default in the option's definition. For host, my_ip and [placement], ``survey`` replaces it."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:

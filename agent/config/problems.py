@@ -50,7 +50,7 @@ class Tolerated(NamedTuple):
 
 
 def novas_notices(loaded: Loaded, key: Key, problems: Iterable[str], outcome: str) -> Iterator[str]:
-    """Yield the problems of a value that comes from nova.conf, each with ``outcome``: what the agent does instead."""
+    """Yield a notice for each problem of a value from nova.conf; ``outcome``: what the agent does instead."""
     if is_novas(loaded, key):
         yield from (f"{problem}. nova-compute starts with this value; {outcome}" for problem in problems)
 

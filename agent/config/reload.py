@@ -43,8 +43,8 @@ def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
     """Return the running configuration, with the new value of each mutable option.
 
-    The result has a ConfigOpts without files. One ConfigOpts cannot contain the options of two auth
-    plugins: ``endpoint`` of the plugin ``admin_token`` and ``endpoint`` of ``none`` are different options.
+    The result has a new ConfigOpts with the options of ``running`` only. If the files now name another auth plugin,
+    its options might conflict: ``endpoint`` of ``admin_token`` and ``endpoint`` of ``none`` are different options.
     """
     conf = empty_conf()
     sources = {(group, opt.dest): fresh if opt.mutable else running for group, opt in running.options}

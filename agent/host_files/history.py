@@ -126,7 +126,7 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
     problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
-    # Without the time of the last audit, the next audit does not count as its direct successor.
+    # Without the end time of the last audit, the next audit does not continue this history (AuditReads.follows).
     boot, read_until = "", None
     if document.get("looked_at") is not None:
         try:

@@ -24,14 +24,14 @@ _FIGURE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
 def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], ...]:
-    """Return (``module/parameter``, stripped text) for each of PARAMETERS; None if there is no such file, or Unread."""
+    """Return (``module/parameter``, text) for each of PARAMETERS; the module says when a text is None or Unread."""
     return tuple((name, _parameter(sys_root, name)) for name in PARAMETERS)
 
 
 def tdx_capacity(sys_root: Path) -> int | None:
     """Return the number of Intel TDX guests for which the platform has keys, from the misc cgroup; None if unknown.
 
-    The file has no line for TDX on a platform without TDX, so None never means 0: libvirt reports if TDX is available.
+    On a platform without TDX the result is None too, not 0. Only libvirt reports whether TDX is available.
     """
     found = _TDX.search(_words(sys_root / TDX_CAPACITY))
     return int(found[1]) if found else None

@@ -1,7 +1,7 @@
 """Decide whether an unusable folder or file of the agent needs an operator, or may become usable by itself.
 
-After exit code 78 systemd does not start the agent again. A file system that is read-only, full or not mounted yet may
-become usable within a minute. A file in the place of a folder stays until an operator acts.
+A file system that is read-only, full or not mounted yet may become usable within a minute. A file in the place of a
+folder stays until an operator acts: the agent then exits with 78, after which systemd does not start it again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ AWAY = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ECONNREFUSED),
     }
 )
-#: Errors that may pass without a change of configuration: AWAY, and errors of this process or of a busy machine.
+#: Errors that may pass by themselves: those in AWAY, and errors of this process alone or of a busy machine.
 PASSING = AWAY | {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.EINTR}
 
 
 def failure(sentence: str, error: OSError) -> ConfigError | FolderUnavailable:
-    """Return FolderUnavailable if the error may pass, else ConfigError; ``sentence`` says what could not be done."""
+    """Return FolderUnavailable if the error may pass by itself, else ConfigError; ``sentence`` says what failed."""
     problem = f"{sentence}: {error.strerror or error}"
     return FolderUnavailable(problem) if error.errno in PASSING else ConfigError(problem)
 

@@ -1,6 +1,6 @@
 """Read and write store.json, which says which store (volume group or file system) DISK_GB counted last.
 
-The record prevents that after a reboot the agent counts an empty folder instead of the store. The agent treats an
+Without the record, the agent might count an empty folder instead of the store after a reboot. The agent treats an
 unreadable file as missing, and keeps a copy. Guests' disks and the total in Placement then decide whether the agent
 accepts a store (agent/resources/store_doubt.py). The file is replaced only as a whole, and under the write lock.
 """
@@ -87,7 +87,7 @@ def store_document(mark: StoreMark | None) -> Json:
 
 def _record(document: dict[str, Json]) -> StoreRecord:
     if "store" not in document:
-        raise BadRow(f"not a document of schema_version {SCHEMA_VERSION} with a store")
+        raise BadRow(f'a document of schema_version {SCHEMA_VERSION} must have the key "store"')
     return StoreRecord(mark=mark_of(document["store"]))
 
 

@@ -1,4 +1,4 @@
-"""Word failed system calls with errno's name, which unlike the text depends on no language."""
+"""Describe a failed system call by its errno name (such as ENOENT), which is the same in every locale."""
 
 from __future__ import annotations
 

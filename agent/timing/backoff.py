@@ -1,12 +1,12 @@
 """Compute the exponential wait of every back-off, the wait after a conflict, and the delay of a first write.
 
-A round is one attempt of an audit to write its plan. The wait after a conflict has full jitter: two writers that
-collide draw different waits, and the waits spread further with each collision. The first cap is a multiple of the
-round's duration, because a fixed cap is too short for a slow server. A PUT with an old generation costs the server a
-full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
+A round is one attempt of an audit to write its plan. The wait after a conflict is a random time below a cap (full
+jitter), and the cap grows with each conflict: two writers that collide draw different waits. The first cap is a
+multiple of the round's duration, because a fixed cap is too short for a slow server. A PUT with an old generation costs
+a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
 
 Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
-notes how long after the due time of its first write the successful round began. Later periodic audits delay their
+measures how much later than its first possible write its successful round began. Later periodic audits delay their
 first write by that time. The writers of one provider thereby come to take turns without any communication.
 Pure: random numbers are arguments.
 """
@@ -16,8 +16,8 @@ from __future__ import annotations
 FIRST_CAP_S = 0.05
 LAST_CAP_S = 5.0
 GROWTH = 4.0
-# The first cap, in rounds. With a smaller cap, PUTs with old generations queue up at the server (simulated: 64 writers,
-# each with one change per 20 s, a PUT takes 90 ms).
+# The first cap of a wait, in durations of a round. With a smaller cap, PUTs with old generations queue up at the server
+# (simulated: 64 writers, each with one change per 20 s, a PUT takes 90 ms).
 CAP_ROUNDS = 16.0
 # The longest delay of a first write. With half of this value, 64 writers find too few free moments (same simulation).
 LAST_HOLD_S = 10.0
@@ -43,8 +43,8 @@ def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float
     """Return the seconds by which the next periodic audit delays its first write.
 
     If this audit had no conflict (``conflicts`` is 0), the delay stays ``before_s``. Otherwise the delay is
-    ``well_after_s``, the time from the due time of this audit's first write to the start of the successful round. If
-    that time exceeds 10 s, the delay is a new random value below 10 s.
+    ``well_after_s``: the time from the moment when this audit could have written (without any delay) to the start of
+    its successful round. If ``well_after_s`` exceeds 10 s, the delay is a new random value below 10 s.
     """
     if not conflicts:
         return before_s

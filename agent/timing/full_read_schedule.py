@@ -38,7 +38,7 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """Return EVERYTHING instead of ALLOCATIONS if an outage prevented the last full read; otherwise return ``its``.
+    """Return ``its``, the scheduled turn of an audit, or EVERYTHING if it is ALLOCATIONS and a full read was missed.
 
     ``audits_since`` is the number of audits since the last full read. The agent makes up for a missed full read only at
     the next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.

@@ -14,7 +14,7 @@ OPTS = [
             ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "beside nova-compute: the agent writes only its own consumers' allocations, for use unknown to nova",
+                "beside nova-compute: the agent writes only its own consumers' allocations, for usage unknown to nova",
             ),
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],

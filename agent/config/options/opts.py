@@ -53,7 +53,7 @@ def logging_opts() -> list[cfg.Opt]:
 
 
 def registered_opts() -> list[tuple[str, cfg.Opt]]:
-    """Return (group, option) of each option of Stocktake's own files, except those of ``auth`` and ``dynamic``."""
+    """Return (group, option) that Stocktake's own files may set, without the options of auth.py and dynamic.py."""
     own = [(module.GROUP, opt) for module in GROUPS for opt in module.OPTS]
     return own + [("DEFAULT", opt) for opt in logging_opts()]
 

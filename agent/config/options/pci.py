@@ -95,5 +95,5 @@ def _unreportable(spec: DeviceSpec) -> Iterable[str]:
             shown = name if len(name) <= CLASS_LIMIT else f"{name[:40]}..."
             yield (
                 f"{tag} leads to the name {shown!r}, which Placement refuses: "
-                f"A-Z, 0-9 and _ only, and at most {CLASS_LIMIT} characters"
+                f"a valid name has only A-Z, 0-9 and _, and at most {CLASS_LIMIT} characters"
             )

@@ -1,8 +1,8 @@
 """[state]: where the agent reads the cloud's instances and migrations: nova-conductor, the cell database or nowhere.
 
-The option [state] source has no default: if it is unset, the source depends on which file sets which URL. The nova.conf
-of a compute host normally has ``transport_url`` and no database connection, and the agent on that host must not read a
-database by accident.
+The option [state] source has no default: if it is unset, the source depends on which file sets which URL. A database
+connection in nova.conf then counts only if no ``transport_url`` is set (every compute host normally has one): the agent
+must not read a database by accident.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPTS = [
         choices=[
             ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
-            ("none", "no cloud database: the agent assumes that the cloud promised exactly libvirt's guests"),
+            ("none", "no cloud database: the agent takes libvirt's guests for the cloud's instances"),
         ],
         help="Unset: sql when [state] connection is set; else conductor when transport_url is set; else sql with "
         "nova.conf's [database] connection. Without any of these options the agent does not start; a fleet "

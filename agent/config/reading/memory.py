@@ -51,7 +51,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
-        yield f"{reserved}: is subtracted from {own}, which is not the machine's memory"
+        yield f"{reserved}: is subtracted from {own}, although the host itself uses no file-backed memory"
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
