@@ -155,7 +155,7 @@ def ceph_access(loaded: Loaded) -> CephAccess | None:
 
 
 def identity_files(loaded: Loaded) -> ComputeIdFiles:
-    """Return the folders to search for ``compute_id``: those of the configuration files, and two state folders."""
+    """Return the folders to search for ``compute_id``: of configuration files, nova's state_path, state_dir."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
     return ComputeIdFiles(

@@ -77,7 +77,7 @@ class Book:
     blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Register options, except those already registered, and remove the lines that leave a new option empty."""
+        """Register options, except those already registered, and move the empty lines of new options to ``blanks``."""
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))

@@ -53,6 +53,7 @@ def unknown_options(
     return problems
 
 
+# The end of a message such as ``stocktake.conf: unknown option [agent] codes: it belongs to [heal]``.
 def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
     if text := INSTEAD.get((group, name)):
         return f": {text}"
@@ -66,6 +67,7 @@ def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
     return f": the nearest is [{anywhere[near[0]]}] {near[0]}" if near else ""
 
 
+# The end of a message such as ``stocktake.conf: unknown group [hael]: the nearest is [heal]``.
 def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, frozenset[str]]) -> str:
     lowered = {name.lower(): name for name in sorted(known)}
     for family in FAMILIES:

@@ -6,7 +6,7 @@ multiple of the round's duration, because a fixed cap is too short for a slow se
 a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
 
 Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
-measures how much later than its first possible write its successful round began. Later periodic audits delay their
+measures how much later than its first possible write its last round began. Later periodic audits delay their
 first write by that time. The writers of one provider thereby come to take turns without any communication.
 Pure: random numbers are arguments.
 """
@@ -44,7 +44,7 @@ def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float
 
     If this audit had no conflict (``conflicts`` is 0), the delay stays ``before_s``. Otherwise the delay is
     ``well_after_s``: the time from the moment when this audit could have written (without any delay) to the start of
-    its successful round. If ``well_after_s`` exceeds 10 s, the delay is a new random value below 10 s.
+    its last round. If ``well_after_s`` exceeds 10 s, the delay is a new random value below 10 s.
     """
     if not conflicts:
         return before_s
