@@ -94,7 +94,7 @@ class StateSource(Protocol):
         ...
 
     def pulse(self, deadline: Deadline) -> Pulse:
-        """Return the newest heartbeats of the cell's services, as current as a ``read`` now. Raises SourceError."""
+        """Return the services' newest heartbeats; they show how old the data of ``read`` is now. Raises SourceError."""
         ...
 
 
@@ -172,7 +172,7 @@ class ViewRequest:
       read, then the records that it read longest ago. None: read these records like the others.
     - ``shared_reads``: the maximum number of consumers whose allocations on providers that share with this host's root
       are read, suspects first. 0: do not search for sharing providers.
-    - ``everything``: from earlier reads, reuse only consumers' records.
+    - ``everything``: read everything again, except the consumers' records that the reader may reuse.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
       each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
     """

@@ -74,7 +74,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
     """Read this host's identities, and plan how to make them match."""
     parts = task.parts
     if parts.names is None or parts.own_file is None:
-        raise AssertionError("adopt was wired without names or file")
+        raise AssertionError("adopt was wired without access to provider names or identity files")
     facts = read_facts(task, parts.names, parts.own_file)
     plan = adoption(facts, task.settings)
     return AdoptRun(read=identity_keys(facts, plan), plan=plan)

@@ -67,8 +67,8 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield f"  refused {about} ({refusal['guard']}): {refusal['why']}"
     if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
         yield (
-            "the age of a finding counts from run to run: leave the daemon running, or run this command again within "
-            "three times update_resources_interval (180 s by default)"
+            "a finding gets older only while the daemon runs, or if this command runs again within three times "
+            "update_resources_interval (180 s by default)"
         )
     yield from (result_line(result, result["consumer_uuid"] or result["finding_id"]) for result in results)
     yield from _end(document)
@@ -86,7 +86,10 @@ def _end(document: Document) -> Iterator[str]:
     elif document["stale"]:
         yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif actions and not document["results"]:
-        yield f"to carry out the plan: stocktake heal --plan {document['digest']} --yes (with any --finding as before)"
+        yield (
+            f"to carry out the plan: stocktake heal --plan {document['digest']} --yes "
+            "(repeat the --finding options of this call)"
+        )
 
 
 def _details(action: Document) -> Iterator[str]:

@@ -176,7 +176,7 @@ def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
     """Audit and try again while every action fails because its data changed, at most ``conflict_rounds`` tries in all.
 
     Stop as soon as the plan differs. nova schedules instances all the time, and Placement rejects a reshape if a new
-    allocation came after its decision.
+    allocation was made after the plan was computed.
     """
     for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):

@@ -1,4 +1,4 @@
-"""Set up oslo.log: text or JSON lines, both with the fields, and with the ``audit_id`` on each line of an audit.
+"""Set up oslo.log: text or JSON lines with the fields of ``extra``, and the ``audit_id`` on each line of an audit.
 
 oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
 appends the fields as ``name=value``. By default oslo.log logs to stdout; the agent logs to stderr, because a

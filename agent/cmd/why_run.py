@@ -124,7 +124,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Return the question with the flavor's notes; if it has no NUMA cells and no page size, add the flavor's too."""
+    """Add the flavor's notes; if the question names no NUMA cells and no page size, also take them from the flavor."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

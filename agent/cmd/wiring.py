@@ -216,8 +216,8 @@ def sweep_left_behind(loaded: Loaded) -> None:
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
     """Return what is wrong with the state directory and with the findings' history there.
 
-    An observer makes the directory only when it saves something for the first time. Therefore an observer's notes
-    report a failed save, but not a missing directory.
+    An agent with the role observer makes the directory only when it saves something for the first time. Therefore its
+    notes report a failed save, but not a missing directory.
     """
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:

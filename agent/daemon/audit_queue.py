@@ -110,7 +110,7 @@ class AuditQueue:
     def request_by_peer(self, reason: str) -> float | None:
         """Request an audit for a peer; return the maximum seconds until it is due, None if the queue is closed.
 
-        The request is due ``peer_s`` after ``take`` last returned a peer's request, or together with another request.
+        It is due ``peer_s`` after ``take`` last returned a peer's request, or earlier with another request.
         """
         with self._changed:
             if self.closed:
@@ -121,7 +121,7 @@ class AuditQueue:
                 self._changed.notify_all()
             self._peers.add(reason)
             due_at = self._due_at()
-            assert due_at is not None, "a peer's reason waits"
+            assert due_at is not None, "a peer's reason is waiting, so a time must be due"
             return max(0.0, due_at - now)
 
     def hold(self) -> None:
@@ -130,7 +130,7 @@ class AuditQueue:
             self._held = True
 
     def release(self, reason: str) -> None:
-        """End ``hold`` at this host's start time, and request an audit as ``request_now`` does."""
+        """End ``hold``, because this host's start time has come, and request an audit as ``request_now`` does."""
         with self._changed:
             self._held = False
             self._gather(reason).urgent = True

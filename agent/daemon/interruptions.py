@@ -1,9 +1,9 @@
-"""Let a stop end the worker's pauses and see whether a read is in progress; a stop interrupts nothing else.
+"""Shorten a stop of the daemon: end the worker's pauses, and tell whether the worker is in a read.
 
 The agent pauses between two tries after a conflict, before it checks a write whose response was lost, and while
 Placement is overloaded. After the end of its pause, the paused code decides itself whether to end, because it must
-still verify and journal a change that is half done. A read has no side effects, and with a frozen libvirt, Placement or
-database it takes half a minute and more. A write must finish or end at its own time-out.
+still verify and journal a change that is half done. A stop does not wait for the end of a read: a read has no side
+effects, and may take half a minute or more if libvirt, Placement or the database hangs. A stop waits for a write.
 """
 
 from __future__ import annotations

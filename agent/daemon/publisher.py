@@ -23,7 +23,7 @@ from agent.telemetry.lines import emit
 
 LOG = logging.getLogger(__name__)
 
-#: A function that neither blocks nor raises.
+#: Passes a report and the changed findings to the thread that sends messages. Must neither block nor raise.
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 

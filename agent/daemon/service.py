@@ -142,7 +142,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
                 return
 
     def reset(self) -> None:
-        """Reload: the next audit uses the new settings. Raises ConfigError without any change."""
+        """Reload: the next audit uses the new settings. If this raises ConfigError, the old settings remain."""
         configured = self._outside.reload()
         self._current.replace(configured)
         self._queue.pace(configured.pacing)

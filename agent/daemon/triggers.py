@@ -36,7 +36,7 @@ def start_delay_s(identity: str, splay_s: float) -> float:
 
 
 class StartTrigger:
-    """Calls ``request`` once with a reason, ``delay_s`` after the start; without a delay, before ``start`` returns."""
+    """Calls ``request`` with a reason once, ``delay_s`` seconds after ``start``, or at once if the delay is 0."""
 
     def __init__(self, request: Callable[[str], None], delay_s: float) -> None:
         self._request = request

@@ -36,7 +36,7 @@ TAKE_S = 0.5
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
-#: While Placement cannot be read, reasons to audit wait at most this many seconds: less than the usual intervals.
+#: The maximum seconds from an event to its audit while Placement cannot be read; less than the usual audit interval.
 GATHER_CAP_S = 30.0
 REPEAT_FIRST_S = 0.5
 REPEAT_CAP_S = 60.0
@@ -87,10 +87,10 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """The retry or repetition that the worker does without a request, ``at`` a time in monotonic seconds or None.
+    """The next audit that the worker requests itself, a retry or a repetition; ``at`` is None if none is planned.
 
-    ``failures`` is the number of audits in a row that failed, ``repeats`` the number of audits in a row that asked for
-    a repetition.
+    ``at`` is in monotonic seconds, ``failures`` is the number of failed audits in a row, and ``repeats`` is the number
+    of audits in a row that asked for a repetition.
     """
 
     failures: int = 0
@@ -115,10 +115,10 @@ def repeat_delay(repeats: int) -> float:
 def follow_up(
     before: FollowUp, now: float, *, failed: bool, audit_again: bool, not_before: float | None = None
 ) -> FollowUp:
-    """Return when the worker audits again without a request; the periodic audits go on regardless.
+    """Return the retry or repetition that follows an audit, if any. The periodic audits continue in any case.
 
-    ``not_before`` is the time before which Placement wants no request (Retry-After). If an event or the interval
-    triggers an audit while a retry is scheduled, and the audit fails, the scheduled retry and the back-off stay.
+    Placement wants no request before the time ``not_before`` (Retry-After). If a retry is already planned, and an event
+    or the interval causes an earlier audit that fails too, the planned retry and its back-off do not change.
     """
     earliest = not_before or now
     repeats = before.repeats + 1 if audit_again else 0
@@ -136,9 +136,9 @@ def follow_up(
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
     """Return the pacing after ``report``: as configured, but with longer waits while Placement cannot be read.
 
-    Events must not make the agent query a Placement that is down or recovering more often. Requests of operators,
-    retries and the interval do not wait. While the host's identity is unknown, the pacing stays as configured: the
-    audit has not queried Placement then, and a libvirt event may announce that the identity can be read now.
+    The longer waits apply to events: many events must not cause many requests to a Placement that is down. Requests of
+    operators, retries and periodic audits do not wait. While the host's identity is unknown, the pacing stays as
+    configured: the audit has not queried Placement then, and a libvirt event may mean that the identity can be read.
     """
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
@@ -204,7 +204,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the running audit to end at its next safe point; returns at once. The queue must be closed too."""
+        """Ask the running audit to end at its next safe point; returns at once. The caller must close the queue too."""
         self._stopping.set()
 
     def join(self, timeout_s: float | None) -> bool:
@@ -328,7 +328,7 @@ class Worker:
     def _cancelled(self) -> bool:
         """Return whether a stop was requested; the audit calls this between two stages and between two writes.
 
-        Each call also proves that the audit moves.
+        Each call also shows that the audit makes progress, so that the worker does not count as stuck (``STALL_S``).
         """
         self._tick()
         return self._stopping.is_set()

@@ -8,7 +8,7 @@ counted_store.py measures the store, store_doubt.py decides whether to trust it,
 demand.py computes what a flavor requests.
 
 What does not belong here: child providers such as PCI and mediated devices (agent/nested/), traits (agent/traits/),
-reading the host (agent/sources/), and the comparison of the books (agent/books/).
+reading the host (agent/sources/), and the comparison of promised, held and recorded amounts (agent/books/).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the total depends on. If one of them is not fresh, the agent freezes the classes."""
+        """Return the sources that the total depends on. While one is unread, the agent leaves the classes unchanged."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

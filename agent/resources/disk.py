@@ -26,7 +26,7 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # A thin pool with the cloud's disks. Guests can still get its free data space, so the claim has only the pool's
+    # A thin pool with an instance's disk. Guests can still get its free data space, so the claim has only the pool's
     # other extents.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }

@@ -1,7 +1,7 @@
 """Decide CUSTOM_PMEM_NAMESPACE_*: persistent memory, one class for each label of ``[libvirt] pmem_namespaces``.
 
 One guest gets a whole namespace, so a class counts namespaces, not bytes. If one configured namespace is missing, the
-agent freezes all these classes: nova-compute would refuse to start, and a smaller total would be a guess.
+agent leaves all these classes unchanged: a smaller total would be a guess, and nova-compute would refuse to start.
 """
 
 from __future__ import annotations

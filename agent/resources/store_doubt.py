@@ -2,21 +2,21 @@
 
 If the store's file system is not mounted, statvfs raises no error, but returns the size of the file system below the
 mount point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
-Otherwise the agent compares the type, the export and the path within the file system. An operator may change these, so
-if they differ, the guests' disks decide. If no store is remembered, the total in Placement and guests' disks decide:
+Otherwise the agent compares the type, the export and the path within the file system. If they differ ("moved",
+perhaps by an operator), the guests' disks decide. If no store is remembered, Placement's total and the disks decide:
 
-====================  =================================  =====================================
-remembered store      size and guests' disks             DISK_GB
-====================  =================================  =====================================
-same store            at most 1 % smaller, or all there  published
-same store            smaller; one missing, or unknown   in doubt
-another UUID          any                                in doubt
-moved (no UUID)       all there, and at least one        published, remembered
-moved (no UUID)       none; one missing, or unknown      in doubt
-none                  all there, and at least one        published, remembered
-none                  none at all                        in doubt if this agent published more
-none                  one missing, or unknown            in doubt if Placement's total differs
-====================  =================================  =====================================
+====================  ==================================  =====================================
+remembered store      size, guests' disks on the store    DISK_GB
+====================  ==================================  =====================================
+same store            at most 1 % smaller, or all there   published
+same store            smaller; one missing, or unknown    in doubt
+another UUID          any                                 in doubt
+moved (no UUID)       all there, and at least one         published, remembered
+moved (no UUID)       no guest disk, missing, or unknown  in doubt
+none                  all there, and at least one         published, remembered
+none                  no guest disk                       in doubt if smaller than published
+none                  one missing, or unknown             in doubt if Placement's total differs
+====================  ==================================  =====================================
 
 For Ceph there is no doubt: the cluster has no mount that could be lost, and without the cluster ``ceph df`` fails. The
 agent does not check the cluster's fsid, because that would take one more command in each audit.
@@ -74,7 +74,7 @@ class GuestDisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDoubt:
-    """Why the agent does not trust the store ``now``. ``before`` is the remembered store, None without one."""
+    """Why the agent does not trust the store ``now``. ``before`` is the remembered store, or None."""
 
     before: StoreMark | None
     now: StoreMark
@@ -138,7 +138,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether to remember ``now``. A small change of size is not remembered; small changes add up."""
+    """Return whether to remember ``now``: its size changed by more than 1 %, its UUID became known, or it moved."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 

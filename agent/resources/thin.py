@@ -19,7 +19,7 @@ def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """Return whole numbers in proportion to the weights that add up to ``total``; only zeros if no weight is above 0.
+    """Divide ``total`` into whole numbers in proportion to ``weights``; return only zeros if all weights are 0.
 
     Each number differs from its exact share by less than 1, because it is the difference of two rounded running sums.
     """

@@ -4,10 +4,10 @@ The volume's name decides first, then the guest that uses the volume. If neither
 volume, it is counted with that volume: a snapshot with its origin, a leg with its mirror, a thin volume with its pool.
 So the row of a volume may have 0 bytes; the sum of all rows is the space taken from the groups.
 
-The exception is a thin pool with a disk of the cloud. The pool's bytes are split among its volumes: each volume gets
+The exception is a thin pool with an instance's disk. The pool's bytes are split among its volumes: each volume gets
 its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with every write of a
-guest, and ``reserved`` in Placement must not. The pool's own row has the rest: the space that guests can still get, and
-the space that the pool itself needs.
+guest, but ``reserved`` in Placement must not change that often. The pool's own row has the rest: the space that guests
+can still get, and the space that the pool itself needs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agent.resources.thin import owed
 class OwnerKind(enum.Enum):
     """The kinds of owners. PART: the volume is counted with the volume or pool that it serves, so its row has 0 bytes.
 
-    THIN_POOL: a pool with the cloud's disks; its row has the bytes that are left when each volume has its share.
+    THIN_POOL: a thin pool with an instance's disk; its row has the bytes that remain after each volume got its share.
     """
 
     INSTANCE = "instance"
@@ -160,11 +160,11 @@ def _claimed(
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """Return the first that applies: an instance by name, block storage by name, a domain by use, an orphan by name.
+    """Return the first match: an instance by name, block storage by name, a domain by use, an orphan by name.
 
     If ``instances`` is None (the state source was not read), an instance's name makes the owner unknown. If ``users``
-    is None (libvirt was not read), only the first two are checked. Block storage is checked before the domain, because
-    no flavor contains an attached volume. The domain is checked before the orphan, because a used disk is not orphaned.
+    is None (libvirt was not read), only the first two are checked. Block storage precedes the domain: a block storage
+    volume belongs to no flavor, even if a domain uses it. The domain precedes the orphan: a used disk is no orphan.
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:
@@ -226,7 +226,7 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Follow the steps to the first volume with an owner of its own, or to the last; in a ring, return ``path``."""
+    """Follow ``step`` from ``path`` to the first volume in ``claimed``, else to the end; in a ring, return ``path``."""
     seen = [path]
     while seen[-1] not in claimed and (target := step.get(seen[-1])) is not None:
         if target in seen:

@@ -1,6 +1,6 @@
-"""``stocktake adopt``: plan the move of this host's provider to a new identity, or plan to confirm a new store.
+"""``stocktake adopt``: plan the move of this host's provider to a new identity, or confirm a new disk store.
 
-``--plan DIGEST --yes`` carries the plan out.
+With --store, the plan confirms that DISK_GB counts the present store. ``--plan DIGEST --yes`` carries the plan out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, 
 
 
 class Adopt(DocumentCommand):
-    """After a rename or reinstallation, make this host's uuid, names and record match. --store: confirm a new store."""
+    """After a rename or reinstallation, make uuid, names and record of this host match, or confirm a new disk store."""
 
     ARGUMENTS = (
         argument(

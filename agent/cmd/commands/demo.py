@@ -1,7 +1,7 @@
 """``stocktake demo``: build a small cloud, run the agent on it, print and check five stories, then clean up.
 
-The demo cleans up after success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud
-running.
+A story is a problem of the cloud and the agent's reports about it (see README.md). The demo cleans up after success,
+failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running.
 """
 
 from __future__ import annotations

@@ -111,14 +111,14 @@ def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
 
 
 def _totals(report: AuditReport) -> tuple[str, ...]:
-    """Return one line with totals per class, then the reasons why some classes have no promised or held total."""
+    """Return a line with the totals of each class, then the reasons why some classes have no promised or held total."""
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 
-    books = "those of the three books that could be read" if unread(report) else "any of the three books"
+    books = "any readable one of the three books" if unread(report) else "any of the three books"
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer is in {books}",)
+    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer is in {books} (promised, held, recorded)",)
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ class Status(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.
 
-        If the report is stale or has bad rows, the codes 0 and 3 become 2.
+        If the report is stale or has unreadable rows, the codes 0 and 3 become 2.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import agent_options_from
@@ -33,7 +33,7 @@ class Status(DocumentCommand):
         if last.is_stale:
             to_stderr(stale_line(last))
         for problem in last.problems:
-            to_stderr(f"{path}: left out: {problem}")
+            to_stderr(f"{path}: unreadable, therefore left out: {problem}")
         self.answer(parsed_args.format, status_lines(last), status_document(last))
         return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 
