@@ -28,7 +28,7 @@ class AdoptFacts:
     """Everything that is known about this host's identity.
 
     ``node``: the node name that libvirt reports now.
-    ``identity``: the uuid in use, None if no uuid is known.
+    ``identity``: the uuid that the agent uses for this host's provider, None if no uuid is known.
     ``origin``: where ``identity`` was read.
     ``own``: the provider tree whose root has the uuid ``identity``, None if Placement has no such tree.
     ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
@@ -50,12 +50,12 @@ class AdoptFacts:
 
     @property
     def holder_root(self) -> Provider | None:
-        """The provider that has this node's name but another uuid, or None."""
+        """The provider that has the node's name but not the uuid ``identity``, or None."""
         return self.holder.root if self.holder else None
 
     @property
     def own_root(self) -> Provider | None:
-        """The provider that has the uuid in use, or None."""
+        """The provider with the uuid ``identity``, or None."""
         return self.own.root if self.own else None
 
 

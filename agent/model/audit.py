@@ -68,10 +68,10 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProvider:
-    """The agent's last write to a provider that Placement acknowledged.
+    """The agent's last acknowledged write to one provider.
 
-    ``strikes``: in how many consecutive audits an inventory had values of another writer that the agent does not want.
-    ``cleared``: the traits that had to be absent at the time of this write.
+    ``strikes``: how many audits in a row found that another writer had given an inventory values that the agent does
+    not want. ``cleared``: the traits that the agent did not want on the provider at the time of this write.
     """
 
     provider_uuid: str

@@ -90,7 +90,7 @@ class SeenFinding:
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty. ``since`` is when the agent first saw both unchanged, in seconds since boot.
+    ``heartbeat`` is ISO 8601 or empty. ``since`` is when an audit first read both values, in seconds since boot.
     """
 
     heartbeat: str

@@ -1,8 +1,8 @@
 """Decorators that cache the last result of a pure function, and the list of every cache of the process.
 
-Several parts of one audit call a function with equal arguments, and so do consecutive audits of a quiet host.
-Each cache has one entry and compares the arguments instead of hashing thousands of values. The comparison is fast
-because unchanged parts of the facts are the same objects from read to read.
+Several parts of one audit call a function with equal arguments, and so do consecutive audits of an unchanged host.
+Each cache of these decorators has one entry and compares the arguments instead of hashing thousands of values. The
+comparison is fast because unchanged parts of the facts are the same objects from read to read.
 
 ``CACHES`` is complete: tests/architecture/test_caches.py fails if a module has a cache, or state at module level, that
 is not in this list. State that belongs to an object (a client, a source, a worker) is not listed.
@@ -31,7 +31,7 @@ CACHES = MappingProxyType(
         "agent.bus.host_state._guests": "the number of guests, for bus messages",
         "agent.bus.host_state._resources": "the inventories with their usage, for bus messages",
         "agent.bus.host_state._traits_digest": "a digest of all traits, for bus messages",
-        "agent.findings.consumer_on_several_providers._spread": "the consumers with allocations outside the tree too",
+        "agent.findings.consumer_on_several_providers._spread": "consumers with allocations here and elsewhere",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
         "agent.model.snapshot._stored": "the facts of all storage sources as one value",
@@ -48,7 +48,7 @@ CACHES = MappingProxyType(
         "agent.resources.guests.expected_here": "the uuids of this host's instances",
         "agent.resources.volumes._owners": "the owners of the logical volumes",
         "agent.resources.volumes._users": "which guest uses which volume as a disk",
-        # Caches with many entries: an audit needs one for each flavor, instance or finding.
+        # Caches with many entries: an audit needs one entry for each flavor, instance or finding.
         "agent.model.finding._id": "the ids of findings",
         "agent.resources.demand.demand": "the amounts that each flavor requests",
         "agent.sources.nova.documents._context": "parsed migration contexts",

@@ -1,4 +1,4 @@
-"""What instances and their moves occupy on this host: the resources of one flavor each, and why."""
+"""What each instance or move occupies on this host: the resources of a flavor, and the cause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckMigration:
-    """An unfinished migration that occupies nothing, and why."""
+    """An unfinished migration that occupies nothing on this host; ``why`` is the reason."""
 
     migration_uuid: str
     instance_uuid: str

@@ -111,7 +111,7 @@ class DetachedTree:
 
     @property
     def root(self) -> Provider | None:
-        """The provider itself, or None."""
+        """The provider with the uuid that the agent searched for, None if Placement has no such provider."""
         return next((p for p in self.providers if p.uuid == self.uuid), None)
 
 

@@ -12,7 +12,7 @@ COMPUTE_NODE = "$COMPUTE_NODE"
 
 
 class Added(enum.StrEnum):
-    """The kind of an addition."""
+    """What a provider.yaml file adds to a provider: an inventory of a class, or a trait."""
 
     RESOURCE_CLASS = "class"
     TRAIT = "trait"

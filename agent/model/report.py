@@ -124,12 +124,12 @@ class StorageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """The result of one read.
+    """The result of reading one source in this audit.
 
     ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
     read has ever succeeded. ``denied``: Placement rejected the agent's credentials (401, 403), so retries do not help.
-    ``behind_s`` is the age in seconds of the heartbeat in the cloud's state. ``behind_s`` is None for other sources,
-    and if the state has no heartbeat or was not read.
+    ``behind_s`` is the age in seconds of the heartbeat in the cloud's state: None if the age is unknown, and for any
+    source that does not read the cloud's state.
     """
 
     name: str

@@ -80,7 +80,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
     """Return the classes that the agent decides on the root.
 
-    These are the classes of agent/resources, and classes of children that an older nova-compute put on the root.
+    These are the classes of agent/resources, and child providers' classes that an older nova-compute put on the root.
     """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
     moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if can_decide(f, snapshot, settings)))
@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the classes that ``resource`` decides; the resource's name if Placement has no such class yet."""
+    """Return the fixed classes of ``resource`` and its classes in Placement; if there is none, the resource's name."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family can decide its children; classes of the children may still be on the root."""
+    """Whether the family is configured and its facts are known; the root may still have allocations of its classes."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 

@@ -84,7 +84,7 @@ def _undeletable(used: list[str], left: list[str]) -> str | None:
 
 
 def used_classes(view: PlacementView, provider_uuid: str) -> frozenset[str]:
-    """Return the resource classes of which that provider has allocations."""
+    """Return the resource classes that have allocations on the provider."""
     return _used(view).get(provider_uuid, frozenset())
 
 

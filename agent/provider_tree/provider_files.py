@@ -3,7 +3,7 @@
 - An entry for $COMPUTE_NODE is ignored if another entry names the root itself.
 - A class or trait that an earlier audit wrote for the same entry is not a conflict (scenario 135).
 - An addition that no file names any more is removed. Placement does not record who added a class or trait, so the agent
-  remembers its additions until the agent itself wants them without a file.
+  remembers each addition until Placement no longer has it, or until the agent wants it even without a file.
 - If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
   other entries are applied.
 - If a child provider of the agent cannot be decided now, or must be deleted, nothing is added to it or removed from it.
@@ -58,7 +58,7 @@ def with_provider_files(
 
 
 def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
-    """Whether the agent wants the class or trait without any file. A change of a file then does not remove it."""
+    """Whether the agent wants the class or trait even without a file; then a change of the files does not remove it."""
     provider = known.get(addition.provider_uuid)
     if provider is None:
         return False
@@ -100,7 +100,7 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Return the provider; the remembered additions of contradictory entries are left undecided.
+    """Return the provider without a decision about earlier additions whose entries contradict each other or the agent.
 
     The agent neither adds nor removes these additions. It still decides everything else on a child provider.
     """
@@ -150,7 +150,7 @@ def _absent(entry: ProviderEntry) -> EntryProblem:
 
 
 def _foreign(provider: Provider) -> DesiredProvider:
-    """Return a provider that another service created: the agent decides nothing on it except the file's additions."""
+    """Return another service's provider as the agent wants it: the agent decides only what a file adds to it."""
     return DesiredProvider(
         key=ProviderKey("provider", provider.uuid),
         uuid=provider.uuid,
@@ -164,7 +164,7 @@ def _foreign(provider: Provider) -> DesiredProvider:
 def _contradiction(target: DesiredProvider, entries: tuple[ProviderEntry, ...]) -> EntryProblem | None:
     origins = tuple(entry.origin for entry in entries)
     if len(entries) > 1:
-        why = f"provider {target.name} ({target.uuid}) is named by its uuid and by its name"
+        why = f"one entry names provider {target.name} ({target.uuid}) by its uuid, another entry by its name"
         return EntryProblem(origins=origins, provider_uuid=target.uuid, why=why)
     decided = {i.resource_class for i in target.inventories} | {f.name for f in target.frozen}
     if target.parent_uuid is None:

@@ -52,7 +52,7 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
 
 
 def is_reserved(claim: Claim, settings: Settings) -> bool:
-    """Whether the operator wants this unmanaged use to be reserved, so that the scheduler does not offer it."""
+    """Whether the configuration reserves this unmanaged use, so that the scheduler does not offer these resources."""
     policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
     return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
 

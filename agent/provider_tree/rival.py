@@ -22,8 +22,8 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# Fraction of service_down_time. Two audits scheduled a minute apart may be some tenths of a second closer. Without this
-# tolerance only the third audit, a minute later, would prove that nova-compute is silent.
+# The fraction of service_down_time for which nova-compute must be silent. Two audits scheduled a minute apart may run
+# 59.8 s apart: without the tolerance, only the third audit would prove that nova-compute was silent for a minute.
 ENOUGH = 0.95
 
 
@@ -42,7 +42,7 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """Return why the agent must not write this root; None if it may, and in role companion, which never writes it.
+    """Return why the agent must not write this root, else None. Always None in role companion, which writes no root.
 
     ``silent_for_s``: the seconds without a change of nova-compute's heartbeat and the root's generation (``Silence``).
     """
@@ -89,9 +89,10 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
         why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: its heartbeat and this provider "
-        f"must not move for {settings.service_down_time_s} s between audits of this agent",
-        remedy="keep this agent running: it takes the provider over by itself once that is proven. After "
-        "`stocktake audit --publish` or `stocktake-agent --once` run the command again when that time has passed",
+        f"must stay unchanged for {settings.service_down_time_s} s between audits of this agent",
+        remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
+        "With `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run the same command "
+        "again after service_down_time",
     )
 
 
@@ -192,7 +193,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    # Another client deleted the root. That is not a strike: the count is 0 again when the agent creates the root again.
+    # Another client deleted the root. That is no strike. When the agent creates the root again, the count begins at 0.
     if root is None:
         return None
     frozen = frozenset(f.name for f in wanted.frozen)

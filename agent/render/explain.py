@@ -28,7 +28,7 @@ from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
 # In the order that operators need: first the recorded amount, which Placement subtracts from the capacity.
 BOOKS = ("recorded", "promised", "held")
-# A book is unknown if its source in _SOURCE is unread, the held book incomplete if a source in _STORAGE is unread.
+# A book whose _SOURCE was not read is unknown. A held book with a _STORAGE source that was not read is incomplete.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # Verdicts that say less than the row's cause: for these, the explanation shows only the cause.
@@ -38,13 +38,13 @@ _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# The unread sources of each book, by the book's name. A book whose sources were all read has no key.
+# The sources of each book that could not be read, by the book's name. A book whose sources were all read has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The consumers that count in a book for the same ``reason``. ``consumers`` has a key per ledger row, sorted."""
+    """The consumers that count in a book for the same ``reason``. ``consumers`` are their keys, sorted."""
 
     reason: str
     amount: int
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The exact total in ``size_bytes``, and the ``amount`` for which each consumer's size was rounded up."""
+    """The exact size of all rows with a known size, and their ``amount``: each row rounded up to whole units."""
 
     amount: int
     size_bytes: int
@@ -175,7 +175,7 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    """Return the report reduced to that consumer, in the spelling of ``canonical``; the inventory stays complete."""
+    """Return the report reduced to ``consumer``, a result of ``canonical``; the inventory stays complete."""
     return dataclasses.replace(
         report,
         ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
@@ -257,7 +257,7 @@ def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
 
 
 def unread_of_inventory(report: AuditReport, resource_class: str) -> tuple[str, ...]:
-    """Return the unread sources that may have an inventory of this class."""
+    """Return the sources that could not be read and without which the class's inventory is unknown."""
     failed = _errors(report)
     return tuple(s for s in (PLACEMENT, LIBVIRT, *_STORAGE.get(resource_class, ())) if s in failed)
 

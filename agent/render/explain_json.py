@@ -1,4 +1,4 @@
-"""Render an explanation as one JSON document: the numbers, and the same text that people get. Pure."""
+"""Render an explanation as one JSON document: the numbers, and the lines of explain_text. Pure."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _book_line(resource_class: str, book: Book) -> str:
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
     """Return the exact size, which differs from the amount: each consumer's amount is rounded up to whole units.
 
-    For example, ten small volumes that take 3 GiB together count as 10 GiB.
+    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text says how much.
     """
     of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
@@ -150,7 +150,7 @@ def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
     )
     yield f"  {_free(name, row, shown)}"
     yield (
-        f"  max_unit {cell(name, shown.max_unit)}: the largest single request is max_unit, no ratio raises it"
+        f"  max_unit {cell(name, shown.max_unit)}: no single request can be larger, whatever the ratio"
         f" (min_unit {shown.min_unit}, step_size {shown.step_size})"
     )
     if row.wanted is not None:

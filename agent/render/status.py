@@ -54,7 +54,7 @@ class LastReport:
 
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
-    """Check a document of ``report_from_json``; ``now`` is in ISO 8601. Raises SourceInconsistent."""
+    """Check and return a report from ``report_from_json``; ``now`` is in ISO 8601. Raises SourceInconsistent."""
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {where} is not a 64-bit number")
@@ -116,7 +116,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # The text of a finding needs the first call to succeed, and the order of the findings needs the second.
+    # Both calls must succeed: the first one renders the finding, and the second one is used to sort the findings.
     _finding(finding)
     names_in_evidence([finding])
 

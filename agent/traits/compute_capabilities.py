@@ -48,7 +48,7 @@ def _secure_boot(snapshot: Snapshot) -> Wish:
 
 
 def _by_version(host: HostFacts) -> dict[str, bool]:
-    # libvirt does not distinguish the two ways to address memory: both came with <maxphysaddr>.
+    # libvirt lists neither mode of <maxphysaddr> (emulate, passthrough). Both modes came with the same version.
     maxphysaddr = at_least(host, libvirt=(8, 7, 0), driver="QEMU")
     with_hypervisor = (
         {"COMPUTE_STORAGE_VIRTIO_FS": at_least(host, libvirt=(8, 0, 0), qemu=(6, 2, 0))}

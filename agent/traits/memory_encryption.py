@@ -4,7 +4,7 @@ Each kind has a child provider, which also has the kind's trait (nested/memory_e
 MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
 trait on the root: there it would promise encryption, but the root has no contexts.
 
-All CPUs of a host are from one vendor, so the agent treats all kinds as unknown while one kind is unknown.
+While one kind is unknown, the agent treats all kinds as unknown. No host has both AMD's and Intel's kinds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agent.traits.versions import at_least
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 _X86_64 = "x86_64"
 _SNP = "sev-snp"
-# A guest with TDX sees the host's own CPU. nova offers TDX only if the mode is set to this value, not if it is unset.
+# A guest with TDX sees the host's own CPU. nova offers TDX only if ``cpu_mode`` is configured with this value.
 _TDX_CPU_MODE = "host-passthrough"
 # Without these parts of libvirt's capabilities, it is unknown which kinds of encryption guests can have.
 _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}

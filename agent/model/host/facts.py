@@ -11,14 +11,14 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: Metadata key. Before an audit compares its facts with the last audit's, this key's value replaces the field's value.
+#: Metadata key. In a comparison of two audits' facts, a field with this key has the key's value, not its own.
 BLANK = "blank"
 #: Metadata of a field on which the books rest: if its value changes, the audit computes the books again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that changes by itself and that no book needs: comparisons see ``value`` instead."""
+    """Return metadata for a field that often changes and that no book needs: comparisons use ``value`` for it."""
     return MappingProxyType({BLANK: value})
 
 
@@ -138,8 +138,8 @@ class Unread:
 class HostFacts:
     """One read of libvirt, /proc and /sys.
 
-    ``hostname``: the node's name: the first host name that libvirt reported to this process (with libvirt's test
-    driver, another name).
+    ``hostname``: the node's name, which is the first host name that libvirt reported to this process. With libvirt's
+    test driver, the node's name is the configured host.
     ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
     ``memory_mib``: the host's memory as libvirt's getInfo reports it.
     ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.

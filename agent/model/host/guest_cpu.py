@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.model.settings import GuestCpu
 
-# nova.virt.libvirt.utils.get_cpu_model_from_arch, only the architectures for which libvirt knows the model.
+# The models of nova.virt.libvirt.utils.get_cpu_model_from_arch that libvirt knows on their architecture.
 _DEFAULT = {"x86_64": "qemu64", "i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
 # nova's _get_guest_cpu_model_config. Guests of other virtualization types have the host's CPU.
 _WITH_MODELS = frozenset({"kvm", "qemu"})

@@ -134,7 +134,7 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A direct entry of ``instances_path`` with everything below it, or a single file with a row of its own.
+    """A direct entry of ``instances_path`` with everything below it, or a file with its own storage ledger row.
 
     Single files are the cached images, and guests' disks outside folders that are named after an instance. Bytes are
     st_blocks × 512. Several hard links to one file count once.

@@ -60,7 +60,7 @@ def test_the_finding_names_the_rival_and_the_remedy(placement, nova, chosen, why
 
 JUST_SEEN = {
     "it is coming back": (BOTH, "put OWNER_NOVA back", "stop nova-compute"),
-    "a takeover that was asked for just now": (NOVAS, "is not proven to be gone", "by itself once that is proven"),
+    "a takeover that was asked for just now": (NOVAS, "is not proven to be gone", "by itself once nova-compute is"),
 }
 
 

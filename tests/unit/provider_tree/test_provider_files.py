@@ -72,7 +72,7 @@ def test_s130_entries_by_uuid_and_by_name_for_one_provider_conflict():
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
-    assert "is named by its uuid and by its name" in found.actual
+    assert "by its uuid, another entry by its name" in found.actual
     assert {i.resource_class for i in tree(world(), by_uuid, by_name).root.inventories} == {
         "DISK_GB",
         "MEMORY_MB",

@@ -141,7 +141,7 @@ provider cmp1.example.org ({PROVIDER})
   reserved 0
   capacity 192 = (48 total - 0 reserved) x 4 ratio
   free 168 = 192 capacity - 24 recorded
-  max_unit 48: the largest single request is max_unit, no ratio raises it (min_unit 1, step_size 1)
+  max_unit 48: no single request can be larger, whatever the ratio (min_unit 1, step_size 1)
   Placement records the same
 
 consumers:
