@@ -127,7 +127,7 @@ def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the number, a whole number as int, because whole numbers are shown without a fraction."""
+    """Return the number as int if it is whole, because it is then shown without a fraction; None if it is null."""
     value: float | None = row[name]
     return value if value is None else whole(value) or _finite(row, name)
 

@@ -39,7 +39,7 @@ class Sending:
 
 
 def host_state(report: AuditReport, sending: Sending) -> Document:
-    """Return the document. ``at`` is the time of sending, ``audited_at`` the start of the audit that read it."""
+    """Return the document. ``at`` is the time of sending, ``audited_at`` the start of the audit that read the state."""
     return {
         "schema_version": SCHEMA_VERSION,
         "host": report.host,
@@ -108,7 +108,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return for each provider and class the amount of each cause in each of the three books, null if there is none."""
+    """Return the amounts of each cause by provider and class: promised, held and recorded, null if there is none."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))

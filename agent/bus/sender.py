@@ -94,7 +94,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Return the seconds until a message is due without a new report. A new report wakes the thread by itself."""
+        """Return the seconds until the next message or try is due, unless a new report wakes the thread earlier."""
         if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.send_state is None:
@@ -134,7 +134,7 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # Never later than the announced interval. Random, so that hosts started by one command send at various times.
+        # The next message is due after 90 to 100 % of the interval: hosts started together soon send at various times.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 

@@ -47,8 +47,8 @@ WATCHER = "watch"
 #: The name of the broker in SourceUnavailable.
 BROKER = "broker"
 
-#: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is 1, growing
-#: to 30).
+#: The number of tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is
+#: 1, growing to 30).
 TRIES = 2
 #: Threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after 60 calls).
 SERVER_THREADS = 4
@@ -79,7 +79,7 @@ class Bus:
         return self._notification
 
     def server(self, topic: str, name: str, endpoint: object) -> Any:  # noqa: ANN401 - the library has no types
-        """Return a server, not started yet, that passes the calls and casts to ``name`` on to ``endpoint``."""
+        """Return a server named ``name``, not started yet, that passes its calls and casts on to ``endpoint``."""
         target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, server=name)
         policy = oslo_messaging.DefaultRPCAccessPolicy
         return oslo_messaging.get_rpc_server(

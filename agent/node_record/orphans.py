@@ -91,10 +91,10 @@ def _held(tree: DetachedTree) -> str:
 def orphan_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
 ) -> Plan:
-    """Return the plan that deletes this host's orphaned records with their providers, and the providers in ``left``.
+    """Return the plan that deletes this host's orphaned records and their providers.
 
-    The plan removes children before parents. ``confirmed``: (code, provider uuid) of each finding that is confirmed in
-    this audit.
+    The plan also deletes the providers in ``left``, whose records are deleted already. It removes children before
+    parents. ``confirmed``: (code, provider uuid) of each finding that is confirmed in this audit.
     """
     state, view = snapshot.nova.value, snapshot.placement.value
     if state is None or view is None or not writes_records(settings, state):
@@ -128,8 +128,8 @@ def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str 
         return f"the record of {row.hypervisor_hostname} was not read"
     here = (row.host, row.hypervisor_hostname)
     if named := [i for i in state.instances if not i.deleted and (i.host, i.node) == here]:
-        there = f"instance {named[0].uuid} is on it" if len(named) == 1 else f"{len(named)} instances are on it"
-        return f"{there} ({row.hypervisor_hostname})"
+        there = f"instance {named[0].uuid} is" if len(named) == 1 else f"{len(named)} instances are"
+        return f"{there} on node {row.hypervisor_hostname}"
     return None
 
 

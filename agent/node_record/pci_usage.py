@@ -18,7 +18,7 @@ from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
-    """Return the PCI addresses whose rows name an instance that is or may be on ``node``, or moves from or to it."""
+    """Return the PCI addresses that nova gave to instances that may be on ``node``, or move from or to ``node``."""
     of_this_node = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
@@ -30,9 +30,9 @@ def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
 def free_pools(
     host: HostFacts, settings: Settings, tree: DesiredTree | None, owned: frozenset[str] = frozenset()
 ) -> tuple[PciPool, ...] | None:
-    """Return the pools without the devices in ``owned`` or in a guest's definition; None if the devices are unknown.
+    """Return the pools of the host's free PCI devices; None if the host's devices are unknown.
 
-    ``tree`` contains the providers of the devices.
+    Devices in ``owned`` or in a guest's definition are not free. ``tree`` contains the providers of the devices.
     """
     if host.devices is None:
         return None

@@ -1,4 +1,4 @@
-"""Read the records of consumers that have allocations on this host's tree: a few in each tree read, in time all.
+"""Read the records of the consumers with allocations on this host's tree: a few in each tree read, each in its turn.
 
 A record takes one request. It contains the consumer's project, type and allocations, also those on other hosts'
 providers. The consumer's allocations on this host's tree are known without the record.
@@ -66,8 +66,8 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
 
     An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
     and got a new one may have a generation that was seen before. But the new allocation raised the generation of a
-    provider of the tree. So the record of a consumer named by a finding is read again when one of the consumer's
-    providers has another generation, and not in every audit: an old finding costs no requests.
+    provider of the tree. So the record of a consumer named by a finding is read again only after the generation of one
+    of the consumer's providers has changed. An old finding therefore costs no requests.
     """
     reads = last.reads + 1
     generations = _generations(held)
@@ -119,7 +119,7 @@ def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
 def _at_once(
     request: ViewRequest, generations: Mapping[str, int], current: frozenset[str], awaited: frozenset[str]
 ) -> list[str]:
-    """Return the consumers whose records must be read in this tree read, suspects first."""
+    """Return the consumers whose records this tree read must include, suspects first."""
     others = generations if request.unsuspicious_reads is None else awaited
     wanted = dict.fromkeys((*(uuid for uuid in request.suspects if uuid in generations), *sorted(others)))
     return [uuid for uuid in wanted if uuid not in current]
@@ -128,7 +128,7 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the other consumers whose turn it is to be read, as many as the request allows.
+    """Return the consumers outside of ``chosen`` whose turn it is to be read, as many as the request allows.
 
     The first are the consumers whose record was never read, the highest generation first (each write, for example of a
     move, raises the generation). The next are the consumers whose last read is longest ago.

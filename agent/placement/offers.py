@@ -50,7 +50,7 @@ class Offers:
 def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     """Return the tree of ``view`` with its used amounts, and the trees of the providers that share with it.
 
-    The tree of a sharing provider takes one request, and four for each of its providers. Raises PlacementError.
+    A sharing provider takes one request, and four more for each provider of its tree. Raises PlacementError.
     """
     used: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider_uuid, resource_class), amount in view.used.items():
@@ -81,7 +81,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Trees with room for a unit are read first, so the limit leaves out the trees that are least likely to serve.
+    # The trees with room for one unit of a class come first: if the limit ends the reads, mostly full trees are unread.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,
@@ -220,7 +220,7 @@ def _used_everywhere(
 
 
 def _roots(listed: Sequence[Provider]) -> dict[str, str]:
-    """Return the root of each provider of a list with parents first; a provider without a listed parent is a root."""
+    """Return each provider's root, from a list with parents first; a provider without a listed parent is a root."""
     roots: dict[str, str] = {}
     for provider in listed:
         roots[provider.uuid] = roots.get(provider.parent_uuid or "", provider.uuid)

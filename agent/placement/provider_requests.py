@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return the error that makes the audit read and decide again, with text, status and request id of ``error``."""
+    """Return ``error`` as a GenerationConflict whose text begins with ``why``: the audit reads and decides again."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

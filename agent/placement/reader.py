@@ -58,7 +58,7 @@ class _Known:
 
     @property
     def entries(self) -> int:
-        """The number of entries, each of which takes memory in an audit."""
+        """The number of entries (limit: MOST_ENTRIES): provider, inventories, traits, aggregates and allocations."""
         own = self.provider
         return 1 + len(own.inventories) + len(own.traits) + len(own.aggregates) + len(self.allocations)
 
@@ -227,8 +227,8 @@ def _tree(
 
 def _too_many(provider: Provider) -> str:
     return (
-        f"the tree up to provider {provider.uuid} has more than {MOST_ENTRIES} classes, traits, aggregates and "
-        "allocations, the limit for one host: find out whose they are by "
+        f"the read stopped at provider {provider.uuid}: the tree has more than {MOST_ENTRIES} classes, traits, "
+        "aggregates and allocations, the limit for one host; find out who has its allocations by "
         f"openstack resource provider show --allocations {provider.uuid}"
     )
 
@@ -248,7 +248,7 @@ def _unless_vanishing(read: Callable[[], T], what: str) -> T:
 
 
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
-    """Return the tree of one orphaned node; after a GenerationConflict the next audit reads the tree again."""
+    """Return the tree of one orphaned node. Raises GenerationConflict if a provider was deleted during the read."""
     return _unless_vanishing(
         lambda: _tree(client, _in_tree(client, uuid), last, fresh_allocations=True)[0], f"the tree of {uuid}"
     )

@@ -24,10 +24,9 @@ from agent.placement.provider_requests import allocations, listed, none_if_gone
 from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-# A proxy in front of Placement may reject a URL that names more aggregates. nova uses the same limit.
+# The most aggregates in one URL, because a proxy in front of Placement may reject a long URL. nova uses the same limit.
 AGGREGATES_AT_ONCE = 200
-# Limit of allocations on one sharing provider. The window is chosen at once, so most allocations cost little more than
-# the parsing of their JSON.
+# Limit of allocations on one sharing provider. Most of them are dropped as soon as the JSON is parsed (``read``).
 MOST_SHARED = 100_000
 
 
@@ -46,7 +45,7 @@ class SharingReader:
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop the set of sharing providers: the next read reads the set again, and lists that were too large."""
+        """Drop the set of sharing providers: the next read gets the set again and retries lists that were too large."""
         self._listed = None
 
     def read(

@@ -93,7 +93,7 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # If a class moved from this provider to a new child, provider and child would both offer the class.
+            # The plan may move a class from this provider to a new child, and both would offer it: so create no child.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
@@ -136,7 +136,7 @@ class TreeWriter:
         try:
             course.done.append(self._carry_out(write, course))
         except REFUSALS as error:
-            if error.status is None:  # Placement did not answer this write: the server is too old for the whole plan
+            if error.status is None:  # no answer to this write: the client found the server too old for any write
                 raise
             course.refuse(write, error)
 
@@ -221,7 +221,7 @@ class TreeWriter:
         except PlacementRejected as error:
             if NO_PARENT not in error.message:
                 raise
-            raise conflict("its parent was deleted since it was read", error) from error
+            raise conflict("the provider's parent was deleted since the tree was read", error) from error
         return created.generation or 0
 
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
@@ -259,7 +259,7 @@ class TreeWriter:
             raise conflict("the tree was changed since it was read", error) from error
 
     def _ensure(self, collection: str, names: Iterable[str]) -> None:
-        """Create the custom names among ``names`` in ``collection``, unless this process has done so."""
+        """Create in ``collection`` (traits or classes) those custom ``names`` that this process has not created yet."""
         for name in sorted(names):
             path = f"{collection}/{quote(name, safe='')}"
             if name.startswith(CUSTOM) and path not in self._ensured:

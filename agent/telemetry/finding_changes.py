@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: After a change of a finding was reported, further changes are not reported for a gap. The gap doubles up to a cap.
+#: For this time after a reported change of a finding, its next changes are not reported. It doubles up to the cap.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
@@ -25,7 +25,7 @@ OUTCOMES_WITHOUT_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outc
 
 
 class Change(enum.Enum):
-    """The kind of change of a finding."""
+    """What has happened to a finding since it was last reported."""
 
     APPEARED = "appeared"
     CONFIRMED = "confirmed"
@@ -88,7 +88,7 @@ def worth_reporting(times: int) -> bool:
 
 
 def begins(condition: str, spells: Counter[str]) -> bool:
-    """Count that a condition has begun once more. Return whether this time is reported (``worth_reporting``)."""
+    """Count one more beginning of the condition. Return whether this beginning is reported (``worth_reporting``)."""
     spells[condition] += 1
     return worth_reporting(spells[condition])
 

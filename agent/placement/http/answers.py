@@ -53,7 +53,7 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# By these statuses Placement means a missing provider, and a proxy a missing page. The body shows who answered.
+# Placement sends these statuses for a missing provider, a proxy for a missing page. The body shows which one answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
 # urllib3 writes host and URL before the reason. If they were kept, the limit of a quotation could cut the reason off.
@@ -81,10 +81,10 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to ``location``, where no password is sent, or still redirects after ``asked`` requests."""
+    """Keystone redirects to a ``location`` that must not get the password, or redirected ``asked`` times in a row."""
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
-        after = f" still, after {asked} requests" if asked > 1 else ""
+        after = f" ({asked} redirects in a row)" if asked > 1 else ""
         super().__init__(f"no token from Keystone: {_bare(url)} redirects to {_bare(location) or 'nowhere'}{after}")
 
 
@@ -121,7 +121,7 @@ class Reply:
 
 
 def _is_text(found: object) -> bool:
-    """Whether each string can be encoded as UTF-8. Encoding the whole document would take as much memory again."""
+    """Whether each string can be encoded as UTF-8. The check encodes nothing, because that would take more memory."""
     waiting = [found]
     while waiting:
         match waiting.pop():
@@ -194,7 +194,7 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
     if isinstance(error, _DENIED):
         return PlacementDenied(message)
     large = getattr(error, "original", None)
-    # A token that is too large says nothing about the size of Placement's answer.
+    # AnswerTooLarge is for Placement's answers only, not for a token that is too large.
     if isinstance(large, TooLarge) and large.bound is not TOKEN:
         return AnswerTooLarge(message)
     return PlacementUnavailable(message)
@@ -248,7 +248,11 @@ def onward(status: int, url: str, location: str | None) -> str | None:
 
 
 def onward_with_password(status: int, url: str, location: str | None) -> str | None:
-    """Return what ``onward`` returns, but None for another port, unless the redirect goes from http to https."""
+    """Return the redirect target for a request that carries a password; None if the client must not follow it.
+
+    The rules are those of ``onward``. In addition, the port must stay the same, because another service may listen on
+    another port. Only a redirect from http to https may change the port.
+    """
     there = onward(status, url, location)
     if there is None:
         return None
@@ -281,8 +285,8 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return foreign text made fit for the log: on one line, without credentials, and of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # The cut may fall inside a secret, and half a secret is not recognized. A secret contains no blank, and an
-        # HTML page may write each character of a secret as an escape of six characters.
+        # ``read`` may end with half a secret, which is not recognized. So cut it further: at the last blank (no secret
+        # contains one), or by the longest secret, of which HTML may write each character as an escape of six.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

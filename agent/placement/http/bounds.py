@@ -17,8 +17,8 @@ MIB = 2**20
 #: Placement's JSON compresses to a fifth or a tenth of its size. gzip reaches a factor of 1,000 for a repeated letter.
 MOST_TIMES_PACKED = 100
 
-# Bytes of memory for each character. The price of the colon includes the dictionary's table, which has room for four
-# times as many entries right after it has grown.
+# The price of each character, in bytes of memory. The price of the colon includes the dictionary's table, which has
+# room for four times as many entries right after it has grown.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
 # A Python string stores each character in as many bytes as its widest character needs. json.loads may store a string
 # with escapes twice while it decodes the string.
@@ -46,7 +46,7 @@ OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} there; if Placement itself answers, count the allocations of that provider",
+    remedy=f"{_FOREIGN} at this URL; if Placement itself answers, count the allocations of the provider",
 )
 #: For a token with its catalog, which takes 250 bytes for each endpoint.
 TOKEN = Bound(
@@ -60,7 +60,7 @@ WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
     most_memory_bytes=2048 * MIB,
-    remedy=f"{_FOREIGN} there; or run the command on the host in question, without --everywhere",
+    remedy=f"{_FOREIGN} at this URL; or run the command on the host in question, without --everywhere",
 )
 
 
@@ -75,7 +75,7 @@ class Tally:
         self._has_escapes = False
 
     def add(self, piece: bytes) -> None:
-        """Count the next piece, which is uncompressed already."""
+        """Count the next piece of the uncompressed answer."""
         self._size_bytes += len(piece)
         self._objects_bytes += sum(price * piece.count(character) for character, price in _PRICES)
         self._is_wide = self._is_wide or not piece.isascii()

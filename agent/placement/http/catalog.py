@@ -45,8 +45,8 @@ class CatalogAdapter(Adapter):
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
-                # The session raises EndpointNotFound also for a URL without a host. Without a token, that was the URL
-                # of the token request.
+                # The session raises EndpointNotFound also for a URL without a host. While there is no token, only the
+                # token request can have had such a URL.
                 message = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
                 raise kx.DiscoveryFailure(message) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error
@@ -91,7 +91,7 @@ class CatalogAdapter(Adapter):
         there = sorted({interface for interface in here if interface})
         regions = sorted({endpoint.region_name for endpoint in found if endpoint.region_name})
         if there or not regions:
-            return f"only {', '.join(there)} there" if there else "and no other of that type"
+            return f"only {', '.join(there)} there" if there else "and no other endpoint of that type"
         return f"only in {', '.join(regions[:REGIONS_NAMED])}{' …' if regions[REGIONS_NAMED:] else ''}"
 
 

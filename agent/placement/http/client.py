@@ -36,7 +36,7 @@ from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
-    from requests import Response  # by its own name: in PlacementClient ``requests`` is a number
+    from requests import Response  # not ``requests.Response``: in PlacementClient ``requests`` is a number
 
 T = TypeVar("T")
 Json = Mapping[str, object]
@@ -114,7 +114,7 @@ class PlacementClient:
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
         """Return the answer, parsed by ``parse``; ``bound`` limits its size. Raises PlacementError."""
-        self.maximum()  # before the block: ``bound`` is not for the root document
+        self.maximum()  # may request the root document, which ``bound`` must not limit: so before the block
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
 
@@ -137,7 +137,7 @@ class PlacementClient:
         return _parsed(self._send(method, path, microversion, body), parse)
 
     def _ask_maximum(self) -> Microversion:
-        # Every server knows 1.0. Any microversion would do, but the session counts requests by this header.
+        # The root document needs no microversion, but the session counts only requests with one. All servers know 1.0.
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
@@ -178,7 +178,7 @@ class PlacementClient:
             return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
             if isinstance(error, kx.EndpointNotFound):
-                # keystoneauth caches the catalog as long as the token; the operator may correct the catalog earlier.
+                # keystoneauth caches the catalog as long as the token. Drop both: the operator may correct the catalog.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Time limits for one client's questions, each of one or more requests. One thread calls; an inner thread sends."""
+    """Limits the time of one client's questions. Only one thread may call; an inner thread sends the requests."""
 
     def __init__(self) -> None:
         self._thread = ReaderThread(PLACEMENT)

@@ -25,17 +25,16 @@ FIRST_SPREAD_S = 4.0
 #: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
-#: The smallest spread if no answer came. A request to a server that is down costs the server nothing.
+#: The smallest spread if no answer came. It is small: a request to a server that is down costs the server nothing.
 NO_ANSWER_SPREAD_S = 1.0
 #: Factor by which a refusal enlarges the spread.
 GROWTH = 2.0
 #: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
 #: refusal (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
-#: The most that all pauses of one audit may take, in seconds. A server that needs seconds for each answer may be
-#: crowded or just slow. The first read of a host with many providers takes nearly a hundred requests, and the inventory
-#: must still be published. Half of this value is too little for a fleet whose start takes the server six minutes
-#: (tests/rigs/fleet_model.py).
+#: The limit for the sum of one audit's pauses, in seconds. Without it, a host with many providers, whose first read
+#: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not crowded.
+#: Half of this value is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
 # A spread below this value becomes 0: such a pause would be too short to matter.
 _NO_SPREAD_S = 0.01
@@ -91,7 +90,7 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
     pushed_s = min(manners.longest_s, _pushed_s(pace, answer.status))
     spread_s = max(pushed_s, _late_s(best_s, answer, manners))
     longest_s = min(manners.longest_s, AWAY_SPREAD_S if answer.status is None or refusals >= AWAY else math.inf)
-    # If writes were sent during the pause, the rest of that pause is still due.
+    # Writes do not wait for a pause to end. The rest of such a pause is added to the new pause.
     owed_until = max(pace.quiet_until, answer.at) + min(spread_s, longest_s) * random01
     return Pace(
         best_s=best_s,
@@ -103,7 +102,7 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
 
 
 def delay_s(pace: Pace, now: float) -> float:
-    """Return the seconds before a read: 0 while the server keeps up, or when PAUSES_OF_AN_AUDIT_S are used up."""
+    """Return how many seconds a read must wait: 0 while the server keeps up, or if PAUSES_OF_AN_AUDIT_S are used up."""
     return max(0.0, min(pace.quiet_until - now, PAUSES_OF_AN_AUDIT_S - pace.paused_s))
 
 
@@ -118,7 +117,7 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread that a late answer causes: twice the mean pause, independent of earlier spreads.
+    """Return the spread that a late answer causes, whatever the earlier spreads were; the mean pause is half of it.
 
     The usual time is the quickest answer's, so a server that is always slow does not count as crowded. The usual time
     is at most ``slow_s``: an agent that started while the server was crowded has never seen a quick answer.

@@ -18,7 +18,7 @@ from agent.timing.backoff import grown_s
 HOLD_CAP_S = 600.0
 #: A whole fleet may get the same Retry-After, so each host waits up to a quarter longer than requested.
 HOLD_SPREAD = 0.25
-#: The limit for all waits before repetitions in one audit. If Retry-After is longer, the request fails instead.
+#: The limit for all waits before repeated GETs in one audit. If Retry-After requests a longer wait, the GET fails.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 LAST_WAIT_S = 512.0

@@ -46,7 +46,7 @@ class TokenSession(Session):
         self._asking = False
 
     def get_auth_headers(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
-        """Return as keystoneauth does. Raises DiscoveryFailure if a token is needed to get a token."""
+        """Return the token's headers as keystoneauth does. Raises DiscoveryFailure if a token request needs a token."""
         if self._asking:
             raise kx.DiscoveryFailure(
                 "auth_url answers HTTP 401 to the version request, for which Keystone needs no token"
@@ -59,7 +59,7 @@ class TokenSession(Session):
             self._asking = False
 
     def get_endpoint(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
-        """Return as keystoneauth does, from the catalog that came with the token."""
+        """Return the endpoint as keystoneauth does, from the catalog that came with the token."""
         with self._understood(auth):
             return super().get_endpoint(auth, **options)
 
@@ -69,7 +69,7 @@ class TokenSession(Session):
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # NotFound may also mean that a wrong version document named a wrong URL for tokens.
+            # After a wrong version document, keystoneauth may request the token from a wrong URL and get NotFound.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
@@ -85,7 +85,7 @@ class TokenSession(Session):
             # Session and plugin each cache the versions (5.18.1, discover.py), and have no method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
-            plugin._plugin = None  # built for the version and the URL of the dropped document
+            plugin._plugin = None  # built from the version document that is dropped here
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.

@@ -22,7 +22,7 @@ from agent.placement.http.rate_control import Answer, Manners, Pace
 # The time limit of one question (token, request, answer and repetitions together), as a number of time-outs. A time-out
 # alone is not a limit, because requests restarts the time-out with each byte.
 TIMEOUTS_A_QUESTION = 3
-# Every request to Placement has this header, and no request to Keystone.
+# Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
@@ -99,7 +99,7 @@ class PacedSession(requests.Session):
         try:
             return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # A pause may follow. The duration of a late answer must not count as part of that pause.
+            # The health check measures the time since ``sent_at``. That must not be a late answer plus the next pause.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
@@ -116,7 +116,7 @@ class PacedSession(requests.Session):
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return as requests does; also close the connection if Location is not UTF-8: requests does not."""
+        """Return the target as requests does. If Location is not UTF-8, close the connection, unlike requests."""
         try:
             return super().get_redirect_target(resp)
         except ValueError:

@@ -73,12 +73,12 @@ def is_over() -> bool:
 
 
 class _CountedReads(BoundedReads):
-    """The raw stream of a socket. Each read ends at the end of the total time; ``came_bytes`` counts received bytes."""
+    """The raw stream of a socket. No read outlasts the total time; ``came_bytes`` counts the received bytes."""
 
     came_bytes = 0
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read as the stream does. Raises TimeoutError."""
+        """Read from the socket and count the bytes. Raises TimeoutError after the end of the total time."""
         came = super().readinto(buffer)
         self.came_bytes += came or 0
         return came
@@ -112,7 +112,7 @@ class _BoundedSends:
             _bounded_socket(self.sock, _ends_at.get())
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - handed on
-        """Send as urllib3 does, also on a reused connection. Raises TimeoutError after the end, and sends nothing."""
+        """Send as urllib3 does, also on a reused connection. Raises TimeoutError instead if the time is over."""
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
         super().send(data)  # type: ignore[misc] # of what this is mixed into
@@ -129,7 +129,7 @@ class _BoundedConnect:
     _dns_host: str
 
     def _new_conn(self) -> socket.socket:
-        """Connect as urllib3 does, but one address at a time. Raises what urllib3 raises."""
+        """Connect as urllib3 does, but give each address only the rest of the time. Raises what urllib3 raises."""
         ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
         connect: Callable[[], socket.socket] = super()._new_conn  # type: ignore[misc] # of what this is mixed into
         if ends_at is None:
@@ -166,7 +166,7 @@ class _BoundedConnect:
 
 
 def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
-    """Return the socket with a time-out that ends at ``ends_at``. Raises TimeoutError and closes it if that is past."""
+    """Return the socket, whose time-out now ends by ``ends_at``. After ``ends_at``, close it and raise TimeoutError."""
     if ends_at is not None:
         left_s = ends_at - time.monotonic()
         if left_s <= 0:
@@ -195,7 +195,7 @@ class _BoundedBody:
         return getattr(self._raw, name)
 
     def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:  # noqa: ANN401 - handed on
-        """Yield as urllib3 does. Raises TooLarge, and closes the connection without reading the rest."""
+        """Yield the body's pieces as urllib3 does. Raises TooLarge, and closes the connection, if it is too large."""
         tally = Tally(self._bound)
         for piece in self._raw.stream(*args, **options):
             tally.add(piece)
@@ -215,18 +215,18 @@ class BoundedAdapter(TCPKeepAliveAdapter):
     """The adapter to mount so that ``within`` and ``bounded`` apply, through a proxy too."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """Build as requests does, and limit the body before any of it is read."""
+        """Build the response as requests does, and limit its body before any of the body is read."""
         response = super().build_response(*args, **options)
         response.raw = _BoundedBody(response.raw, _bound.get())
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
-        """Initialize as requests does, with limited connections."""
+        """Create the pool manager as requests does, with connections that ``within`` limits."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """Return as requests does, with limited connections; requests calls it for each request through ``proxy``."""
+        """Return the proxy's pool manager as requests does, with connections that ``within`` limits."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager

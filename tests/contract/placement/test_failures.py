@@ -256,7 +256,7 @@ UNREAD = {
     "too-much-json": Case(
         install=reads(lambda: Answer(status=200, body=b"[" + b"[]," * MIB + b"[]]")),
         kind=AnswerTooLarge,
-        says="needs more than 40 MiB of memory, .* check whether a proxy, a cache or another service answers there",
+        says="needs more than 40 MiB of memory, .* whether a proxy, a cache or another service answers at this URL",
     ),
     "slow-body": Case(
         # The gateway answers by itself: on a busy machine Placement alone may need as long as the time-out.
@@ -415,7 +415,7 @@ def test_a_provider_tree_above_the_entry_limit_is_reported_as_unreadable(rest, g
     entries = 2 + len(rest.inventories(one.root)) + len(rest.traits(one.root)) + len(traits)
     monkeypatch.setattr(reader, "MOST_ENTRIES", entries - 1)
     error = source(one.audit()).error
-    assert f"the tree up to provider {child} has more than {entries - 1} classes, traits" in error
+    assert f"the read stopped at provider {child}: the tree has more than {entries - 1} classes, traits" in error
     assert gate.writes == []
     monkeypatch.setattr(reader, "MOST_ENTRIES", entries)
     put_right(rest, one, gate)
@@ -861,7 +861,7 @@ def test_a_keystone_redirect_loop_ends_after_four_requests(gate, identity, known
     keystone.trouble = page(302, Location=f"{door.url}/v3/auth/tokens")
     expired(gate, keystone, of_writes=False)
     error = source(known.audit()).error
-    assert "/v3/auth/tokens still, after 4 requests: put Keystone's own URL into [placement] auth_url" in error
+    assert "/v3/auth/tokens (4 redirects in a row): put Keystone's own URL into [placement] auth_url" in error
     assert len(door.seen) == 4
 
 

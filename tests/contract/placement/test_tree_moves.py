@@ -316,7 +316,7 @@ def test_deletion_of_the_parent_during_a_child_creation_raises_a_conflict(rest, 
     fault = Meanwhile(lambda: rest.delete_provider(root))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))
     write = CreateProvider(provider_uuid=new_uuid(), name=new_uuid(), parent_uuid=root)
-    with pytest.raises(GenerationConflict, match="its parent was deleted"):
+    with pytest.raises(GenerationConflict, match="the provider's parent was deleted"):
         TreeWriter(client).apply(Plan(writes=(write,)), never)
 
 

@@ -144,7 +144,7 @@ def test_an_orphaned_record_and_its_provider_are_kept_if_an_instance_is_there():
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
     (why,) = [h.why for h in plan.held_back if h.provider_uuid == OLD.uuid]
-    assert why == f"instance {uuid('i1')} is on it (old-name)"
+    assert why == f"instance {uuid('i1')} is on node old-name"
 
 
 def test_a_deleted_instance_does_not_prevent_deletion_of_the_orphaned_record():
