@@ -121,7 +121,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         snapshot,
         task.settings,
         _subject(memory),
-        # The agent's last write shows what another writer changed. An audit that may not write the tree ignores this.
+        # An audit that may write the tree compares with the agent's last write, to find what another writer changed.
         memory.written if task.owns() else None,
         before,
         history=memory.history,

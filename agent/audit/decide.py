@@ -41,8 +41,8 @@ from agent.resources.volumes import owners
 class Decision:
     """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
 
-    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources. The compute
-    node record will have the host's figures in ``host_view`` and the usage in ``used``, which follows from the books.
+    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
+    ``host_view`` (the host's figures) and ``used`` (the usage, from the books) are written to the compute node record.
     ``silence`` says since when nova-compute has shown no sign of life.
     """
 
@@ -66,7 +66,7 @@ class Decision:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The comparison of the books."""
+        """The rows of the comparison of the three books."""
         return self.compared.rows
 
     @property
@@ -126,7 +126,7 @@ def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown
 def _facts(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> AuditFacts:
-    """Return the input of the findings' rules; the caller adds rival, refused writes and left providers later."""
+    """Return the input of the findings' rules. The caller sets fields such as ``rival`` and ``left`` afterwards."""
     facts = AuditFacts(
         snapshot=snapshot,
         settings=settings,
@@ -152,7 +152,7 @@ def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: i
 def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
     """Return since when this host's nova-compute has shown no sign of life; None unless the agent's role is owner.
 
-    The agent drops values from another boot of the host, because they were measured by another monotonic clock.
+    A silence that was saved during another boot of the host does not count: its times are of another monotonic clock.
     """
     if settings.role is not Role.OWNER:
         return None
@@ -224,7 +224,7 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Role owner removes the allocations of role companion after the inventories, whose ``reserved`` replaces them.
+        # The agent's allocations from role companion are removed after the inventories: ``reserved`` replaces them.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

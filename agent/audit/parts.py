@@ -44,7 +44,7 @@ class HistoryStore(Protocol):
 
 
 class StoreMemory(Protocol):
-    """Keeps the store that DISK_GB counted last, across audits and restarts."""
+    """Keeps the store (file system or volume group) that DISK_GB counted last, across audits and restarts."""
 
     @property
     def path(self) -> str:
@@ -186,7 +186,7 @@ class AuditTask:
         return self.settings.role is not Role.OBSERVER and self.request.publish is Publish.BY_ROLE
 
     def owns(self) -> bool:
-        """Return whether this audit may write the provider tree; a companion writes only the agent's own consumers."""
+        """Return whether this audit may write the provider tree. Role companion writes only the agent's consumers."""
         return self.settings.role is Role.OWNER and self.may_publish()
 
     def stop_if_cancelled(self) -> None:

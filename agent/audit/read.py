@@ -34,9 +34,9 @@ USAGE_UNLISTED = "usage-unlisted"
 # The number of unsuspicious consumers whose records a scheduled read of allocations includes, in rotation. With one
 # such record, an unchanged host needs fewer than 1.25 requests per audit, whatever its number of consumers.
 UNSUSPICIOUS_READS = 1
-# A library with its own time-out may end a call this many seconds before the deadline (agent/conductor/client.py).
+# A read that fails this close to its deadline counts as late: a library may end the call (agent/conductor/client.py).
 JUST_BEFORE_S = 0.5
-# How many consumers of sharing providers one audit reads; the state source reads their rows in one statement.
+# The most consumers of sharing providers that one audit reads; the state source reads their rows in one statement.
 SHARED_READS = 500
 
 
@@ -47,7 +47,7 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    if identity is None or (identity.invented and task.owns()):  # SIGHUP may have allowed this process to publish
+    if identity is None or (identity.invented and task.owns()):  # SIGHUP may have set role to owner, which needs a file
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
@@ -120,7 +120,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     """
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not read: this host's identity is unknown (libvirt or the state source was not read, or identity-changed)"
+            "not read: this host's identity is unknown (libvirt or the state source failed, or see identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
@@ -130,7 +130,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # Not when everything is read again: that audit sends the most requests, and these records would add a third.
+        # 0 if everything is read again: that audit sends the most requests, and these records would add a third.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,

@@ -97,8 +97,8 @@ def _save(task: AuditTask, memory: AuditMemory, before: History, after: History)
 def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
     """Return whether the saved history will soon be too old to confirm findings (``confirm_within_s``).
 
-    A command that reads an outdated history counts from 0. Without findings there is nothing to confirm, so the age of
-    the file does not matter.
+    A command that reads an outdated history counts the audits of each finding from 0. Without findings there is nothing
+    to confirm, so the age of the file does not matter.
     """
     within_s = task.settings.confirm_within_s
     return bool(after.sightings) and within_s is not None and age_s > within_s / 3

@@ -134,7 +134,7 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
     if settings.role is not Role.OWNER:
         yield "role", f"role {settings.role.value} does not own this host's provider"
     if facts.state is None:
-        yield "state", f"whether another host has this identity is not known: {facts.state_error}"
+        yield "state", f"it is not known whether another host has this identity: {facts.state_error}"
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)
@@ -150,11 +150,11 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
     asked = {facts.host, *(state.host for state in facts.others)}
     for row in _live(facts):
         if row.host not in asked:
-            yield "alive", f"whether nova-compute of host {row.host}, which row {row.id} names, is alive is not known"
+            yield "alive", f"it is not known whether nova-compute of host {row.host} (from row {row.id}) is alive"
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    # The agent may write its own file, also if the present identity comes from a compute node row.
+    # An identity from a compute node row has no file yet, so the agent may write its own file.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
         why = f"this host's identity comes from {facts.origin}, which the agent never writes: put {uuid} there by hand"
         yield "file", why
@@ -163,7 +163,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         yield "allocations", f"{both} allocations: those of {facts.identity} would be lost"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
-        yield "owner", f"no trait shows that provider {root.uuid} is a compute node's (no {RIVAL}, no {AGENT_OWNER})"
+        yield "owner", f"no trait shows that provider {root.uuid} is of a compute node (no {RIVAL}, no {AGENT_OWNER})"
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:

@@ -19,15 +19,15 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
         return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))
     doubt = store_doubt(snapshot, settings)
     if doubt is None:
-        return AdoptPlan(notes=(f"nothing to adopt: {name_of(now)} is not in doubt",))
+        return AdoptPlan(notes=(f"nothing to adopt: the agent trusts {name_of(now)}",))
     step = StoreStep(path=path, before=snapshot.store, after=now)
     return AdoptPlan(steps=(step,), notes=tuple(_notes(doubt, snapshot, settings)))
 
 
 def _unknown(settings: Settings) -> str:
     if settings.images_type == "rbd":
-        return "DISK_GB counts a Ceph cluster, which is never in doubt"
-    return f"the store that DISK_GB counts is not known: {counted_source(settings)} could not be read, or lacks it"
+        return "DISK_GB counts a Ceph cluster, and the agent adopts only a file system or a volume group"
+    return f"the store that DISK_GB counts is not known: {counted_source(settings)} was not read, or does not report it"
 
 
 def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:

@@ -15,7 +15,7 @@ class WriteAttempt:
     """The result of one change, with its reason in words; ``entry_id`` is None if nothing was tried.
 
     - ``unread``: Placement or the journal was out of reach, so the change was not tried or its result is unknown.
-    - ``moved``: nothing was changed, because Placement changed since the decision; the caller may decide again.
+    - ``moved``: nothing was changed, because Placement's state changed since the decision; the caller may decide again.
     - ``unproven``: the change was not tried, because nothing proves that the cloud's rows are current.
     """
 

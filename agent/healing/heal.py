@@ -161,7 +161,7 @@ def _carried_out(
     line = _change(wanted, action)
     if isinstance(action, HealAction):
         return rewrite(task, journal, line, action.changes[0], tree)
-    assert tree is not None, "a reshape is made from a view"
+    assert tree is not None, "a plan has a reshape only if Placement was read"
     return reshape(task, journal, line, action.reshaping, tree)
 
 

@@ -82,7 +82,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         return Fate(result=Result.DONE, words=f"{lost}; checked afterwards: the change was done", settled=True)
     strange = [now.consumer_uuid for now, change in undone if now != change.before]
     if strange:
-        other = f"other allocations than the earlier or planned ones now belong to {', '.join(strange)}"
+        other = f"neither the earlier nor the planned allocations belong to {', '.join(strange)} now"
         return Fate(result=Result.UNKNOWN, words=f"{lost}; checked afterwards: {other}", settled=True)
     # Placement may still have the write in its queue, for longer than this code waits.
     words = f"{lost}; checked afterwards: the change was not done so far"

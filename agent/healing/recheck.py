@@ -25,12 +25,12 @@ from agent.model.nova import Instance, Migration, NovaState, Pulse
 # Services report every 10 s (nova's report_interval); heal waits for the second newest heartbeat of the cell.
 WAIT_S = 30.0
 POLL_S = 1.0
-# Heartbeats are stored in whole seconds, some databases round them, and another machine's clock writes them.
+# Heartbeats have whole seconds, which some databases round, and come from machines whose clocks may differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 
 class Proven(NamedTuple):
-    """Proof that the state source showed a heartbeat at or after ``since``; None if there is no cloud database."""
+    """Proof that the state source showed a heartbeat at or after ``since`` (None: there is no cloud database)."""
 
     since: datetime.datetime | None
 

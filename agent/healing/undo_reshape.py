@@ -81,7 +81,7 @@ def _of_consumers(old: JournalledReshape, now: _Now) -> str | None:
 def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str | None:
     uuid = record.consumer_uuid
     if not is_as(record, each.after):
-        return f"consumer {uuid} was changed since (its generation is {record.generation} now)"
+        return f"consumer {uuid} was changed since the entry was written (generation {record.generation} now)"
     where = now.where(uuid)
     if where != each.instance:
         return f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the entry was written"
@@ -89,7 +89,7 @@ def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str
 
 
 def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
-    """Return why the moved class is no longer as it was after the journalled change, None if it is unchanged."""
+    """Return what changed about the moved class since the journalled reshape, None if nothing changed."""
     name, own = old.resource_class, {provider.uuid: provider for provider in old.providers}
     for there in now.view.providers:
         left = own.get(there.uuid)

@@ -18,7 +18,7 @@ _GONE = "***"
 _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 # Keystone's Fernet tokens and its signed tokens (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
-# A quotation mark as an HTML page escapes it.
+# The HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
 # No pattern begins with a repetition: a page may be one word of a megabyte, and each character would start a match.
 # The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.

@@ -76,7 +76,7 @@ def some_of(names: Sequence[str], most: int = NAMED) -> str:
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
-    """Group more than ``FEW`` items of equal likeness into one tuple; every other item gets its own tuple.
+    """Group more than ``FEW`` items with the same ``likeness`` into one tuple; every other item gets its own tuple.
 
     A tuple takes the position of its first member.
     """

@@ -42,7 +42,7 @@ _ASK = "; stocktake why --query with the request from nova-scheduler's log check
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
     """Return the flavor's number of NUMA cells and page size (KiB or LARGE), each None if it is not requested.
 
-    If the flavor has no number of cells, pinned CPUs or a page size request one cell (nova's numa_get_constraints).
+    Without hw:numa_nodes, a flavor with pinned CPUs or a page size requests one cell (nova's numa_get_constraints).
     The page sizes ``small`` and ``any`` accept all pages, so their result is None.
     """
     specs = dict(flavor.extra_specs)
@@ -86,8 +86,8 @@ def _is_unread(key: str, text: str) -> bool:
 def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
     if resources := _with_suffix(ASKED, specs):
         yield (
-            f"{_listed(resources)}: summed up over the whole tree, though nova-scheduler asks one provider for each "
-            f"group{_ASK}"
+            f"{_listed(resources)}: only the sum over the whole tree is checked, though nova-scheduler requires one "
+            f"provider for each group{_ASK}"
         )
     if traits := _with_suffix(_TRAIT, specs):
         yield f"{_listed(traits)}: not checked, part of a separate group{_ASK}"

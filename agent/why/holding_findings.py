@@ -54,7 +54,7 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row is about the obstacle's class and provider; without a provider, the class in this host's tree."""
+    """Whether the row has the obstacle's class and provider (none: any provider of this host's tree)."""
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid

@@ -27,7 +27,7 @@ _RESERVED_OPTIONS = {
     "DISK_GB": "reserved_host_disk_mb",
 }
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
-# The text has ratios with four decimals, rounded up.
+# A suggested ratio has four decimals and is rounded up.
 _RATIO_STEPS = 10_000
 
 
@@ -110,7 +110,7 @@ def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
     less = Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
     short = with_class(refusal.resource_class, amount - left(inventory, used))
     ask, name = _change_words(less, refusal, inventory), refusal.offered.provider.name
-    return f"{ask}, and free {short} on {name} for it: each change alone is not enough"
+    return f"{ask}, and free {short} on {name}: neither change alone is enough"
 
 
 def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
@@ -128,7 +128,7 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:
-    """Return the least ratio with four decimals that gives enough capacity on every database, or None."""
+    """Return the least ratio that is enough even after MySQL has rounded it (caveats.py); None if no ratio helps."""
     usable = inventory.total - inventory.reserved
     if usable <= 0:
         return None
@@ -161,11 +161,11 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 
 def _if_own(resource_class: str) -> str:
-    """Return the condition under which a lower ``reserved`` lasts."""
-    # The agent's next audit restores what the agent itself reserves for use that the cloud does not know.
+    """Return the option to lower, and a warning about the part of ``reserved`` that the agent itself adds."""
+    # This part is the use of the host that the cloud does not know. Lowering the option does not remove the part.
     option = _RESERVED_OPTIONS.get(resource_class)
-    named = f"{option}, " if option else ""
-    return f" ({named}the next audit restores what the agent itself reserves: stocktake explain {resource_class})"
+    named = f"option {option}; " if option else ""
+    return f" ({named}the next audit restores the part that the agent itself adds: stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

@@ -20,7 +20,7 @@ from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_c
 
 
 def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles to satisfying all slots together, () if there are none. No slot's domain may be empty."""
+    """Return the obstacles that refuse all slots together, () if there are none. Each slot must have a provider."""
     problem = _problem(request, slots, tree)
     result = search(problem)
     if result is SearchResult.FITS:
@@ -77,7 +77,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the problem reduced to one class, with sums as the only rule."""
+    """Return the problem reduced to the parts that request this class; only the sums on each provider count."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots
@@ -102,7 +102,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     )
     return Obstacle(
         constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
-        words=f"all groups together want {with_class(resource_class, asked)}, "
+        words=f"all groups together want {with_class(resource_class, asked)}; "
         f"{', '.join(offered.provider.name for offered in givers)} "
         f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
         + ("" if asked > total else ", but not in the requested parts"),
@@ -149,7 +149,7 @@ def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     if not nowhere:
         yield Obstacle(
             constraint=Constraint.REQUIRED_TRAIT,
-            words="each required trait is on a provider that can serve a part, but no choice of providers has all",
+            words="each required trait is on some provider, but no possible choice of providers has all these traits",
             change=f"put all required traits on {givers[0].provider.name}",
         )
 
@@ -159,7 +159,7 @@ def _isolate(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     able = _givers(granular)
     yield Obstacle(
         constraint=Constraint.GROUP_POLICY,
-        words=f"{len(granular)} groups need a provider each (group_policy=isolate), {len(able)} can serve any of them",
+        words=f"{len(granular)} groups need a provider each (group_policy=isolate); possible providers: {len(able)}",
         change="ask with group_policy=none, or for fewer groups",
         wanted=len(granular),
         available=len(able),

@@ -155,7 +155,7 @@ def trait_of_none(
 ) -> Obstacle:
     """Return the obstacle for a set of traits of which ``givers``, providers of the unnumbered group, have none.
 
-    The suggested change adds the trait to the first of ``givers``.
+    ``ability`` completes "the providers that …". The suggested change adds the trait to the first of ``givers``.
     """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
@@ -245,7 +245,7 @@ def _about(
 def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
     wanted = is_wanted(refusal.resource_class, refusal.amount)
     lacking = f"{refusal.offered.provider.name} has none"
-    none_has = f"no provider that the tree of {tree.root.provider.name} may take from has any"
+    none_has = f"neither the tree of {tree.root.provider.name} nor a provider that shares with this tree has any"
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
         words=f"{wanted}, {lacking if group.suffix else none_has}",

@@ -143,7 +143,7 @@ def _of_options(words: Words, instance: Instance | None) -> Pairs:
 
 def _forbidden(text: str) -> list[str]:
     if text.startswith("in:"):
-        raise UsageError(f"--forbidden takes no in: ({text}): each trait that it names is forbidden")
+        raise UsageError(f"--forbidden {text}: leave out the prefix in:, because each named trait is forbidden")
     return _listed("--forbidden", text)
 
 
@@ -272,7 +272,7 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
     if text is None:
         return frozenset(), frozenset()
     if text.startswith("in:"):
-        raise UsageError("root_required does not take in:")
+        raise UsageError("root_required does not accept the prefix in:")
     required, forbidden = _traits("root_required", [text])
     names = frozenset(name for some in required for name in some)
     if names & forbidden:

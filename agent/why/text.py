@@ -32,7 +32,7 @@ def request_text(request: ResourceRequest) -> str:
         parts.append(f"groups {'on different providers' if request.group_policy == 'isolate' else 'anywhere'}")
     if request.root_required or request.root_forbidden:
         parts.append(f"the root {_traits_text(sorted(request.root_required), sorted(request.root_forbidden))}")
-    parts.extend(f"groups {', '.join(sorted(some))} below one of them" for some in request.same_subtree)
+    parts.extend(f"groups {', '.join(sorted(some))} below one of their own providers" for some in request.same_subtree)
     return "; ".join(parts)
 
 

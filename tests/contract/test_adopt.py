@@ -245,7 +245,7 @@ def test_adopt_without_access_to_provider_names_renames_no_provider(host):
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
         (done,) = run_adopt(with_parts(task, names=None), task.parts.journal, plan)
-    assert "this run has no access to what is to be changed" in done.outcome.words
+    assert "this run has no access to the file, provider, record or store of a step" in done.outcome.words
     assert host.name(root) == old
 
 

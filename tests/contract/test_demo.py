@@ -140,7 +140,8 @@ def test_commands_printed_by_a_demo_with_option_keep_succeed(tmp_path):
         assert "first: max-unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(reserved_host_disk_mb, the next audit restores what the agent itself reserves: stocktake explain" in short
+            "(option reserved_host_disk_mb; the next audit restores the part that the agent itself adds: "
+            "stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB: stocktake explain" in short
     finally:

@@ -478,7 +478,7 @@ def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host)
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, script)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    neither = "other allocations than the earlier or planned ones now belong to"
+    neither = "neither the earlier nor the planned allocations belong to"
     assert f"checked afterwards: {neither} {consumer}" in healed.outcome.words
     methods = [method for method, _ in adapter.sent]
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"

@@ -135,7 +135,7 @@ def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
         (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "is not an instance of this host"),
         (("--query", "resources=VCPU:1", "--query", "resources=VCPU:2"), "argument --query: is given twice"),
         (("--resource", "VCPU=1", "--page-size", "2048", "--page-size", "large"), "--page-size: is given twice"),
-        (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), "--forbidden takes no in:"),
+        (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), "in:COMPUTE_NODE: leave out the prefix in:"),
         (("--resource", "VCPU=1", "--numa-nodes", "0"), "0 is not a number of NUMA cells"),
         (("--resource", "VCPU=1", "--page-size", "huge"), "huge is not a page size"),
         ((), "nothing is asked for"),

@@ -35,7 +35,7 @@ def test_an_unchanged_store_needs_no_adoption():
 
 def test_adopt_refuses_an_unread_store_and_a_ceph_store():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
-    assert "could not be read" in store_adoption(unread, settings(), FILE).refusals[0].why
+    assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 

@@ -93,7 +93,7 @@ def test_freeing_room_is_not_advised_for_an_amount_that_max_unit_refuses():
 def test_asking_less_and_freeing_room_are_advised_together_if_both_are_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
-    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host for it: each change alone is not enough"
+    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
     assert unit.change == both.format(" (max_unit is the number of CPUs; no ratio raises it)")
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
@@ -125,9 +125,9 @@ def test_a_capacity_obstacle_advises_to_lower_reserved():
 @pytest.mark.parametrize(
     ("resource_class", "option"),
     [
-        ("VCPU", "reserved_host_cpus, "),
-        ("MEMORY_MB", "reserved_host_memory_mb, "),
-        ("DISK_GB", "reserved_host_disk_mb, "),
+        ("VCPU", "option reserved_host_cpus; "),
+        ("MEMORY_MB", "option reserved_host_memory_mb; "),
+        ("DISK_GB", "option reserved_host_disk_mb; "),
         ("VGPU", ""),
     ],
 )
@@ -135,7 +135,7 @@ def test_the_reserved_advice_names_the_option_and_the_explain_command(resource_c
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    end = f"({option}the next audit restores what the agent itself reserves: stocktake explain {resource_class})"
+    end = f"({option}the next audit restores the part that the agent itself adds: stocktake explain {resource_class})"
     assert end in change
 
 

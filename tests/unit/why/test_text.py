@@ -241,5 +241,5 @@ def test_request_text_prints_every_part_of_a_request():
     )
     assert request_text(request) == (
         "64 MiB of MEMORY_MB, 1 VCPU with A and B or C without D; group 1: 1 VGPU in aggregate u1 or u2; "
-        "groups on different providers; the root with R; groups 1, _x below one of them"
+        "groups on different providers; the root with R; groups 1, _x below one of their own providers"
     )
