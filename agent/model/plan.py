@@ -164,7 +164,7 @@ class Plan:
 
     @classmethod
     def nothing(cls, provider_uuid: str, what: str, why: str) -> Plan:
-        """Return a plan without writes that says what the agent defers, and why."""
+        """Return a plan without writes; it only names one deferred write and the reason."""
         return cls(held_back=(HeldBack(provider_uuid=provider_uuid, what=what, why=why),))
 
     @property

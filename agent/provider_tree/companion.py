@@ -158,7 +158,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("the tree has no root provider to allocate from")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = "the sources of this class could not be read: the agent's consumers keep their allocations"
+        why = "a source of this class could not be read, so the agent's own consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:

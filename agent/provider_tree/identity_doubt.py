@@ -43,8 +43,8 @@ def doubts(
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
     """Return how many guests made by nova are on the host, if the database has neither service nor node of the host.
 
-    The number is 0 if the database knows the host. With such guests nova-compute does not start: the database belongs
-    to another cloud, or is empty.
+    The number is 0 if the database knows the host. If there are such guests, nova-compute refuses to start, because the
+    database belongs to another cloud or is empty.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if not state.kind.has_cloud or is_known:

@@ -248,9 +248,9 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
-    """Return the unread sources of each book that is unknown or incomplete for these classes.
+    """Return the sources that could not be read, for each book that is unknown or incomplete for these classes.
 
-    If the ledger shows no amount of a consumer in such a book, the consumer may still have one in the unread source.
+    If such a book has no amount of a consumer, the source that could not be read may still have one.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}

@@ -224,7 +224,7 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line about a consumer without rows. If a book was unread, the line names the unread sources."""
+    """Return the line about a consumer without rows; it names the sources of the books that could not be read."""
     if not unread_books:
         return "this host's three books do not contain this consumer"
     missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())

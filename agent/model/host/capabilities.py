@@ -114,7 +114,7 @@ class Capabilities:
 
     ``domain`` is sorted by architecture and machine, None if libvirt's driver does not support the call. As in nova, an
     architecture whose emulator libvirt cannot run is left out of ``domain`` and of ``missing``. ``model_features`` are
-    (CPU model, its features) for the models that ``cpu_mode`` custom and none name.
+    (CPU model, its features) for the models of guests with ``cpu_mode`` custom or none.
     """
 
     host_cpu: HostCpu

@@ -21,7 +21,7 @@ def takes_a_model(virt_type: str) -> bool:
 
 
 def models_of(guest_cpu: GuestCpu, arch: str, virt_type: str) -> tuple[str, ...]:
-    """Return the guests' CPU models by libvirt's names, configured or default; () if guests have no model.
+    """Return libvirt's names of the guests' CPU models, configured or default; () if guests have no model.
 
     The ``cpu_mode`` ``none`` means the emulator's default model, not the host's CPU.
     """
