@@ -1,8 +1,8 @@
 """Compare the three books: one row for each consumer, resource class and provider, with the verdict of verdict.py.
 
-A book whose source could not be read is unknown, not zero: while the state source is unread, no verdict is about a
-guest. In *held*, a guest counts as present if libvirt defines the guest, even if the guest takes nothing of the class:
-the guest's disk may be on another store.
+A book whose source could not be read is unknown, not zero: without the state source, the verdict about every guest is
+"unknown". In *held*, a guest counts as present if libvirt defines the guest, even if the guest takes nothing of the
+class: the guest's disk may be on another store.
 
 A *promised* claim on a class of child providers names no provider, because the scheduler chooses the child. So such a
 claim is compared with the sum of the consumer's allocations outside the root. On a provider that shares with the tree,
@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the held claims that one of the agent's own consumers represents; () for any other consumer."""
+    """Return the held claims for which the agent created this consumer in Placement; () for any other consumer."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

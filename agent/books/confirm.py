@@ -4,8 +4,8 @@ A finding is counted again if the next audit sees it with equal evidence, after 
 audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
 
 The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
-audit that read allocations counts a finding that rests on *recorded*; other audits do not even report such a finding if
-it is new. Pure: the time is an argument.
+audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
+audits do not even report such a finding if it is new. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class AuditReads:
 class Confirmed:
     """Findings to report (sorted) and the history to keep.
 
-    - ``recheck_recorded``: a new finding is not reported yet, so *recorded* must be read again at once.
-    - ``awaits_recorded``: a reported finding rests on *recorded*, or a count was reset, so the next audit must read
-      *recorded*. Otherwise a finding could be reported for ten audits after a DELETE of its allocation, which raises no
-      generation.
+    - ``recheck_recorded``: a new finding rests on cached allocations and is not reported yet: read them again at once.
+    - ``awaits_recorded``: a reported finding rests on allocations, or a count was reset: the next audit must read the
+      allocations. A DELETE of an allocation raises no generation: the audits with cached allocations (up to ten) would
+      still report the finding.
     - ``unconfirmed_recorded``: consumers of findings that rest on *recorded* and are not confirmed yet.
     """
 
@@ -74,8 +74,8 @@ class Confirmed:
 def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) -> Confirmed:
     """Return this audit's findings with their history.
 
-    A finding that this audit did not see is forgotten. If a source is unread, the audit may miss a finding: the finding
-    then keeps its ``first_seen_at``, and only its count is reset.
+    A finding that this audit did not see leaves the history. But if a source could not be read, the audit may have
+    missed the finding: it then stays in the history with its ``first_seen_at``, and only its count is reset.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     seen_now: list[SeenFinding] = []
@@ -132,7 +132,7 @@ def confirmed_now(
 
 
 def _in_a_row(history: History, reads: AuditReads) -> Iterable[Sighting]:
-    """Return the sightings, with their counts reset if this audit does not continue the history."""
+    """Return the history's sightings, with their counts reset if this audit does not continue the history."""
     if reads.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)

@@ -23,7 +23,7 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners. If the sum of the files is too large, the agent reduces their rows in this order."""
+    """The kinds of owners. If the files' sum exceeds the used bytes, the agent reduces their rows in this order."""
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"
@@ -55,7 +55,7 @@ class OwnedFiles:
 class _Guests:
     """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
 
-    ``known``: all possible owners are known. Only then is an instance's folder without an owner a leftover.
+    ``known``: all possible owners are known. Only then does an instance's folder without an owner count as a leftover.
     """
 
     instances: frozenset[str]
@@ -164,7 +164,7 @@ def _users(domains: tuple[Domain, ...]) -> frozenset[tuple[str, str]]:
 
 @for_the_same_arguments
 def _resizing(state: NovaState) -> frozenset[str]:
-    """Return the instances that may rightly still have the folder from before a resize."""
+    """Return the uuids of instances that may still need the folder ``UUID_resize``, which nova keeps for a resize."""
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(moving | {i.uuid for i in state.instances if i.task_state or i.vm_state == "resized"})
 

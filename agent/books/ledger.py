@@ -72,7 +72,7 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the held claims with an unmanaged cause, unless their consumer has an allocation of the class."""
+    """Return the held claims for use outside the cloud whose consumers have no allocation of the claim's class."""
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -108,7 +108,7 @@ def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
 
 
 def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
-    # A guest is foreign here even if it is an instance of the cloud, unless the instance is expected on this host.
+    # A guest that the cloud does not expect on this host is foreign here, even if it is an instance on another host.
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim

@@ -26,8 +26,8 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     """Return the occupancies of ``node``, sorted by instance and cause.
 
     ``recorded`` are the consumers with allocations on this host's provider tree. The consumer of a move's source side
-    is the migration if ``recorded`` has its uuid, else the instance (nova/conductor/tasks/migrate.py moves the
-    allocation to the migration).
+    is the migration if ``recorded`` has the migration's uuid, else the instance (nova/conductor/tasks/migrate.py moves
+    the allocation to the migration).
     """
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
     by_uuid = {i.uuid: i for i in state.instances}
@@ -81,10 +81,10 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Return whether the instance is or may be on the node by its row, whatever its vm_state.
+    """Return whether the instance is on the node by its row, or may be on the node, whatever its vm_state.
 
-    An instance whose row does not parse may be here unless the row names another host. A moving instance may be here
-    even if its row names another host: the row that does not parse may be a migration's row, from or to this host.
+    If a row does not parse (``problem``), the instance may be here if its own row names this node or no node. A moving
+    instance may be here whatever its row names: the row that does not parse may be of a migration from or to this host.
     """
     if instance.deleted:
         return False

@@ -12,7 +12,7 @@ import datetime
 
 from agent.model.nova import Instance, Migration, NovaState
 
-# Longer than nova takes between its two writes if the host responds, shorter than the time between two audits.
+# Normally longer than nova needs from writing a row to writing the allocation; shorter than the time between audits.
 JUST_NOW = datetime.timedelta(seconds=10)
 
 

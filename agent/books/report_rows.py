@@ -111,7 +111,7 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
     own = {i.resource_class: i for i in (wanted.inventories if wanted else ())}
     recorded = {i.resource_class: i for i in (observed.inventories if observed else ())}
     terms = {t.resource_class: t.terms for t in (wanted.reserves if wanted else ())}
-    # A class that is frozen or not owned keeps the inventory that Placement has.
+    # A class that the agent does not own, or cannot decide now (``frozen``), keeps the inventory that Placement has.
     removed = wanted.owned_classes - {f.name for f in wanted.frozen} if wanted else frozenset()
     for name in sorted({*own, *recorded}):
         yield InventoryRow(

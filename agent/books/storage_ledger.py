@@ -103,7 +103,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield each volume's extents. Extents with a thin pool's data are split among its volumes by written bytes."""
+    """Yield each volume's bytes. The data bytes of a thin pool are split among its thin volumes by written bytes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)

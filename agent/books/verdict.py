@@ -23,13 +23,13 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# Verdicts that follow from the cause alone: use that the cloud does not know, and usage that Placement does not list.
+# The causes that alone decide the verdict: use of the host outside the cloud, usage without a consumer in Placement.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
 # vm_states of instances that no longer occupy a host.
 _GONE_STATES = frozenset({"shelved_offloaded"})
-# nova 34 sets no consumer type; these are the type names that nova reserved for its consumers.
+# The type names that nova reserved for its consumers in Placement. Up to version 34, nova sets no consumer type.
 _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 
@@ -93,7 +93,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's own consumer: the claims that it represents have rows of their own
+        return Verdict.AGREED  # the agent's own consumer, for use outside the cloud: that use has rows of its own
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):
@@ -181,7 +181,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The row names this host, but the instance does not count, for example since the row names another node.
+    # The instance's row names this host, but the instance does not count here: the row may name another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -197,7 +197,7 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer with an allocation here that the cloud does not expect, without a guest."""
+    """Return the verdict about a consumer with an allocation here but no guest that the cloud does not expect here."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING
@@ -206,7 +206,7 @@ def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
-        # Deleted but hidden: the other cell's half of a cross-cell resize still needs the allocation.
+        # nova hides one of the two rows during a cross-cell resize; the other cell's row still needs the allocation.
         return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
     return _of_living_instance(known, instance, item.migration)
 
@@ -224,15 +224,15 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer whose instance has no row, by the consumer type.
 
-    This includes a migration whose instance has no row. A migration's row has a foreign key to its instance's row, so
-    the rows that were read are incomplete, and the instance may be on this host.
+    The consumer may be a migration. A migration's row cannot exist without its instance's row (foreign key), so the
+    rows that were read are then incomplete, and the instance may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # An agent created this consumer for another root: the finding companion-leftover reports it.
+    # An agent created this consumer (for use outside the cloud) under another root: see the finding companion-leftover.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 
@@ -241,7 +241,7 @@ def _stands_for(known: Known, instance: Instance) -> bool:
 
     A rollback or revert leaves this state if it stops before nova moves the allocation back to the instance. Removing
     the allocation would free the room of a running guest. The finding allocation-missing reports the instance; once the
-    instance has its allocation again, the migration's allocation is a stale move.
+    instance has its allocation again, the migration's allocation gets the verdict allocation-stale-move.
     """
     return _is_of_this_host(known, instance) and instance.uuid not in known.holders
 
@@ -254,5 +254,5 @@ def _of_living_instance(known: Known, instance: Instance, migration: Migration |
     if instance.host is None:
         # A build that failed permanently stays without a host; any other instance is scheduled but not started yet.
         return Verdict.ALLOCATION_STALE_MOVE if instance.vm_state == "error" else Verdict.SETTLING
-    # The row names this host under another node's name: the instance has not moved, so the state is unknown.
+    # If the row names this host but another node, the instance has not moved away: the verdict is unknown.
     return Verdict.UNKNOWN if _is_of_this_host(known, instance) else Verdict.ALLOCATION_STALE_MOVE

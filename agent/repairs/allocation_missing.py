@@ -27,7 +27,7 @@ from agent.repairs.base import (
     rewritten,
 )
 
-# Extra specs that ask for more than the flavor's own numbers (nova/scheduler/utils.py:ResourceRequest).
+# Extra specs that ask for more than the flavor's vcpus, ram and disk (nova/scheduler/utils.py:ResourceRequest).
 _BEYOND_NUMBERS = re.compile(
     r"resources(?!:(VCPU|PCPU|MEMORY_MB|DISK_GB)\Z).+|accel:.*|pci_passthrough:alias|hw:mem_encryption"
 )
@@ -52,7 +52,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str | None:
     state = scene.snapshot.nova.value
     if state is None or not state.kind.has_cloud:
-        return "the agent works without a cloud, so nothing is promised"
+        return "the agent works without a cloud, so no flavor says what to allocate"
     if record.allocations:
         return f"the instance has {amounts_text(record.allocations)} allocated now, elsewhere or here"
     if not rows or rows[0].instance is None:
@@ -68,14 +68,14 @@ def _unfit(instance: Instance) -> str | None:
         return f"the instance is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
-    return f"its flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
+    return f"the flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return an objection unless all promised amounts are missing and belong on the root, which offers the classes."""
+    """Return None if all promised amounts are missing and the root offers their classes, else a reason to decline."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
-        return f"not all amounts are missing, for example {', '.join(row.resource_class for row in others)}"
+        return f"the verdict is not allocation-missing for {', '.join(row.resource_class for row in others)}"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root

@@ -31,8 +31,8 @@ THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
 class Scene:
     """All facts of one run of heal: an audit's facts, rows and findings, and what heal read after the audit.
 
-    ``identity`` is the identity that the audit used, ``persisted`` the identity that the files contain now (None: no
-    file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
+    ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None:
+    no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved``: whether a provider of this host's tree has another generation than the audit saw; heal checks
     this after it has read the records. ``undone`` are the ids of findings whose repair an operator undid; the set is
     empty if an operator requests the repair.
@@ -108,9 +108,9 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRepair:
-    """The repair of findings about this host's providers and all their consumers, in one change or not at all.
+    """The repair of findings of one code by a reshape: Placement changes all providers and consumers, or none of them.
 
-    ``consumers`` returns all consumers of the change: heal must read their whole records first.
+    ``consumers`` returns all consumers of the reshape: heal must read their whole records first.
     """
 
     code: str
@@ -133,20 +133,20 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     """Return the change that removes the consumer's allocations on this host's tree and keeps its other allocations.
 
     If no allocation remains, the change is an empty PUT with the consumer's generation: a DELETE would also remove
-    what another client wrote since.
+    what another client has written in the meantime.
     """
     here, elsewhere = here_and_elsewhere(scene, record)
     if not here:
         return Declined(why="the consumer has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
-    kept = f"allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "there are none elsewhere"
+    kept = f"allocations elsewhere stay: {amounts_text(elsewhere)}" if elsewhere else "there is no other allocation"
     why = f"{because}: {amounts_text(here)} on this host are removed; {kept}"
     return healing(seen, record, rewritten(record, elsewhere), why)
 
 
 def healing(seen: SeenFinding, record: ConsumerRecord, write: PutAllocations, why: str) -> HealAction:
-    """Return the action that repairs the finding by this write."""
+    """Return the action that repairs the finding with ``write``, the new allocations of the consumer."""
     return HealAction(finding_id=seen.finding.id, code=seen.finding.code, before=record, write=write, why=why)
 
 

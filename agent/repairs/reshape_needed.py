@@ -36,7 +36,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """The move of ``resource_class`` from the root provider ``root`` to ``targets``, as ``family`` decides."""
+    """The move of a class from ``root`` to the children ``targets``, which ``family`` (see agent/nested) decides."""
 
     scene: Scene
     root: Provider
@@ -107,7 +107,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
         return Declined(why=f"nothing moves, because one consumer cannot be placed: {belongs.why}")
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
-        return Declined(why=f"consumer {consumer_uuid} belongs on {', '.join(strange)}, which offers no {name}")
+        return Declined(why=f"consumer {consumer_uuid} must move to {', '.join(strange)}, which offers no {name}")
     amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
@@ -118,7 +118,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but this host counts for the consumer: "
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but by the host's facts it should have: "
             f"{placed or 'nothing'}"
         )
     after = amounts | {place: amount for place, amount in wanted.items() if amount}

@@ -45,7 +45,7 @@ class GuestChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineQuestion:
-    """The arguments of one getDomainCapabilities call; ``names`` are all names of the machine type."""
+    """The arguments of one getDomainCapabilities call; ``names``: the machine type's canonical name and aliases."""
 
     emulator: str | None
     arch: str

@@ -28,7 +28,7 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """All of libvirt's answers, which are valid for the CPUs in ``online``; ``asked_at`` is monotonic time."""
+    """libvirt's answers to all queries, valid while the online CPUs are ``online``; ``asked_at`` is monotonic time."""
 
     topology: HostTopology
     online: tuple[bool, ...]

@@ -14,7 +14,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse one document. ``asked`` has all names of the queried machine type. Raises SourceInconsistent."""
+    """Parse one document. ``asked``: canonical name and aliases of the machine type. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)
@@ -25,7 +25,7 @@ def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilit
     return DomainCapabilities(
         arch=arch,
         domain_type=text_of(root, "domain", place),
-        machines=tuple(sorted({machine, *asked})),
+        machines=tuple(sorted({machine, *asked})),  # all names that identify the machine type of this document
         buses=_values(root, "bus"),
         video_models=_values(root, "modelType"),
         loader_secure=_values(root.find("./os/loader"), "secure"),

@@ -21,7 +21,7 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Return what parse_domain returns; for equal text and state, the last object. Raises SourceInconsistent."""
+        """Return what parse_domain returns; for equal text and state, the same object. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

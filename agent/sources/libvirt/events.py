@@ -134,7 +134,7 @@ class LibvirtEvents:
         libvirt_connection.register_event_loop()
         libvirt_connection.silence()
         self._notify = notify
-        # The loop sleeps until an event arrives. Setting this timer to 0 wakes it at once.
+        # The loop sleeps until an event arrives. Setting this timer to 0 wakes the loop at once.
         self._timer = libvirt.virEventAddTimeout(_TICK_MS, _nothing, None)
         self._threads = (
             threading.Thread(target=self._run_loop, name="libvirt-events", daemon=True),

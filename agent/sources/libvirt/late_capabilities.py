@@ -1,4 +1,4 @@
-"""Trigger an audit when libvirt answers a capabilities query for which the querying audit no longer waits.
+"""Trigger an audit when libvirt answers a capabilities query after the audit that sent the query stopped waiting.
 
 After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would publish the values that depend
 on the answer only at the next interval, about a minute later.
@@ -11,19 +11,19 @@ from collections.abc import Callable
 
 
 class LateAnswers:
-    """The EventSource of late answers. Any thread may call ``report``."""
+    """The EventSource of libvirt's late answers. Any thread may call ``report``."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
         self._notify: Callable[[str], None] | None = None
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Pass every later reason to ``notify``."""
+        """Let each later ``report`` call ``notify`` with its reason, which triggers an audit."""
         with self._gate:
             self._notify = notify
 
     def stop(self) -> None:
-        """Stop passing reasons to ``notify``."""
+        """Let later reports trigger no audit."""
         with self._gate:
             self._notify = None
 

@@ -53,7 +53,7 @@ def topology_of(capabilities: ET.Element) -> HostTopology:
 
 
 def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
-    """Return all CPUs by id, with their places; ``online`` has one Boolean for each id, in order."""
+    """Return all CPUs by id, each with its core, socket and NUMA cell; ``online`` has one Boolean for each id."""
     places = {place.id: place for place in topology.places}
     return tuple(_cpu(cpu_id, is_online, places.get(cpu_id)) for cpu_id, is_online in enumerate(online))
 

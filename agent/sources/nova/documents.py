@@ -138,7 +138,7 @@ def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
     try:
         return parse(text)
     except SourceInconsistent as error:
-        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error
+        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error  # e.g. "WHERE is not JSON: ..."
 
 
 # Many instances share a few flavor documents, which rarely change: with 1,000 instances, the cache saves 8 of 34 ms.
@@ -225,7 +225,7 @@ def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
     pairs = Cells(f"{cells.where}: cpu_pinning_raw", cells.mapping("cpu_pinning_raw"))
     for guest_cpu in pairs.row:
         if not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):
-            raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is not a CPU")
+            raise SourceInconsistent(SOURCE, f"{pairs.where} pins {short(guest_cpu)}, which is not a CPU number")
     return tuple(sorted((int(guest_cpu), pairs.size(guest_cpu)) for guest_cpu in pairs.row))
 
 

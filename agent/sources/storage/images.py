@@ -46,7 +46,7 @@ class _Measurement:
 
 
 class Images:
-    """The ImageSource of one host; both paths are nova's; ``monotonic`` is the clock, which tests replace."""
+    """The ImageSource of one host. Both paths are those that nova uses. Tests replace the clock, ``monotonic``."""
 
     name = snapshot.IMAGES
 

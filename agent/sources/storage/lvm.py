@@ -30,7 +30,7 @@ READS = 3
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
-_UNKILLABLE = "none, and SIGKILL did not end it"
+_UNKILLABLE = "(stderr was not read, because the command still runs after SIGKILL)"
 
 
 @dataclass(frozen=True, slots=True)

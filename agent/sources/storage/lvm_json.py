@@ -67,9 +67,9 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
     return chosen
 
 
-# While no volume changes, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing that takes
-# longer than the rest of the audit. For equal text the cache returns the same objects, which later stages recognize
-# as unchanged.
+# While no volume changes, lvs prints the same report in every audit: 1.3 MB for 2,000 volumes. Parsing it takes
+# longer than the rest of the audit. For an equal report the cache returns the same objects, which later stages
+# recognize as unchanged.
 @functools.lru_cache(maxsize=1)
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
     """Parse an ``lvs -a`` report with VOLUME_COLUMNS; return ``groups`` with their volumes and thin pools, by name.

@@ -38,7 +38,7 @@ def shared_because(root: str) -> str:
 
 
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
-    """Return the hosts with a run in the last day by nova's file ``compute_nodes``, sorted; () if it is unreadable."""
+    """Return the hosts with an image cache run in the last day, from nova's ``compute_nodes``; () if unreadable."""
     path = os.path.join(root, _REGISTER)
     try:
         status = os.stat(path)
