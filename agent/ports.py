@@ -161,8 +161,8 @@ class ViewRequest:
     """What an audit reads from Placement. A consumer's record has all its allocations, in this tree and elsewhere.
 
     - ``fresh_allocations``: read allocations even if no generation changed.
-    - ``consumer_reads``: the maximum number of consumer records to read because the consumer's generation is new to
-      the reader. The reader reads the records of ``suspects`` first.
+    - ``consumer_reads``: the maximum number of records to read of consumers that are new to the reader or whose
+      generation has changed. The reader reads the records of ``suspects`` first.
     - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
       reader reads their records again, within ``consumer_reads``. The generation of a consumer that was deleted and
       created again (as in every move of an instance) starts from 0, so an equal generation of the consumer proves

@@ -37,7 +37,7 @@ from agent.resources.store_doubt import store_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRun:
-    """The plan and the outcome of each step. ``read`` has the JSON document's keys about the facts that were read.
+    """The plan and the outcome of each step. ``read``: the facts that were read, as keys of the JSON document.
 
     ``stale``: the digest that the operator named does not match the current plan.
     """
@@ -113,7 +113,7 @@ def code_of(run: AdoptRun | None) -> int:
 
 
 def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
-    """Return the document's keys about the facts that ``adopt`` read; ``adopts`` is the uuid that the host gets."""
+    """Return the facts that ``adopt`` read, as keys of the document; ``adopts`` is the uuid that the host gets."""
     return {
         "host": facts.host,
         "node": facts.node,
@@ -124,7 +124,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return the document's keys about the facts that ``adopt --store`` read; ``before`` is the store saved before."""
+    """Return the facts that ``adopt --store`` read, as keys of the document; ``before`` is the store saved before."""
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 

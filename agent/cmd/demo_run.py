@@ -112,7 +112,7 @@ def _agent(built: DemoCloud, host: HostCast) -> Iterator[_Agent]:
 
 
 def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:
-    """Return the wired parts. If the host's volume group is simulated, the group's runner replaces lvm2."""
+    """Return the wired parts. If the host's volume group is simulated, recorded reports replace lvm2's commands."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
         return wired.parts

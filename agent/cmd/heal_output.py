@@ -42,7 +42,7 @@ def heal_document(run: HealRun) -> Document:
 
 
 def outcome_keys(outcome: WriteAttempt) -> Document:
-    """Return the keys about the outcome of one change."""
+    """Return the outcome of one change, as keys of the document."""
     return {"result": outcome.result.value, "words": outcome.words, "entry_id": outcome.entry_id}
 
 

@@ -66,7 +66,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 
 
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
-    """Return the known uuid that ``uuid`` most likely mistypes, or None.
+    """Return the known uuid that the operator most likely meant by ``uuid``, or None.
 
     difflib is not suitable: it finds any two uuids similar.
     """

@@ -16,7 +16,7 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Sends to systemd. ``watchdog_s`` is the maximum time between two ``WATCHDOG=1``, None without a watchdog."""
+    """Sends messages to systemd. ``watchdog_s``: the maximum time between two ``WATCHDOG=1``, None without watchdog."""
 
     address: str | None
     watchdog_s: float | None
@@ -38,7 +38,7 @@ class Notifier:
 
 
 def notifier_from(environment: MutableMapping[str, str], pid: int) -> Notifier:
-    """Return the notifier that systemd requested, and remove its variables from ``environment``."""
+    """Return the notifier that systemd's variables describe, and remove these variables from ``environment``."""
     address = environment.pop("NOTIFY_SOCKET", None)
     usec = environment.pop("WATCHDOG_USEC", "")
     watched = environment.pop("WATCHDOG_PID", str(pid))

@@ -132,7 +132,7 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """Return the remembered mark; None if it has another path or group, because the operator changed an option."""
+    """Return the remembered mark; None if an option now names another path or group than the mark."""
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 
@@ -175,7 +175,7 @@ def _why_changed(before: StoreMark, now: StoreMark, disks: GuestDisks) -> str | 
     if alike is Likeness.ANOTHER:
         return f"{name_of(now)} is not the same store as before: UUID {now.uuid}, not {before.uuid}"
     if alike is Likeness.MOVED and not (disks.all_there and disks.present):
-        return f"{name_of(now)} is {where(now)} now, not {where(before)}"
+        return f"{name_of(now)} is now {where(now)}; before, it was {where(before)}"
     has_fallen = now.size_bytes < before.size_bytes and differs(before.size_bytes, now.size_bytes)
     if has_fallen and not disks.all_there:
         return f"{name_of(now)} has shrunk, and {_not_there(disks)}"
@@ -197,7 +197,7 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
 
 def _not_there(disks: GuestDisks) -> str:
     if disks.unknown_because:
-        return f"whether guests' disks are there is unknown: {disks.unknown_because}"
+        return f"it is unknown whether the guests' disks are there: {disks.unknown_because}"
     more = f" and {len(disks.missing) - _NAMED} more" if len(disks.missing) > _NAMED else ""
     return f"disks of libvirt's guests are missing there: {', '.join(disks.missing[:_NAMED])}{more}"
 
@@ -212,7 +212,7 @@ def where(mark: StoreMark) -> str:
     identity = mark.filesystem
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
-        return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that the list of mounts lacks"
+        return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that is not in the list of mounts"
     return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
 
 

@@ -198,7 +198,7 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return, by path, the path with which each volume is counted: its own, or that of the last volume it serves."""
+    """Return for each path the path of the volume with which it is counted: itself, or what it serves in the end."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}

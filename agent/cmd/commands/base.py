@@ -54,12 +54,12 @@ Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 
 
 def argument(*names: str, **options: Any) -> Argument:  # noqa: ANN401 - argparse's own
-    """Return an argument for ``ARGUMENTS``."""
+    """Return one item of a command's ``ARGUMENTS``: the parameters of a call of ``ArgumentParser.add_argument``."""
     return names, options
 
 
 class BaseCommand(Command):
-    """A command with the arguments ``ARGUMENTS``."""
+    """A command of ``stocktake``; its parser accepts the arguments in ``ARGUMENTS``."""
 
     ARGUMENTS: tuple[Argument, ...] = ()
 
