@@ -135,8 +135,8 @@ class PlacementError(AgentError):
     """A request to Placement that failed.
 
     ``status`` is the HTTP status, None if no response came. ``request_id`` is the server's
-    ``x-openstack-request-id``. The writer sets ``applied``. If the server sent Retry-After, the client sets
-    ``not_before``: the agent must not send a request before this time (monotonic seconds).
+    ``x-openstack-request-id``. In ``applied`` the writer stores the writes that Placement acknowledged. After a
+    Retry-After, the client sets ``not_before``: the agent must send no request before this time (monotonic seconds).
     """
 
     applied: Acknowledged | None = None
@@ -244,6 +244,6 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The audit ended early because the agent is stopping; no write is half done. The writer sets ``applied``."""
+    """The audit ended early because the agent is stopping; no write is half done. ``applied``: the finished writes."""
 
     applied: Acknowledged | None = None

@@ -1,9 +1,9 @@
 """Turn the signals that end the demo into an exception that is raised only at safe points.
 
 If a signal arrives while the demo creates or removes a part, the exception is deferred, so that every created part is
-registered for removal before the exception. The demo does not mask the signals instead: child processes inherit a
-signal mask, and SIGTERM could not end a Placement server that masks SIGTERM. Only the first signal counts: a second
-signal must not interrupt the clean-up.
+registered for removal before the exception. The demo cannot just mask the signals: child processes inherit a signal
+mask, and SIGTERM could not end a Placement server that masks SIGTERM. Only the first signal counts: a second signal
+must not interrupt the clean-up.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _negative(seen: Seen) -> Story:
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} is moving here by an accepted resize: its {row.promised} VCPU count here"
+                f"instance {row.consumer_uuid} is being resized to this host: {row.promised} VCPUs already count here"
                 for row in incoming
             ),
             leak_summary(report),

@@ -9,15 +9,15 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Effects other than those on inventories and child providers. The latter follow from the sources that each resource and
-# each family of child providers declares (``needs``, ``reserve_needs``).
+# The effects other than unchanged inventories and child providers. Each resource and each family of child providers
+# declares the sources on which its inventories or children depend (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests; reserved is not lowered",
     LIBVIRT: "traits that depend on libvirt stay; reserved is not lowered",
     IMAGES: "guests' files are not reported",
 }
-# Sources with a name of their own that the agent reads together with another source.
+# If a source cannot be read, neither can these sources, which are parts of it but have their own names.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 

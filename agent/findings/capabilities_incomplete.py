@@ -21,7 +21,7 @@ _STAYS = {
     " and the providers of memory encryption stay",
     Part.MODEL_FEATURES: "HW_CPU_X86_* stay",
     Part.GUESTS: f"{_OF_EMULATORS} stay",
-    Part.MACHINE: f"{_OF_EMULATORS}, unless another machine type has them, stay",
+    Part.MACHINE: f"{_OF_EMULATORS} (unless another machine type has them) stay",
     Part.DOMAIN: f"{_OF_EMULATORS} stay",
     Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS stay",
 }

@@ -67,7 +67,7 @@ def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
         return RULE.remedy
     if instance.host != audit.settings.host:
         lives = f"the instance lives on {instance.host}"
-        return f"{lives}: remove this host's side: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
+        return f"{lives}: remove its allocations on this host: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
     return f"the instance lives here: find out why it has allocations elsewhere, then remove them: {commands}"
 

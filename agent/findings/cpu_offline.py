@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _remedy(missing: MissingCpus, offline: str, absent: str) -> str:
-    """Return the remedy. A CPU that the host does not have cannot be brought online and must leave the option."""
+    """Return the remedy. The operator cannot bring absent CPUs online, and must remove them from the option."""
     if not missing.absent:
         return RULE.remedy.replace("CPUS", offline)
     corrected = f"correct {missing.option}: take out CPUs {absent}, and reload the agent (SIGHUP)"

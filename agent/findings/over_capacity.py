@@ -7,7 +7,7 @@ allocation here at all.
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
 findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
 
-To find a CPU that is pinned twice, the rule reads only what the cloud promised. The agent counts both guests' claims.
+For a CPU that is pinned twice, the rule reads only the cloud's promises. The ledger counts both guests in full.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 
 
 class _Place(NamedTuple):
-    """One class of one provider, with the ledger rows about both. ``where`` names a child; "" for the root."""
+    """One class on one provider; ``rows`` are its ledger rows. ``where`` names a child provider; "" for the root."""
 
     provider_uuid: str
     where: str
@@ -134,7 +134,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     free = inventory.capacity - used
     # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked.
     is_judged = audit.books.state_known and audit.books.host_known
-    unplaced = f"; {amount_text(name, overflow)} of unmanaged use found no room in reserved" if overflow else ""
+    unplaced = f"; {amount_text(name, overflow)} of unmanaged use does not fit into reserved" if overflow else ""
     return RULE.finding(
         audit,
         provider_uuid=place.provider_uuid,
@@ -208,7 +208,7 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
         hidden = f"; {amount_text(name, unlisted)} of it belongs to no consumer that Placement lists (usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
-        return "; no leaked consumer among them: the host is over-committed"
+        return "; none of it is leaked: the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
     return f"; {total} of it by {len(leaked)} consumers that should have no allocation here: {who}"

@@ -23,7 +23,7 @@ from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# The possible verdicts on a promised class of an instance that is at rest here and has a guest (books/compare.py).
+# An instance at rest here that has a guest gets one of these verdicts on each promised class (books/compare.py).
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
@@ -59,7 +59,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Return the home of each PCI function by address; no home if the provider is frozen or cannot be created."""
+    """Return the ``_Home`` of each PCI function by address, except functions whose provider is frozen or unknown."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -86,7 +86,7 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return, for each provider and class (home) of the guest's functions with a wrong amount, the correct amount."""
+    """Return the correct amount for each home (provider and class) whose allocated amount does not match the guest."""
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
 
@@ -134,8 +134,8 @@ RULE = Rule(
     # Before microversion 1.8 a change assigns the consumer to Placement's placeholder project. 1.12 is the first
     # microversion that shows a consumer's project and user.
     remedy="stocktake heal --finding FINDING adds the allocation, once the devices' providers are published; no audit "
-    "changes an allocation. By hand, with all other allocations of the consumer too, because the command replaces "
-    "them (openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER): "
+    "changes an allocation. By hand: the following command replaces all allocations of the consumer, so add those that "
+    "openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER lists: "
     "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
     "--user-id USER ALLOCATIONS",
     find=_find,

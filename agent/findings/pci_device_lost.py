@@ -27,12 +27,12 @@ def _find(audit: AuditFacts) -> Findings:
             yield _spent(audit, provider, spent, name.lower(), _where(audit, name.lower()))
     for address, provider, left, held in _short(view):
         for allocation in view.allocations[provider.uuid]:
-            why = f"only {left} of the {held} that are allocated there are handed out"
+            why = f"the host now offers only {left} devices of this provider, but {held} are allocated"
             yield _finding(audit, provider, allocation, address, why)
 
 
 def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
-    """Yield (address, provider, devices left, amount allocated) of providers with more allocated than devices left."""
+    """Yield (address, provider, devices left, amount allocated) of each provider with fewer devices than allocated."""
     for address, offer in view.offers.items():
         provider = view.of(address)
         if provider is None or address in view.frozen:
@@ -56,8 +56,8 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"[pci] device_spec hands out {address} as long as a consumer has an allocation of it",
-        actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of it; {why}",
+        expected=f"[pci] device_spec offers {address} as long as a consumer has an allocation of it",
+        actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of this device; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
     )
@@ -68,9 +68,9 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         audit,
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"[pci] device_spec hands out {address} as long as its provider says that the device is used up",
+        expected=f"[pci] device_spec offers {address}: its provider still records that the device was used",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as for a one-time-use "
-        f"device that was used; {why}; its provider is kept, because a new one would offer the device as unused",
+        f"device that was used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
         rests_on_recorded=True,
         remedy=_SPENT,
@@ -78,8 +78,8 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
 
 
 _SPENT = (
-    "no action if the device or its entry of [pci] device_spec returns; if the device will not return or can be used "
-    "again: openstack resource provider delete PROVIDER"
+    "no action if the device or its entry of [pci] device_spec comes back; if the device is gone for good, or if "
+    "another guest may use it: openstack resource provider delete PROVIDER"
 )
 
 RULE = Rule(

@@ -42,7 +42,7 @@ def _consequence(conflict: Conflict) -> str:
 RULE = Rule(
     code="pci-spec-conflict",
     severity=Severity.ERROR,
-    remedy="change [pci] device_spec so that it hands out either a physical function or its virtual functions, and all "
+    remedy="change [pci] device_spec so that it offers either a physical function or its virtual functions, and all "
     "virtual functions with equal classes and traits; where a device is allocated, move its instance away first",
     find=_find,
 )

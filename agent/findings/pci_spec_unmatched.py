@@ -29,8 +29,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _actual(one: IdleSpec, devices: int) -> str:
     if not one.taken:
-        return f"none of the {devices} PCI devices that libvirt lists matches it"
-    return f"earlier entries have all devices that match it: {listed(one.taken)}"
+        return f"none of the {devices} PCI devices that libvirt lists matches this entry"
+    return f"all devices that match this entry belong to earlier entries: {listed(one.taken)}"
 
 
 RULE = Rule(

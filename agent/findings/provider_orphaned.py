@@ -33,6 +33,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) -> Finding:
     children = len(tree.providers) - 1
+    # For example "provider UUID and 2 below it are still in Placement".
     are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(
         audit,
@@ -52,7 +53,7 @@ RULE = Rule(
     code="provider-orphaned",
     severity=Severity.WARNING,
     remedy="see what each consumer is (openstack resource provider show --allocations PROVIDER), move or remove its "
-    "allocation, then the next audits delete the provider; if neither nova nor Stocktake made a provider, its "
-    "owner must delete it",
+    "allocation, then the next audits delete the provider; a provider that neither nova nor Stocktake created must "
+    "be deleted by its owner",
     find=_find,
 )

@@ -13,7 +13,7 @@ from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 _PART = "its content is not reported"
 _HOLDERS = (
     "the amounts that guests have on this provider are not reported; "
-    "the daemon reads them again every 10 x [placement] full_read_every audits, `stocktake audit` at once"
+    "the daemon reads them every 10 x [placement] full_read_every audits, and `stocktake audit` reads them at once"
 )
 
 

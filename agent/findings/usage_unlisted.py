@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=usage.provider_uuid,
             resource_class=name,
-            expected=f"{amount_text(name, used)} of usage in Placement's list of allocations",
+            expected=f"{amount_text(name, used)} of usage, all of it in Placement's list of allocations",
             actual=f"{amount_text(name, used - usage.amount)} listed, "
             f"{amount_text(name, usage.amount)} belongs to no consumer that Placement lists",
             evidence=claims_of(rows),

@@ -1,4 +1,4 @@
-"""write-refused: Placement permanently rejects a write of the agent; the agent made all writes independent of it.
+"""write-refused: Placement permanently rejects a write of the agent. The agent made all writes that do not need it.
 
 Placement's error and the request id are in the remedy, because the agent compares the other texts of a finding from
 audit to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other
@@ -102,7 +102,7 @@ def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:
         audit,
         subject="unknown traits",
         expected="Placement knows every trait that this host has",
-        actual=f"Placement does not know {', '.join(unknown)}; all others are written",
+        actual=f"Placement does not know {', '.join(unknown)}; the agent writes all other traits",
         facts=(("traits", ", ".join(unknown)),),
         remedy="upgrade Placement (its os-traits is older than this agent's), then reload the agent (SIGHUP)",
     )

@@ -2,7 +2,7 @@
 
 The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets a new
 allocation, as in every move of an instance, starts again at the first generation. A new allocation raises the
-generation of its provider, so the guard also requires that no provider of this host has another generation.
+generation of its provider, so the guard also refuses if a provider's generation has changed since the audit read it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return f"the consumer's generation is {record.generation}; the audit saw {moved[0]}"
     if not guarded.scene.has_moved:
         return None
-    return "a provider of this host changed after the audit read it, or the audit itself wrote: the next audit decides"
+    return "this audit, or another program, changed a provider of this host after it was read: the next audit decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

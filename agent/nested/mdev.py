@@ -58,7 +58,7 @@ class MediatedDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed, or which mediated devices could not be read (parent unknown)."""
+        """Return the problem if devices could not be listed, or if a mediated device (and its parent) is unreadable."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -83,7 +83,7 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of devices that report their type but offer none, or would exceed the type's cap."""
+        """Return the children whose device reports that it has nothing to offer, or would exceed its type's maximum."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 
@@ -100,7 +100,7 @@ class MediatedDevices(NestedFamily):
         for uuid in guest.mdev_uuids:
             place = _place(devices.get(uuid), resource_class, settings)
             if isinstance(place, str):
-                return UnknownChildren(f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}, {place}")
+                return UnknownChildren(f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}: {place}")
             if place is not None:
                 parents[place] += 1
         return parents
@@ -113,13 +113,13 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts this device, or why the child is unknown; None if the child's class is another."""
+    """Return the child that counts this device, or why the child is unknown; None if the device has another class."""
     if mdev is None:
-        return "which libvirt does not list: its parent is not known"
+        return "libvirt does not list the device, so its parent is not known"
     bound = bound_to(mdev.parent, settings)
     if bound is None or bound.type_id != mdev.type_id:
         configured = f"type {bound.type_id} only" if bound else "no type"
-        return f"of type {mdev.type_id}; {mdev.parent} is configured for {configured}"
+        return f"the device is of type {mdev.type_id}, but {mdev.parent} is configured for {configured}"
     return ProviderKey(KIND, mdev.parent) if bound.resource_class == resource_class else None
 
 
@@ -155,7 +155,7 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # In the order by name, the same devices fit below a cap at each audit; libvirt's own order is arbitrary.
+    # Sort by name, so that a type's maximum excludes the same devices in each audit: libvirt's order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]
@@ -177,7 +177,7 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices whose total is unknown: unreadable devices, and all devices of their types that have a cap."""
+    """Return the devices of unknown total: unreadable devices and, if their type has a maximum, all of that type."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

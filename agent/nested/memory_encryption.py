@@ -18,7 +18,7 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. traits/memory_encryption.py names only the kinds of a known host.
+# The names of all kinds of memory encryption. A constant, because ``models`` needs a host that could be read.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -48,7 +48,7 @@ class MemoryEncryption(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why it is unknown which kinds of encryption guests can use, or how many guests can; or None."""
+        """Return why it is unknown how many guests can use which kind of encryption; None if it is known."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
@@ -78,11 +78,11 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one context of AMD SEV: a nova-compute that publishes the class on the root has no other kind."""
+        """Return one AMD SEV context: a nova-compute that publishes the class on the root supports only AMD SEV."""
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}
-        return UnknownChildren("a context on the root is an AMD SEV context, and this host offers guests no AMD SEV")
+        return UnknownChildren("contexts on the root are for AMD SEV, which this host does not offer to guests")
 
 
 def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ...]:

@@ -1,4 +1,4 @@
-"""PCI in Placement: a child provider for each device, or physical function, that ``[pci] device_spec`` hands out.
+"""PCI in Placement: a child provider for each device, or physical function, that ``[pci] device_spec`` offers.
 
 The agent continues to offer what is allocated. If the spec or the hardware of a device is gone, the device's provider
 keeps the amount that consumers have allocated, because Placement refuses to remove what is in use. A used one-time-use
@@ -54,7 +54,7 @@ class PciDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return that devices could not be listed or read, or that the providers' names would be too long; or None."""
+        """Return the problem if devices could not be listed or read, or if the providers' names would be too long."""
         host, root = snapshot.host.value, snapshot.observed_root
         if host is None:
             return None
@@ -70,7 +70,7 @@ class PciDevices(NestedFamily):
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of devices that device_spec no longer offers, and that are neither in use nor used up."""
+        """Return the unallocated children of devices that are no longer offered, except used one-time-use devices."""
         view = pci_view(snapshot, settings)
         return frozenset(
             ProviderKey(KIND, name)
@@ -116,7 +116,7 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     total = max(len(offer.matches), held)
     # A fully reserved inventory of any class means that the device was used: a new class does not make it unused.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
-        # The device was given out: only the operator makes it available again, by lowering ``reserved``.
+        # The device was used: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)
     return _whole(resource_class, total, _reserved(observed, resource_class))
 
@@ -134,14 +134,14 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
     """Return the device's traits, which replace the observed ones.
 
-    provider_tree/desired.py decides the owner trait, so the owner trait is never unwanted here.
+    The owner trait is never among the unwanted traits, because provider_tree/desired.py decides about it.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})
 
 
 def _kept(view: PciView) -> Iterable[Nested]:
-    """Yield a child for each device that is gone but allocated: the allocated amounts, with unchanged traits.
+    """Yield a child for each device that is gone but allocated, with the allocated amounts and unchanged traits.
 
     If a one-time-use device is used up and not allocated, its provider stays as it is. If only classes that a
     provider.yaml file added are allocated, the child has only these classes and offers no devices.

@@ -145,7 +145,7 @@ def _conflicts(
 def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple[str, Sequence[Match]]]:
     children = [match for match in offer.matches if match.device.kind not in PARENTS]
     if children and len(children) < len(offer.matches):
-        yield "a physical function and its virtual functions are both handed out", offer.matches
+        yield "device_spec offers both a physical function and its virtual functions", offer.matches
     elif len(offer.classes) > 1:
         yield f"virtual functions of one device differ in resource class: {', '.join(offer.classes)}", offer.matches
     elif len(offer.trait_sets) > 1:

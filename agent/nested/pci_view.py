@@ -63,7 +63,7 @@ class PciView:
         return tuple(i for i in provider.inventories if i.resource_class not in added)
 
     def spent(self, provider: Provider) -> Inventory | None:
-        """Return the inventory of a used one-time-use device, or None; only the operator makes the device new again."""
+        """Return the inventory of a used one-time-use device, or None. Only the operator makes it available again."""
         if os_traits.HW_PCI_ONE_TIME_USE not in provider.traits:
             return None
         return next((i for i in self.inventories(provider) if i.reserved), None)
@@ -101,7 +101,7 @@ def managed(view: PlacementView | None) -> tuple[Provider, ...]:
 
 @for_the_same_arguments
 def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
-    """Return the view that all decisions about PCI are based on. Without host facts it has no offers."""
+    """Return the view that all decisions about PCI are based on. Without host facts, the view has no offers."""
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
     offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
     observed = children(placement, root.name) if root else {}
@@ -117,7 +117,7 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # A virtual function with an unknown parent may belong to any provider that seems to be gone.
+        # A virtual function with an unknown parent may belong to any of the providers whose device seems to be gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,
@@ -164,7 +164,7 @@ def _used_otherwise(
         if others:
             yield Conflict(
                 address=address,
-                reason=f"{', '.join(others)} of this provider is allocated, but its class would now be "
+                reason=f"the devices' provider has allocations of {', '.join(others)}, but the devices' class is now "
                 f"{', '.join(offer.classes)}",
                 specs=offer.specs,
                 devices=offer.devices,

@@ -91,9 +91,7 @@ def test_the_finding_distinguishes_overcommitment_from_a_leak():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
-    assert found.actual == (
-        "7338 GiB of DISK_GB used, free -7332; no leaked consumer among them: the host is over-committed"
-    )
+    assert found.actual == "7338 GiB of DISK_GB used, free -7332; none of it is leaked: the host is over-committed"
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
@@ -128,7 +126,7 @@ def test_unmanaged_use_that_does_not_fit_into_reserved_is_reported():
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
     assert found.resource_class == "DISK_GB"
-    assert "3 GiB of DISK_GB of unmanaged use found no room in reserved" in found.actual
+    assert "3 GiB of DISK_GB of unmanaged use does not fit into reserved" in found.actual
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 

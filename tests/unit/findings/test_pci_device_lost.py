@@ -28,8 +28,8 @@ def test_the_finding_names_the_lost_device_and_its_consumer_and_the_cause(device
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
     assert found.resource_class == T4
-    assert found.actual == f"{uuid('i1')} has 1 {T4} of it; {why}"
-    assert found.expected == f"[pci] device_spec hands out {GPU} as long as a consumer has an allocation of it"
+    assert found.actual == f"{uuid('i1')} has 1 {T4} of this device; {why}"
+    assert found.expected == f"[pci] device_spec offers {GPU} as long as a consumer has an allocation of it"
     assert uuid("i1") in found.remedy
 
 
@@ -40,7 +40,9 @@ def test_fewer_virtual_functions_than_allocated_are_reported():
     assert sorted((f.consumer_uuid, dict(f.facts)["amount"]) for f in found) == sorted(
         [(uuid("i1"), 2), (uuid("i2"), 1)]
     )
-    assert {f.actual.partition("; ")[2] for f in found} == {"only 2 of the 3 that are allocated there are handed out"}
+    assert {f.actual.partition("; ")[2] for f in found} == {
+        "the host now offers only 2 devices of this provider, but 3 are allocated"
+    }
 
 
 ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
@@ -52,7 +54,7 @@ def test_a_lost_one_time_use_device_that_was_used_is_reported_with_no_consumer()
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
         f"1 {T4} of {SPENT.name} is reserved, as for a one-time-use device that was used; libvirt does not list "
-        "the device; its provider is kept, because a new one would offer the device as unused"
+        "the device; the provider stays, because a new provider would offer the device as unused"
     )
     assert f"openstack resource provider delete {SPENT.uuid}" in found.remedy
     held_too = tree(SPENT, allocations=(held(GPU, T4),))

@@ -22,7 +22,7 @@ CASES = {
     "s120 a function and its virtual ones": (
         VFS,
         [{"product_id": "1515"}, {"product_id": "1563"}],
-        "a physical function and its virtual functions are both handed out: "
+        "device_spec offers both a physical function and its virtual functions: "
         f"{PF}, {FIRST}, {SECOND}; the provider of {PF} is left as it is",
     ),
     "s120 siblings of two classes": (
@@ -75,7 +75,7 @@ def test_s128_a_changed_resource_class_of_an_allocated_provider_is_reported():
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
     assert found.actual.startswith(
-        f"{CLASS} of this provider is allocated, but its class would now be CUSTOM_PCI_8086_1515: {FIRST}"
+        f"the devices' provider has allocations of {CLASS}, but the devices' class is now CUSTOM_PCI_8086_1515: {FIRST}"
     )
     assert "move its instance away first" in found.remedy
     freed = dataclasses.replace(there, allocations=())

@@ -19,7 +19,7 @@ def test_the_finding_names_the_device_spec_entry_and_the_device_count():
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'a device of this host for [pci] device_spec = {"vendor_id": "1234"}'
-    assert found.actual == "none of the 2 PCI devices that libvirt lists matches it"
+    assert found.actual == "none of the 2 PCI devices that libvirt lists matches this entry"
     assert "virsh nodedev-list" in found.remedy
 
 
@@ -27,7 +27,9 @@ def test_a_device_spec_entry_whose_devices_match_earlier_entries_is_reported():
     chosen = pci_settings({"vendor_id": "8086"}, {"product_id": "1515"})
     (found,) = findings(world(*functions("0000:82:00.0", 12)), CODE, chosen)
     assert '{"product_id": "1515"}' in found.expected
-    assert found.actual.startswith("earlier entries have all devices that match it: 0000:82:10.0, 0000:82:10.1")
+    assert found.actual.startswith(
+        "all devices that match this entry belong to earlier entries: 0000:82:10.0, 0000:82:10.1"
+    )
     assert found.actual.endswith(" and 4 more")
     assert dict(found.facts)["devices_taken"] == 12
 

@@ -194,7 +194,7 @@ def test_s128_an_allocated_physical_function_keeps_its_resource_class():
     assert writes(decision, PF) == []
     assert pci_providers(decision) == {GPU: {T4: 1}}, "everything else goes out"
     (found,) = [f for f in decision.findings if f.code == "pci-spec-conflict"]
-    assert "CUSTOM_PCI_8086_1563 of this provider is allocated" in found.actual
+    assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
 def test_s128b_an_allocated_unmatched_device_keeps_its_inventory():

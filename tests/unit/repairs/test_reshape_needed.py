@@ -152,9 +152,9 @@ def test_a_reshape_is_declined_for_another_device_type_or_unknown_parent():
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
-    assert "of type nvidia-12" in declined(gpu_scene(libvirt=odd))
+    assert "the device is of type nvidia-12, but" in declined(gpu_scene(libvirt=odd))
     none = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=()))
-    assert "which libvirt does not list: its parent is not known" in declined(gpu_scene(libvirt=none))
+    assert "libvirt does not list the device, so its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
 def test_a_reshape_ignores_devices_of_another_resource_class():
@@ -243,7 +243,7 @@ def test_s107_a_context_moves_to_the_sev_provider_even_beside_a_sev_es_provider(
 
 
 def test_s107_a_reshape_is_declined_without_sev_or_for_two_contexts():
-    assert "offers guests no AMD SEV" in declined(sev_scene("a", sev="N"))
+    assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
 
