@@ -26,8 +26,7 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # A thin pool with an instance's disk. Guests can still get its free data space, so the claim has only the pool's
-    # other extents.
+    # A thin pool with an instance's disk. The claim leaves out the free data space, because guests can still get it.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 
