@@ -80,7 +80,7 @@ def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
 
 
 def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
-    """Return the cloud's state, None if unknown. With state source ``none``, libvirt's domains are its instances."""
+    """Return the cloud's state, None if unknown. With state source ``none``, libvirt's domains count as instances."""
     state = snapshot.nova.value
     if state is None or state.kind.has_cloud:
         return state

@@ -18,7 +18,7 @@ from agent.model.occupancy import Occupancy, Occupied, StuckMigration
 
 _RESIZE_TASKS = frozenset({"resize_prep", "resize_migrating", "resize_migrated", "resize_finish"})
 _REBUILD_TASKS = frozenset({"rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"})
-# The database's times are naive UTC.
+# Earlier than every time in the database; the database's times are naive UTC.
 _BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
 
 
@@ -150,7 +150,7 @@ def _to_here(migration: Migration, host: str, node: str) -> bool:
 
 
 def moving(instance: Instance) -> bool:
-    """Return whether nova would count a migration of this instance, by its vm_state and task_state."""
+    """Return whether the instance is moving by its vm_state and task_state: only then does nova count its migration."""
     if instance.vm_state == "resized":
         return True
     if instance.vm_state in ("active", "stopped") and instance.task_state in _RESIZE_TASKS | _REBUILD_TASKS:

@@ -42,7 +42,7 @@ def storage_ledger(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 def volume_group_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
     """Return the rows of each volume group, sorted by owner and then by ``what``; the free extents are the last row.
 
-    The rows add up to the group's size, as the extents of its volumes and its free extents do.
+    The rows cover all extents of the group, used and free, and so add up to the group's size.
     """
     guests = guests_of(snapshot)
     return _rows(snapshot.stored.groups, owners(snapshot, guests), snapshot.stored.thin_pools, guests.instance_uuids)

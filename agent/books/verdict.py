@@ -197,7 +197,7 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer with an allocation here but no guest that the cloud does not expect here."""
+    """Return the verdict about a consumer that the cloud does not expect here, with an allocation but no guest."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING

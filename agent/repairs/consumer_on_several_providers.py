@@ -20,7 +20,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
         return Declined(why=f"the instance's host is not settled: {_situation(instance)}")
     if instance.host == scene.settings.host:
-        why = "the instance lives here: the other host's part is wrong, and that host's agent must remove it"
+        why = "the instance lives here: the allocation on the other host is wrong, and that host's agent must remove it"
         return Declined(why=why)
     if instance.uuid in _guests(scene):
         return Declined(why=f"the instance lives on {instance.host}, but its guest is defined here")

@@ -33,7 +33,7 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``, its domains in the order of the document; ``default`` applies to every other domain type."""
+    """One ``<guest>``. Its ``domains`` are in the document's order; ``default`` is for every other domain type."""
 
     arch: str
     os_type: str
