@@ -60,7 +60,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request an audit. Return ``accepted`` (false while the agent stops), ``waiting`` (reasons) and ``audit_in_s``."""
+        """Request an audit; return ``accepted`` (false if the agent stops), ``waiting`` (reasons), ``audit_in_s``."""
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {

@@ -156,7 +156,7 @@ class Sender:
         event = events.BROKER_STILL_LOST if self._failures else events.BROKER_LOST
         self._failures += 1
         self._retry_at = time.monotonic() + pause_s(self._failures)
-        # A stop closes the connection even if the broker has not accepted the last message: this failure is not logged.
+        # A stop closes the connection even if the broker has not accepted the last message. Do not log that failure.
         if worth_reporting(self._failures) and not self._outbox.closed:
             LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._failures})
 

@@ -202,7 +202,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return the used amounts of providers whose trees have room for one unit of a class; one request per class.
+    """Return the used amounts of all providers in trees with room for one unit of a class; one request per class.
 
     The summaries for the first class usually contain the other classes too, so another request is sent only for a
     class that is in no summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.

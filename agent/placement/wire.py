@@ -121,7 +121,7 @@ def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
     def depth(provider: Provider) -> int:
         above = ancestors(provider.uuid, parent_of)
         if provider.uuid in above:
-            raise _odd("provider tree", "has a loop at", provider.uuid)
+            raise _odd("provider tree", "has a loop that contains the provider", provider.uuid)
         return len(above)
 
     return tuple(sorted(by_uuid.values(), key=lambda provider: (depth(provider), provider.name, provider.uuid)))
