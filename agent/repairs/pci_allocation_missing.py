@@ -67,7 +67,7 @@ def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
-        return Declined(why="the instance has no allocation here: the finding allocation-missing reports it")
+        return Declined(why="the instance has no allocation on this host: see the finding allocation-missing")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
         return Declined(why="the instance is not at rest on this host: during a move either host may hold the devices")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
