@@ -160,7 +160,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         yield "file", why
     if facts.own is not None and facts.own.allocations:
         both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
-        yield "allocations", f"{both} allocations: those of {facts.identity} would be lost"
+        yield "allocations", f"{both} allocations: those of provider {facts.identity} would be lost"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
         yield "owner", f"no trait shows that provider {root.uuid} is of a compute node (no {RIVAL}, no {AGENT_OWNER})"

@@ -22,7 +22,7 @@ from agent.errors import SourceError
 from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.model.nova import Instance, Migration, NovaState, Pulse
 
-# Services report every 10 s (nova's report_interval); heal waits for the second newest heartbeat of the cell.
+# Services report every 10 s (report_interval). The awaited heartbeat is the second newest (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
 # Heartbeats have whole seconds, which some databases round, and come from machines whose clocks may differ.

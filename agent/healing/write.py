@@ -3,10 +3,10 @@
 Before each attempt the module reads the consumer. If the consumer, or a provider of this host's tree, changed since the
 decision (tree_fingerprint.py), the module writes nothing.
 
-After a generation conflict of a provider outside this host's tree, which another consumer causes, the module checks
-again and retries a few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged
-a moment later: it may have been deleted and created again. After a lost response the module reads the consumer to find
-out whether Placement did the write.
+If another consumer causes a generation conflict of a provider outside this host's tree, the module checks again and
+retries a few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged a moment
+later: it may have been deleted and created again. After a lost response the module reads the consumer to find out
+whether Placement did the write.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The cloud did not promise such an amount, but Placement subtracts it from the ca
 a recorded amount that exceeds the promised amount; or use that the cloud does not know and that the agent reports to
 Placement, in ``reserved`` or as an allocation of the agent's own consumers.
 
-If the code of a finding is a ledger row's verdict, the row counts for this finding only, so that no amount counts
-twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them. Pure.
+If a ledger row's verdict is the code of a finding, the row's amount counts for this finding only, so that no amount
+counts twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them. Pure.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class; only those with the row's verdict as code, if any exist."""
+    """Return the findings on the row's consumer and class. If some have the row's verdict as code, return these."""
     about = [
         seen
         for seen in findings

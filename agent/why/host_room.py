@@ -304,7 +304,7 @@ def _nth(count: int) -> str:
 
 
 def _cell_line(room: CellRoom) -> str:
-    pages = ", ".join(f"{free} of {size} KiB" for size, free in room.pages)
+    pages = ", ".join(f"{free} × {size} KiB" for size, free in room.pages)
     return (
         f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (ratio included), "
         f"{room.pinnable} without a pinned guest, {room.memory_free_mib} MiB free"

@@ -42,7 +42,7 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
     """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
     Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
-    Unless a new provider begins to share with the tree, no other change would provide these traits.
+    No change for another obstacle provides these traits, except a new provider that shares with the tree.
     """
     asked = [resource_class for resource_class, _ in group.resources]
     givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
@@ -274,7 +274,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
 def _asks_for_nothing(_refusal: Refusal, group: RequestGroup, _tree: OfferedTree) -> Obstacle:
     return Obstacle(
         constraint=Constraint.ONE_PROVIDER,
-        words=f"group {group.suffix} names no resource, required trait or aggregate: Placement never serves that",
+        words=f"group {group.suffix} has no resource, required trait or aggregate: Placement never serves such a group",
         change=f"name a resource, a required trait or an aggregate in group {group.suffix}, or leave the group out",
         suffix=group.suffix,
     )

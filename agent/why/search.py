@@ -55,7 +55,7 @@ class Problem:
 
 
 def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the classes that more than one part requests. Only the sums of these classes can exceed a provider."""
+    """Return the classes that more than one part requests. Only their sums can exceed what a provider has."""
     asked = [resource_class for slot in slots for resource_class, _ in slot.amounts]
     return frozenset(resource_class for resource_class in asked if asked.count(resource_class) > 1)
 
@@ -154,7 +154,7 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Yield the indexes, in the part's domain, of the providers allowed now; of equivalent ones only the first.
+        """Yield the index, in the part's domain, of each provider allowed now; of equivalent providers only the first.
 
         Equivalent parts take their providers in ascending order, because any other order yields an equivalent choice.
         """
@@ -221,7 +221,7 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether a provider of these groups, chosen or still possible, can be above all their chosen providers."""
+        """Whether a provider chosen or possible for these groups has all their chosen providers in its subtree."""
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:

@@ -178,7 +178,7 @@ def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
         "not fit"
     )
     assert len(cells) == 2
-    assert "512 of 2048 KiB" in cells[0]
+    assert "512 × 2048 KiB" in cells[0]
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
