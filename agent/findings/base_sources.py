@@ -39,7 +39,7 @@ def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the families of child providers that need these sources, if an option or Placement has such children."""
+    """Return the families of child providers that need these sources and are enabled or exist in Placement."""
     observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"

@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None in role companion, and if the consumer may be needed."""
+    """Return why the consumer should not exist; None in role companion, or if the consumer may be needed."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

@@ -37,7 +37,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
         consumer_uuid=record.consumer_uuid,
         expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",
-        actual=f"Placement records its allocation for project {record.project_id}, user {record.user_id}",
+        actual=f"Placement records the instance's allocation for project {record.project_id}, user {record.user_id}",
         facts=(
             ("instance_project_id", instance.project_id),
             ("instance_user_id", instance.user_id),

@@ -1,7 +1,7 @@
 """provider-orphaned: Placement still has a provider of a former compute node of this host.
 
-The agent does not delete the provider while it has allocations, because no audit changes allocations, or while its tree
-has a provider of another service. While the compute node's record exists, compute-node-orphaned is reported too.
+The agent does not delete the provider while its tree has a provider of another service or any allocations: no audit
+changes allocations. While the compute node's record exists, the agent also reports compute-node-orphaned.
 """
 
 from __future__ import annotations

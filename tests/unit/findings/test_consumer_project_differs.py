@@ -41,7 +41,7 @@ def test_the_finding_names_both_projects_and_users():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
-    assert found.actual == "Placement records its allocation for project another, user u"
+    assert found.actual == "Placement records the instance's allocation for project another, user u"
     assert dict(found.facts)["recorded_project_id"] == "another"
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
