@@ -68,7 +68,7 @@ def test_operating_md_lists_all_heal_guards_in_evaluation_order():
     assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_operating_md_lists_all_json_keys_and_change_kinds_of_why_obstacles():
+def test_operating_md_lists_the_json_keys_and_change_kinds_of_obstacles():
     row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}

@@ -240,7 +240,7 @@ def test_adopt_reports_that_placement_refused_a_name_taken_meanwhile(host):
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_without_access_to_provider_names_renames_no_provider(host):
+def test_adopt_renames_no_provider_if_the_run_has_no_access_to_provider_names(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
@@ -254,7 +254,7 @@ def test_adopt_without_access_to_provider_names_renames_no_provider(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_while_nova_compute_of_the_host_in_the_node_row_is_alive(host, seen, refused):
+def test_adopt_refuses_while_the_host_named_in_the_node_row_runs_nova_compute(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen

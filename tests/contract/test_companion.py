@@ -354,7 +354,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(placement, host, door):
+def test_a_takeover_raises_reserved_before_deleting_role_companions_allocation(placement, host, door):
     """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
@@ -380,7 +380,7 @@ def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(p
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_a_takeover_keeps_the_companion_allocation_until_inventory_is_written(placement, host, door, answer):
+def test_a_takeover_keeps_role_companions_allocation_until_inventory_is_written(placement, host, door, answer):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -393,7 +393,7 @@ def test_a_takeover_keeps_the_companion_allocation_until_inventory_is_written(pl
     assert held(placement, host) == {}
 
 
-def test_a_takeover_keeps_the_companion_allocation_if_the_database_is_down(placement, host, door):
+def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(placement, host, door):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)

@@ -120,7 +120,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_printed_by_a_demo_with_option_keep_succeed(tmp_path):
+def test_the_commands_that_a_kept_demo_prints_succeed(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")

@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_a_heal_plan_is_undecided_and_not_stale_if_a_source_is_unreadable(host, source):
+def test_heal_reports_undecided_instead_of_stale_if_a_source_is_unreadable(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -513,7 +513,7 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_of_an_open_journal_entry_reverts_only_a_completed_write(host, when):
+def test_undo_of_a_journal_entry_without_outcome_reverts_only_a_completed_write(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -625,7 +625,7 @@ def test_heal_rejects_option_plan_or_option_yes_without_the_other(host, argument
         assert host.run("heal", *arguments).code == 127
 
 
-def test_config_check_rejects_a_finding_code_in_heal_codes_without_a_repair(host):
+def test_config_check_rejects_a_code_in_heal_codes_that_has_no_repair(host):
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78

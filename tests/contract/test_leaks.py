@@ -110,7 +110,7 @@ def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, p
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_leak_on_a_sharing_provider_is_found_by_a_full_read_until_its_release(
+def test_a_full_read_finds_a_leak_on_a_sharing_provider_until_the_leak_is_freed(
     tmp_path: Path, placement: Rest, engine
 ):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:

@@ -178,7 +178,7 @@ def test_available_instances_of_mdev_types_are_read_in_every_read(node):
     assert [kind.available_instances for kind in gpu.types] == [14, 0]
 
 
-def test_an_invalid_device_is_reported_as_odd_until_a_later_read_succeeds(node):
+def test_an_invalid_device_is_listed_with_a_reason_until_a_later_read_succeeds(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.changed(VF)
     counting.instead[VF] = TEXTS[VF].replace("<slot>0</slot>", "")

@@ -132,7 +132,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_an_invalid_domain_is_reported_as_odd_and_valid_domains_are_read(self, tmp_path, host_at):
+    def test_an_invalid_domain_is_listed_with_a_reason_and_valid_domains_are_read(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -269,7 +269,7 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_host_capabilities_that_arrive_late_request_an_audit(self, system, host_at):
+    def test_the_late_arrival_of_host_capabilities_triggers_an_audit(self, system, host_at):
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)

@@ -128,7 +128,7 @@ def test_the_daemon_keeps_disk_gb_if_instance_store_and_state_dir_are_lost(place
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_a_lost_instance_store_without_a_state_dir(placement, host, mounts):
+def test_missing_guest_disks_reveal_a_lost_instance_store_if_state_dir_is_lost(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +143,7 @@ def test_missing_guest_disks_reveal_a_lost_instance_store_without_a_state_dir(pl
     assert not (state / "store.json").exists()
 
 
-def test_the_published_disk_gb_reveals_a_lost_instance_store_without_guests(placement, host, mounts):
+def test_the_published_disk_gb_reveals_a_lost_instance_store_if_no_guest_exists(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)

@@ -360,7 +360,7 @@ def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_simulated_volume_group_adds_and_removes_volumes() -> None:
+def test_volumes_can_be_added_to_and_removed_from_a_simulated_volume_group() -> None:
     group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
     runner = group.runner
     group.add_volume("a", 1)

@@ -61,7 +61,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_the_check_lost_detects_a_lost_value_or_class_or_a_foreign_change():
+def test_function_lost_detects_a_lost_value_or_class_or_a_foreign_change():
     """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
@@ -72,7 +72,7 @@ def test_the_check_lost_detects_a_lost_value_or_class_or_a_foreign_change():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_the_check_watch_detects_a_vanished_class_or_a_decreased_total():
+def test_the_watch_of_a_writer_detects_a_vanished_class_or_a_decreased_total():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

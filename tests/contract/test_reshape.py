@@ -539,7 +539,7 @@ def test_undo_of_a_reshape_can_itself_be_undone(cards):
     assert cards.everything()[2] == moved[2]
 
 
-def test_undo_of_a_reshape_is_refused_while_another_consumer_has_child_vgpus(cards):
+def test_undo_of_a_reshape_is_refused_if_another_consumer_has_vgpus_of_a_child(cards):
     cards.scheduled()
     cards.healed()
     stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
@@ -579,7 +579,7 @@ def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_of_an_open_reshape_entry_reverts_only_a_completed_reshape(cards, call, when):
+def test_undo_of_a_reshape_without_outcome_reverts_only_a_completed_reshape(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -622,7 +622,7 @@ def test_s156_a_reshape_empties_the_child_of_a_vanished_device_before_removal(ca
     assert cards.children == {gone: child}
 
 
-def test_heal_reports_a_vanished_devices_child_provider_that_cannot_be_removed(cards):
+def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)

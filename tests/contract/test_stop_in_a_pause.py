@@ -100,7 +100,7 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_request_interrupts_a_wait_of_the_audits_clock(wired):
+def test_a_stop_request_interrupts_a_wait_on_the_clock_that_audits_use(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 

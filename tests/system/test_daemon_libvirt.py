@@ -152,7 +152,7 @@ def test_sigterm_or_sigint_ends_the_daemon_with_exit_code_0(daemon, number):
     assert "Traceback" not in daemon.text()
 
 
-def test_sigterm_ends_the_daemon_directly_after_other_signals(daemon):
+def test_sigterm_that_follows_other_signals_without_a_pause_ends_the_daemon(daemon):
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
         daemon.send(number)
     assert daemon.ended(STOP_S) == 0

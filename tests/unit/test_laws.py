@@ -142,7 +142,7 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_in_use(world):
 
 
 @given(worlds())
-def test_law_1_a_wanted_child_has_the_name_and_parent_and_trait_of_the_agent(world):
+def test_law_1_wanted_children_of_the_root_have_unique_names_and_owner_trait(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:

@@ -49,7 +49,7 @@ class SevLimits:
 class DomainCapabilities:
     """The domain capabilities that libvirt reports for one architecture and machine type.
 
-    ``machines``: the names of the machine type: the requested name (an alias) and libvirt's expanded name.
+    ``machines``: the names of the machine type: the canonical name and all aliases.
     ``buses``: the values of every enum ``bus`` in the document.
     ``video_models``: the values of every enum ``modelType``.
     ``tpm_models``, ``tpm_backends``: empty if ``<tpm>`` is not supported.

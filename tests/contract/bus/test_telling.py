@@ -96,7 +96,7 @@ def test_a_watch_request_triggers_a_host_state_message_before_the_interval_ends(
             assert heard(late)["host"] == REPORT.host
 
 
-def test_fleet_messages_reach_each_new_listener_and_need_no_listener(broker):
+def test_a_fleet_message_reaches_a_new_listener_and_is_sent_without_a_listener(broker):
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -143,7 +143,7 @@ def test_the_rpc_call_publish_now_is_rejected_if_no_message_interval_is_set(brok
         ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
     ],
 )
-def test_a_bad_rpc_call_raises_a_named_error_and_triggers_no_audit(
+def test_a_bad_rpc_call_raises_the_matching_error_and_triggers_no_audit(
     broker, host, caplog, target, method, arguments, named
 ):
     with agent(broker.url, host) as told, bus(broker.url) as opened:

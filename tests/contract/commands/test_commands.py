@@ -316,7 +316,7 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert f"  {own_host.agent.name} VCPU: free 40, used 20" in ended.stdout.splitlines()
 
 
-def test_an_agent_run_with_once_and_no_publish_writes_no_report_file(own_host):
+def test_options_once_and_no_publish_together_write_no_report_file(own_host):
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3

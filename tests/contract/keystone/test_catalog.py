@@ -94,7 +94,7 @@ def test_s152_a_service_type_not_in_the_catalog_raises_placement_unavailable(clo
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 
-def test_endpoint_override_replaces_the_catalog_and_keystone_issues_the_tokens(cloud, account, client_with):
+def test_endpoint_override_replaces_the_catalog_but_keystone_issues_the_tokens(cloud, account, client_with):
     with gateway(cloud.placement.url) as door:
         overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
         assert listed(client_with(**overridden)) == ()

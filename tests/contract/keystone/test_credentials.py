@@ -131,7 +131,7 @@ def test_a_disabled_user_is_denied_until_the_user_is_enabled_again(cloud, own_ac
     until(lambda: works(client), 60, "tokens are given again")
 
 
-def test_a_changed_password_is_denied_until_the_password_is_restored(cloud, own_account, client_with):
+def test_the_configured_password_is_denied_while_keystone_has_another_password(cloud, own_account, client_with):
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, password="another-3b7")

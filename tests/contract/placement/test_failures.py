@@ -617,7 +617,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_events_in_a_placement_outage_cause_few_requests_and_no_late_recovery(rest, gate, one):
+def test_many_events_in_an_outage_cause_few_requests_and_recovery_is_prompt(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):

@@ -111,7 +111,7 @@ def test_why_over_the_whole_cloud_matches_placements_allocation_candidates(rest,
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_cloud_offers_returns_the_values_that_each_provider_has_in_placement(client, cloud, number):
+def test_function_cloud_offers_returns_each_providers_values_in_placement(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
@@ -127,7 +127,7 @@ def test_cloud_offers_returns_the_values_that_each_provider_has_in_placement(cli
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_cloud_offers_sends_a_limited_number_of_requests(rest, client, cloud):
+def test_function_cloud_offers_sends_a_limited_number_of_requests(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -190,7 +190,7 @@ def test_a_provider_that_is_deleted_during_the_read_is_omitted(rest, client):
     assert found.unread == ()
 
 
-def test_cloud_offers_raises_placement_unavailable_without_placement(tmp_path):
+def test_function_cloud_offers_raises_placement_unavailable_without_placement(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)

@@ -276,7 +276,7 @@ def test_a_recreated_root_does_not_show_cached_inventories(rest, reader, root):
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_forget_makes_the_next_read_request_every_part_of_the_tree(rest, reader, root):
+def test_after_forget_the_next_read_requests_every_part_of_the_tree(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:

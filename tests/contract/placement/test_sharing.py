@@ -143,7 +143,7 @@ def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_window_covers_all_consumers_in_turn_and_respects_the_size_limit(holders, suspects, most):
+def test_function_window_covers_all_consumers_in_turn_within_the_size_limit(holders, suspects, most):
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)

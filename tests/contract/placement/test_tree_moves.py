@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_beside_the_tree(rest, client):
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_provider_is_not_created_before_a_read_of_its_uuid(rest, client):
+def test_creation_of_a_second_root_provider_is_held_back_if_its_uuid_is_unread(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))

@@ -81,7 +81,7 @@ def test_a_conductor_lookup_of_a_node_uuid_returns_the_same_nodes_as_sql(filled,
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_a_conductor_read_without_consumers_returns_the_same_state_as_sql(filled, source):
+def test_a_conductor_read_that_names_no_consumers_returns_the_same_state_as_sql(filled, source):
     assert same(read(source), by_sql(filled))
 
 

@@ -187,7 +187,7 @@ def test_reads_succeed_even_if_amqp_durable_queues_differs_from_novas(filled):
         assert read(source, 30).service is not None
 
 
-def test_a_broker_that_no_conductor_uses_is_reported_as_no_answer(filled, monkeypatch):
+def test_a_read_over_a_broker_without_a_conductor_is_reported_as_no_answer(filled, monkeypatch):
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]

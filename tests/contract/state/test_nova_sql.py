@@ -84,7 +84,7 @@ def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, s
     )
 
 
-def test_a_read_without_consumers_returns_only_rows_of_this_host(filled, source):
+def test_a_read_that_names_no_consumers_returns_only_rows_of_this_host(filled, source):
     state = read(source)
 
     # 5, 6 and 7 come through migrations and evacuations of this host.

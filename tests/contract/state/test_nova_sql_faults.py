@@ -215,7 +215,7 @@ def test_reads_return_every_row_despite_a_low_sql_select_limit_on_the_server(ser
     assert (cut.instances, cut.migrations) == (before.instances, before.migrations)
 
 
-def test_the_newest_heartbeat_ignores_deleted_services(server, source_of):
+def test_deleted_services_do_not_change_the_newest_heartbeat(server, source_of):
     moment = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
     engine = sqlalchemy.create_engine(server.create_database("beating"))
     cell.create_tables(engine)
@@ -276,7 +276,7 @@ def test_an_unknown_driver_option_is_named_in_the_error(server, source_of):
         bytes(range(256)) * 64,
     ],
 )
-def test_a_port_of_another_service_is_reported_as_unavailable(greeting, source_of):
+def test_a_database_url_with_another_services_port_is_reported_as_unavailable(greeting, source_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -304,7 +304,7 @@ def test_reads_need_only_the_select_privilege(server, source_of):
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_statement_limit_uses_mariadbs_or_mysqls_variable_and_unit():
+def test_the_statement_limit_uses_the_variable_and_unit_of_mariadb_or_mysql():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"

@@ -94,6 +94,6 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_the_newest_heartbeat_ignores_a_single_service_with_a_wrong_clock(seen, age_s):
+def test_a_single_service_with_a_wrong_clock_does_not_set_the_newest_heartbeat(seen, age_s):
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

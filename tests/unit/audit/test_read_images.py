@@ -91,7 +91,7 @@ def test_a_failed_read_of_images_does_not_fail_the_read_of_the_host(images, thre
     assert found.host.ok
 
 
-def test_an_audit_without_an_image_source_has_no_image_reading(images, guest):
+def test_an_audit_without_an_image_source_reads_no_images(images, guest):
     asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

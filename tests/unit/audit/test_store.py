@@ -48,7 +48,7 @@ def test_an_audit_does_not_restore_a_store_confirmation_that_undo_removed(tmp_pa
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_does_not_replace_the_confirmed_store_by_a_grown_old_store(tmp_path):
+def test_an_audit_keeps_a_store_confirmed_meanwhile_although_the_old_store_grew(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 

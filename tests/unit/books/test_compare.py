@@ -182,7 +182,7 @@ def test_a_recorded_class_that_is_not_in_the_flavor_has_verdict_unknown():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_an_unreadable_source_leads_to_no_verdict_against_a_consumer(lost):
+def test_an_unreadable_source_prevents_every_verdict_against_a_consumer(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),

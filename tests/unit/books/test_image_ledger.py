@@ -161,7 +161,7 @@ def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_counted_bytes_above_the_used_size_are_subtracted_from_the_image_cache():
+def test_bytes_counted_beyond_the_used_store_size_reduce_the_image_cache_rows():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_store_rows_show_bytes_of_the_pool_and_of_the_rest_and_free_bytes():
+def test_ceph_store_rows_split_the_cluster_into_pool_and_other_and_free_bytes():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),

@@ -108,7 +108,7 @@ def test_the_disk_of_a_foreign_guest_is_an_unmanaged_claim():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_a_resource_class_allocated_by_a_foreign_guest_is_not_unmanaged():
+def test_unmanaged_use_excludes_a_class_that_a_foreign_guest_has_allocated():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)

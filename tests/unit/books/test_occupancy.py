@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_the_migration_is_the_source_consumer_if_placement_lists_the_migration():
+def test_a_move_is_counted_for_the_migration_if_placement_lists_the_migration():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies

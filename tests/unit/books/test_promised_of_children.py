@@ -106,6 +106,6 @@ def test_an_incoming_live_migration_is_promised_its_vgpu():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
 
 
-def test_a_promised_vgpu_claim_has_the_key_for_any_child_provider():
+def test_a_promised_vgpu_claim_has_the_key_that_means_any_child_provider():
     claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
     assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}

@@ -120,7 +120,7 @@ def test_s50_an_allocation_of_an_unshelving_instance_has_verdict_settling():
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_an_instance_allocation_not_counted_by_nova_has_verdict_unknown(changes):
+def test_s51_the_verdict_is_unknown_for_an_instance_that_nova_does_not_count(changes):
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
@@ -186,7 +186,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_has_verdict_settling_seconds_after_nova_changed_the_row(world):
+def test_a_difference_has_verdict_settling_right_after_nova_changed_the_row(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
@@ -260,7 +260,7 @@ def test_a_shared_disk_allocation_of_an_ended_move_is_stale_on_the_source_host()
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_findings_for_vcpu_and_pcpu_name_a_vcpu_that_is_recorded_as_pcpu():
+def test_vcpu_and_pcpu_findings_state_that_placement_records_pcpu_for_vcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_findings_for_vcpu_and_pcpu_name_a_vcpu_that_is_recorded_as_pcpu():
     }
 
 
-def test_findings_for_vcpu_and_pcpu_name_a_pcpu_that_is_recorded_as_vcpu():
+def test_vcpu_and_pcpu_findings_state_that_placement_records_vcpu_for_pcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)

@@ -94,7 +94,7 @@ def test_used_and_free_amounts_are_null_while_the_usage_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_each_cause_has_promised_held_and_recorded_amounts_or_null_without_rows():
+def test_each_ledger_cause_has_summed_amounts_or_null_if_no_row_has_an_amount():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),

@@ -145,7 +145,7 @@ def test_every_log_handler_writes_the_same_line_exactly_once(tmp_path, root_logg
     assert lines(tmp_path)[0].count("[audit 0b5f]") == lines(tmp_path)[0].count("writes=0") == 1
 
 
-def test_a_second_setup_logging_applies_debug_and_reopens_log_files(tmp_path, root_logger):
+def test_a_second_call_of_setup_logging_applies_debug_and_reopens_log_files(tmp_path, root_logger):
     setup_logging(configured(tmp_path))
     LOG.debug("unseen")
     first = list(root_logger.handlers)

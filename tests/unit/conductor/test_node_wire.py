@@ -100,7 +100,7 @@ def test_known_node_contains_id_uuid_and_host_and_no_changed_fields(record):
     assert primitive["nova_object.changes"] == []
 
 
-def test_pci_pools_are_stored_without_the_changes_lists_of_nova_objects():
+def test_pci_pools_are_stored_without_the_key_nova_object_changes():
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})

@@ -73,7 +73,7 @@ def test_instance_row_stores_flavor_and_numa_as_json_text():
 def test_an_instance_object_without_a_flavor_is_parsed_with_a_problem():
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
-    assert "no flavor" in instance_from_row(wire.instance_row(fields), ()).problem
+    assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])

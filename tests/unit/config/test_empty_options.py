@@ -58,7 +58,7 @@ def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", KINDS, ids=".".join)
-def test_an_option_with_blanks_or_quotes_or_a_comment_below_counts_as_empty(tmp_path, key, way):
+def test_blanks_or_empty_quotes_or_a_comment_on_the_next_line_count_as_empty(tmp_path, key, way):
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 

@@ -207,6 +207,6 @@ def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_the_error_for_lock_path_names_the_folder_of_the_write_lock(tmp_path):
+def test_the_error_for_the_unknown_option_lock_path_points_to_state_dir(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith("unknown option [DEFAULT] lock_path: the agent's lock file is in [agent] state_dir")

@@ -275,7 +275,7 @@ def test_request_by_peer_returns_none_on_a_closed_queue(queue):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_audits_for_peer_requests_respect_peer_interval_and_promised_time(steps):
+def test_audits_for_peers_keep_the_peer_interval_and_start_by_the_promised_time(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

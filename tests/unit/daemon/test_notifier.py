@@ -24,7 +24,7 @@ def test_send_writes_all_assignments_as_a_single_datagram(listener):
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
 
 
-def test_notifier_from_removes_the_systemd_variables_from_the_environment():
+def test_function_notifier_from_removes_systemd_variables_from_the_environment():
     environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
     notifier = notifier_from(environment, 7)
     assert notifier == Notifier("@x", 30.0)
@@ -40,7 +40,7 @@ def test_notifier_from_removes_the_systemd_variables_from_the_environment():
         {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
     ],
 )
-def test_notifier_from_ignores_a_watchdog_that_is_invalid_or_of_another_process(environment):
+def test_a_watchdog_variable_that_is_invalid_or_of_another_process_is_ignored(environment):
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 

@@ -137,7 +137,7 @@ def test_the_worker_retries_only_after_the_not_before_time_of_the_last_audit(liv
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_during_an_outage_passes_its_memory_to_the_next_audit(living):
+def test_an_audit_during_an_outage_passes_its_state_to_the_next_audit(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")

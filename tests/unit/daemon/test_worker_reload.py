@@ -77,13 +77,13 @@ def running():
     assert publisher.bugs == []
 
 
-def test_an_audit_receives_the_memory_of_the_previous_audit(running):
+def test_an_audit_receives_the_state_that_the_previous_audit_returned(running):
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0
 
 
-def test_a_reload_clears_caches_and_the_memory_of_writes_and_unknown_traits(running):
+def test_a_reload_clears_caches_and_remembered_writes_and_unknown_traits(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -8,13 +8,13 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_a_signal_inside_an_allowed_block_raises_interrupted_at_once(number):
+def test_a_signal_inside_an_interruptible_block_raises_interrupted_at_once(number):
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number
 
 
-def test_a_signal_outside_an_allowed_block_is_deferred_to_the_next_block():
+def test_a_signal_outside_interruptible_blocks_is_deferred_to_the_next_block():
     with Interruptions() as interruptions:
         signal.raise_signal(signal.SIGTERM)
         made = "whole"
@@ -40,7 +40,7 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_a_signal_after_a_nested_allowed_block_interrupts_the_outer_block():
+def test_a_signal_after_a_nested_interruptible_block_interrupts_the_outer_block():
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 

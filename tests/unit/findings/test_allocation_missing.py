@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_has_an_allocation_is_changing_or_is_unknown(world):
+def test_no_finding_if_the_guest_is_allocated_or_changing_or_unknown_or_unread(world):
     assert findings(world, CODE) == ()

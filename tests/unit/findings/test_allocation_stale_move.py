@@ -94,7 +94,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_without_a_completed_move_to_another_host(world):
+def test_the_finding_requires_a_completed_move_to_another_host(world):
     assert findings(world, CODE) == ()
 
 

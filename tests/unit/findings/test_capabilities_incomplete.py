@@ -82,5 +82,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_without_a_known_missing_capability_part(world):
+def test_the_finding_requires_a_capability_part_that_is_known_to_be_missing(world):
     assert findings(world, CODE) == ()

@@ -53,7 +53,7 @@ def test_an_allocation_that_differs_only_in_its_user_is_reported():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_migration_consumer_whose_project_is_not_the_instances_is_reported():
+def test_a_migration_consumer_in_another_project_than_its_instance_is_reported():
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)

@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_for_own_rows_deleted_rows_other_names_or_a_cloned_uuid(world):
+def test_no_finding_for_own_or_deleted_rows_or_other_names_or_a_cloned_uuid(world):
     assert findings(world, CODE) == ()

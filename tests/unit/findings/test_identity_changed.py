@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_host_with_nova_guests_but_no_nova_rows_is_reported_and_not_written(known):
+def test_nova_guests_on_a_host_without_nova_rows_are_reported_and_block_writes(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -101,7 +101,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_no_identity_conflict_is_known(world):
+def test_the_finding_requires_a_known_identity_conflict(world):
     assert findings(world, CODE) == ()
 
 

@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_unless_a_finished_evacuation_left_an_allocation_here(world):
+def test_the_finding_requires_an_allocation_left_here_by_a_finished_evacuation(world):
     assert findings(world, CODE) == ()

@@ -22,7 +22,7 @@ def resizing(context):
     return snapshot(nova=state(moving, migrations=(migration(1, **INCOMING),)))
 
 
-def test_s38_the_finding_names_the_migration_and_its_contribution_of_0():
+def test_s38_the_finding_names_the_migration_and_states_that_it_contributes_0():
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
     assert found.actual.endswith("belongs to migration 2; this migration contributes 0 here")
@@ -34,5 +34,5 @@ def test_s38_the_finding_names_the_migration_and_its_contribution_of_0():
     [resizing(context=1), resizing(context=None), without(resizing(context=2), STATE)],
     ids=["its own context", "no context", "state not read"],
 )
-def test_no_finding_unless_the_migration_context_names_another_migration(world):
+def test_the_finding_requires_a_migration_context_that_names_another_migration(world):
     assert findings(world, CODE) == ()

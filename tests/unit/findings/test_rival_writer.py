@@ -106,7 +106,7 @@ def test_the_finding_is_reported_and_blocks_writes_while_nova_state_is_unread():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_an_observer_reports_no_finding_but_its_plan_names_the_rival():
+def test_role_observer_reports_no_finding_but_its_plan_names_the_rival():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

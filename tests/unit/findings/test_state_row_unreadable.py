@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_the_finding_is_not_reported_if_all_rows_are_readable_or_unread(world):
+def test_no_finding_if_every_nova_row_is_readable_or_nova_state_is_unread(world):
     assert findings(world, CODE) == ()

@@ -84,5 +84,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_without_a_known_change_of_the_store(world, chosen):
+def test_the_finding_requires_a_known_change_of_the_store(world, chosen):
     assert findings(world, CODE, chosen) == ()

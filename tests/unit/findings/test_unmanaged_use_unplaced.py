@@ -88,7 +88,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_no_finding_unless_a_companion_cannot_allocate_all_unmanaged_use(there, chosen):
+def test_the_finding_requires_unmanaged_use_that_role_companion_cannot_allocate(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 

@@ -66,7 +66,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_policy_report_omits_the_reserve_from_the_finding():
+def test_the_finding_mentions_no_reserve_if_option_foreign_volumes_is_report():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -77,7 +77,7 @@ def test_policy_report_omits_the_reserve_from_the_finding():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_outside_the_instances_group_is_reported_but_not_reserved(chosen):
+def test_a_volume_that_disk_gb_does_not_count_is_reported_but_not_reserved(chosen):
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )

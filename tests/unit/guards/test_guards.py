@@ -133,7 +133,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("max-percent", r"1 changes are in this run already, for 39 consumers", lambda c: chosen(many(39, c), "c1")),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
-    ("record-unmoved", "of this host changed after the audit read it", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "changed a provider of this host after it was read", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "the consumer's generation is 2; the audit saw 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",
@@ -182,7 +182,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_the_own_part_guard_refuses_a_write_beyond_this_hosts_allocation(change):
+def test_a_write_beyond_this_hosts_allocation_is_refused_only_by_guard_own_part(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))

@@ -115,7 +115,7 @@ def test_adopt_only_notes_a_compute_node_row_that_the_agent_cannot_write():
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_adopt_renames_only_the_provider_with_state_source_none():
+def test_adopt_with_state_source_none_renames_only_the_provider():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
@@ -152,7 +152,7 @@ def test_the_plan_digest_is_equal_only_for_equal_facts():
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_the_role_guard_refuses_observer_and_companion(given, role):
+def test_the_role_guard_refuses_adoption_in_roles_observer_and_companion(given, role):
     assert guards(given) == []
     assert guards(given, settings(role=role)) == ["role"]
 
@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_only_notes_a_row_of_this_node_name_on_an_unread_host():
+def test_adopt_only_notes_a_row_with_this_node_name_whose_record_was_not_read():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -206,7 +206,7 @@ def test_the_row_guard_refuses_a_second_record_of_the_same_host_and_node():
     assert guards(given) == ["row"]
 
 
-def test_the_instances_guard_refuses_while_an_instance_has_the_old_node_name():
+def test_the_instances_guard_refuses_adopt_while_an_instance_has_the_old_name():
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

@@ -22,7 +22,7 @@ def test_the_adopt_plan_of_a_changed_store_remembers_the_new_store():
     assert "disks of libvirt's guests that are missing there: 1" in plan.notes
 
 
-def test_the_store_adoption_of_a_companion_does_not_mention_publishing():
+def test_the_store_adoption_in_role_companion_does_not_mention_publishing():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 

@@ -94,7 +94,7 @@ def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, wri
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_close_to_others_removes_the_permissions_of_other_users(tmp_path, before, after):
+def test_function_close_to_others_removes_the_permissions_of_other_users(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

@@ -135,7 +135,7 @@ def test_every_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, 
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
 
 
-def test_a_findings_file_without_a_list_of_additions_is_read(tmp_path):
+def test_a_findings_file_that_lacks_the_optional_lists_is_read(tmp_path):
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
     assert FindingsFile(str(tmp_path)).load() == History()
 

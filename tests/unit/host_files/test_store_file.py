@@ -23,7 +23,7 @@ def test_a_saved_store_record_is_loaded_after_a_restart(tmp_path: Path, record: 
     assert StoreFile(str(tmp_path / "state")).load() == record
 
 
-def test_the_file_has_mode_0640(tmp_path: Path):
+def test_the_store_file_has_mode_0640(tmp_path: Path):
     StoreFile(str(tmp_path)).put(RECORD)
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 

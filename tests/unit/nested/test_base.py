@@ -47,7 +47,7 @@ def test_child_of_returns_only_the_child_provider_with_the_given_key():
 KINDS = tuple(model.name for model in models(host(), settings()))
 
 
-def test_left_alone_contains_only_child_providers_of_frozen_families():
+def test_the_set_left_alone_contains_only_child_providers_of_frozen_families():
     """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))

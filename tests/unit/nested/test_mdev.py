@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_is_not_changed_unless_its_card_is_known_to_be_withdrawn(libvirt, chosen):
+def test_a_provider_is_unchanged_if_its_card_is_gone_or_unread_or_not_enabled(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -217,7 +217,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_place_of_converts_a_libvirt_device_name_to_a_pci_address(name, place):
+def test_function_place_of_converts_a_libvirt_device_name_to_a_pci_address(name, place):
     assert place_of(name) == place
 
 

@@ -139,7 +139,7 @@ def test_an_orphaned_record_without_a_provider_is_deleted():
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_an_orphaned_record_and_its_provider_are_kept_if_an_instance_is_there():
+def test_an_orphaned_node_and_its_provider_are_kept_if_an_instance_is_on_it():
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())

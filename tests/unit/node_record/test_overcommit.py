@@ -88,7 +88,7 @@ def test_a_file_named_like_a_block_storage_volume_plus_suffix_is_a_guest_file():
 
 
 @pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
-def test_guest_files_treats_formats_other_than_qcow2_and_ploop_as_raw(form, asked):
+def test_guest_files_in_a_format_other_than_qcow2_or_ploop_count_as_raw(form, asked):
     assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
 
 

@@ -280,7 +280,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_a_companion_and_an_observer_write_no_record(chosen):
+def test_roles_companion_and_observer_write_no_compute_node_record(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 

@@ -197,7 +197,7 @@ def test_reserved_is_not_reduced_while_a_needed_source_is_incomplete(world, chos
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_a_reserve_kept_from_placement_is_a_separate_reserve_term():
+def test_a_reserved_amount_copied_from_placement_is_a_separate_reserve_term():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

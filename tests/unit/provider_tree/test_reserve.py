@@ -78,7 +78,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_raised_returns_reserved_plus_the_unmanaged_use(before, claims, expected):
+def test_function_raised_returns_reserved_plus_the_unmanaged_use(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_foreign_volumes_and_unknown_guests_apply_only_to_their_own_causes(volumes, guests, expected):
+def test_options_foreign_volumes_and_unknown_guests_affect_only_their_causes(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),
@@ -139,7 +139,7 @@ DOUBT = {
 
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
-def test_not_below_keeps_a_higher_recorded_reserve_up_to_the_total(ours, observed, expected, terms):
+def test_function_not_below_keeps_a_higher_recorded_reserve_up_to_the_total(ours, observed, expected, terms):
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms

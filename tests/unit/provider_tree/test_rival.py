@@ -50,7 +50,7 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_rival_of_detects_nova_compute_by_trait_and_heartbeat(traits, known, takeover, may_write):
+def test_function_rival_of_detects_nova_compute_by_trait_and_heartbeat(traits, known, takeover, may_write):
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
@@ -135,16 +135,16 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_judged_counts_consecutive_audits_that_find_a_foreign_change(before, there, now_wanted, after):
+def test_function_judged_counts_consecutive_audits_that_find_a_foreign_change(before, there, now_wanted, after):
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
 
-def test_judged_returns_none_for_a_deleted_provider():
+def test_function_judged_returns_none_for_a_deleted_provider():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_judged_returns_none_for_a_provider_that_was_never_written():
+def test_function_judged_returns_none_for_a_provider_that_was_never_written():
     assert judged(None, root(THEIRS), wanted()) is None
 
 
@@ -170,7 +170,7 @@ def test_a_rival_is_still_reported_after_its_change_was_reverted():
     assert rival.why.endswith("now equal again")
 
 
-def test_remembered_keeps_the_strike_count_after_a_corrective_write():
+def test_function_remembered_keeps_the_strike_count_after_a_corrective_write():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -189,7 +189,7 @@ def test_a_foreign_ratio_is_ignored_if_total_or_max_unit_also_changed(there, rat
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_every_ratio_is_read_unchanged_before_the_first_write():
+def test_ratios_of_classes_that_the_agent_never_wrote_are_read_unchanged():
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -101,7 +101,7 @@ def test_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_a_ledger_amount_is_null_if_the_book_has_no_entry():
+def test_a_promised_or_held_amount_without_an_entry_is_null_in_the_ledger():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (

@@ -277,7 +277,7 @@ def test_the_recorded_and_free_amounts_are_unknown_while_placement_is_unread():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_an_empty_promised_book_is_unknown_while_libvirt_is_unread():
+def test_a_promised_amount_without_rows_is_unknown_while_libvirt_is_unread():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -304,7 +304,7 @@ def test_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
     assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_the_promised_book_counts_as_read_if_any_instance_has_a_promised_amount():
+def test_promised_amounts_count_as_read_if_any_instance_has_a_promised_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
@@ -376,7 +376,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_promised_and_held_are_not_counted_for_a_class_of_child_providers():
+def test_promised_and_held_amounts_are_not_counted_for_child_provider_classes():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[2:6] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
@@ -394,7 +394,7 @@ def test_promised_and_held_are_not_counted_for_a_class_of_child_providers():
     }
 
 
-def test_promised_counts_a_child_provider_class_that_a_flavor_requests_by_name():
+def test_a_child_provider_class_that_a_flavor_requests_has_a_promised_amount():
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -545,7 +545,7 @@ def test_a_consumer_uuid_is_accepted_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_unread_messages_name_their_source_only_once():
+def test_a_message_about_an_unread_source_names_the_source_only_once():
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -566,7 +566,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_law_the_amount_of_a_book_is_the_sum_of_its_parts_and_of_its_rows(found):
+def test_law_promised_held_and_recorded_are_each_the_sum_of_parts_and_of_rows(found):
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]

@@ -91,7 +91,7 @@ def test_s125_heal_reduces_an_allocation_to_the_guests_actual_devices():
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_keeps_allocations_on_a_provider_unused_by_the_guest():
+def test_heal_keeps_allocations_on_providers_that_the_guest_does_not_use():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
@@ -146,7 +146,7 @@ def test_s126_heal_declines_a_finding_that_no_longer_applies(words, change):
     assert words in said.why
 
 
-def test_belongs_counts_a_guests_functions_of_a_class_per_provider():
+def test_belongs_counts_a_guests_pci_functions_of_a_class_per_provider():
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}

@@ -115,7 +115,7 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
         ({"host": "cmp2", "deleted": True}, "not settled: the instance is deleted"),
     ],
 )
-def test_heal_declines_a_two_host_consumer_that_is_not_settled_on_another_host(changes, words):
+def test_heal_declines_a_two_host_instance_that_is_here_or_moving_or_deleted(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)

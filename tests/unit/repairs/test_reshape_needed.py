@@ -93,7 +93,7 @@ def test_a_mediated_devices_uuid_is_read_from_its_name_or_its_uuid_field():
         assert action_of(again) == action_of(plain)
 
 
-def test_a_reshape_keeps_allocations_on_other_hosts_and_consumer_generations():
+def test_a_reshape_keeps_consumer_generations_and_allocations_on_other_hosts():
     far = on(OTHER, "i1", "VGPU", 4)
     records = (record_of("i1", 2, far), record_of("i2", 1))
     action = action_of(gpu_scene(records=records))

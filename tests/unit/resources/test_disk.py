@@ -180,7 +180,7 @@ def test_reserved_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_needs_only_the_source_that_reads_its_store():
+def test_disk_gb_needs_only_the_source_that_reads_its_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}

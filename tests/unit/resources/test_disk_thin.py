@@ -56,7 +56,7 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_policy_report_or_ignore_for_foreign_volumes_applies_to_thin_pools(policy: UnmanagedPolicy) -> None:
+def test_policies_report_and_ignore_reserve_no_foreign_volume_in_a_thin_pool(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 

@@ -85,7 +85,7 @@ def test_promised_memory_is_the_memory_of_the_flavor():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
 
 
-def test_memory_needs_only_libvirt_and_has_no_obstacle():
+def test_memory_mb_needs_only_source_libvirt_and_has_no_obstacle():
     assert Memory().needs(settings()) == {LIBVIRT}
     assert Memory().obstacle(snapshot(), settings()) is None
     assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

@@ -64,7 +64,7 @@ def test_pcpu_inventory_counts_the_dedicated_cpus(world, options, expected):
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
-def test_s79_offline_cpus_without_power_management_are_an_obstacle():
+def test_s79_offline_cpus_are_an_obstacle_to_pcpu_without_power_management():
     chosen = settings(cpu_dedicated_set=NINE)
     assert Pcpu().obstacle(snapshot(libvirt=OFFLINE), chosen) == (
         "[compute] cpu_dedicated_set names CPUs that are not online: 1-9"
@@ -89,5 +89,5 @@ def test_promised_pcpus_are_the_cpus_of_instances_with_policy_dedicated():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_pcpu_needs_only_libvirt():
+def test_pcpu_needs_only_source_libvirt():
     assert Pcpu().needs(settings()) == {LIBVIRT}

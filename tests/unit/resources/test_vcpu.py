@@ -116,7 +116,7 @@ def test_promised_vcpus_are_the_cpus_of_the_flavor():
     )
 
 
-def test_vcpu_needs_only_libvirt_and_reports_missing_cpus_as_an_obstacle():
+def test_vcpu_needs_only_source_libvirt_and_names_missing_cpus_as_an_obstacle():
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
         "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"

@@ -147,7 +147,7 @@ def test_a_finding_is_not_logged_as_gone_while_its_source_is_unread(log):
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_a_finding_that_does_not_use_the_lost_source_is_logged_as_gone(log):
+def test_the_end_of_a_finding_that_does_not_use_the_lost_source_is_logged(log):
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 

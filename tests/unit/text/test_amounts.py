@@ -55,7 +55,7 @@ def test_amount_texts_name_the_unit_or_the_resource_class(resource_class, beside
         ("VCPU", 0, "0 VCPU are wanted"),
     ],
 )
-def test_is_wanted_text_uses_the_singular_for_1_and_the_plural_otherwise(resource_class, number, text):
+def test_the_text_of_is_wanted_is_singular_for_1_and_plural_otherwise(resource_class, number, text):
     assert is_wanted(resource_class, number) == text
 
 

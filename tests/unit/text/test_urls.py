@@ -53,7 +53,7 @@ def test_url_problem_names_the_reason_for_an_invalid_url(text, says):
         ("http://p:8778/x?password=hunter2", "http://p:8778/x?password=***"),
     ],
 )
-def test_without_login_masks_the_credentials_of_a_url(text, shown):
+def test_function_without_login_masks_the_credentials_of_a_url(text, shown):
     assert without_login(text) == shown
 
 
@@ -68,5 +68,5 @@ def test_without_login_masks_the_credentials_of_a_url(text, shown):
         "",
     ],
 )
-def test_without_login_returns_text_without_a_password_unchanged(text):
+def test_function_without_login_does_not_change_text_without_a_password(text):
     assert without_login(text) == text

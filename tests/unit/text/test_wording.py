@@ -46,7 +46,7 @@ def test_printable_keeps_any_script_and_escapes_control_characters():
     assert printable("\U000e0041") == "\\U000e0041"
 
 
-def test_some_of_lists_three_items_and_counts_the_rest():
+def test_function_some_of_lists_three_items_and_counts_the_rest():
     assert some_of(["a", "b", "c"]) == "a, b, c"
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 

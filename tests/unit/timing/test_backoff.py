@@ -16,7 +16,7 @@ def test_a_back_off_wait_is_between_zero_and_five_seconds(conflict, random01, ro
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_a_wait_never_decreases_with_more_conflicts_or_a_longer_round(conflict, random01, round_s):
+def test_a_wait_never_decreases_with_more_conflicts_or_a_longer_write_attempt(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
@@ -26,7 +26,7 @@ def test_the_maximum_wait_grows_from_50_ms_to_the_cap():
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
 
-def test_a_longer_round_increases_the_maximum_wait():
+def test_a_longer_write_attempt_increases_the_maximum_wait():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 

@@ -17,7 +17,7 @@ def test_a_trait_name_unknown_to_os_traits_is_omitted():
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
-def test_a_known_trait_with_an_answer_is_either_wanted_or_unwanted(answers):
+def test_a_known_trait_is_wanted_if_its_answer_is_true_and_unwanted_if_false(answers):
     wish = wish_of(answers)
     assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}

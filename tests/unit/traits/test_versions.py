@@ -25,7 +25,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), ASKED.values(), ids=ASKED.keys())
-def test_at_least_checks_libvirt_version_and_qemu_version_and_driver(asked, expected):
+def test_function_at_least_checks_libvirt_version_and_qemu_version_and_driver(asked, expected):
     facts = host(driver="QEMU", libvirt_version=10004000, hypervisor_version=8002002)
     assert at_least(facts, **asked) is expected
 

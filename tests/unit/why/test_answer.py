@@ -213,7 +213,7 @@ def test_a_trait_obstacle_names_providers_with_the_trait_but_no_requested_class(
     assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
 
 
-def test_a_trait_that_is_also_forbidden_is_not_advised_to_be_added():
+def test_why_does_not_advise_adding_a_required_trait_that_is_also_forbidden():
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 

@@ -59,6 +59,6 @@ def test_a_supported_or_unrelated_extra_spec_has_no_note(key, text):
     assert notes(**{key: text}) == ()
 
 
-def test_extra_specs_of_all_groups_share_one_sorted_note():
+def test_one_sorted_note_names_the_extra_specs_of_all_request_groups():
     (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
     assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")

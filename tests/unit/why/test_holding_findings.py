@@ -84,7 +84,7 @@ def test_a_foreign_volume_without_a_reserve_is_not_counted():
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_foreign_volume_with_a_companion_consumer_is_counted_once():
+def test_a_foreign_volume_that_role_companion_allocates_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -97,7 +97,7 @@ def test_a_finding_of_another_class_or_provider_is_not_counted(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_of_all_tree_providers_count_but_not_of_sharing_providers():
+def test_findings_on_a_sharing_provider_count_only_for_an_obstacle_there():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)

@@ -195,7 +195,7 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_rooms_of_uses_the_allocation_ratios_of_placement():
+def test_function_rooms_of_uses_the_allocation_ratios_of_placement():
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 
@@ -210,11 +210,11 @@ def test_rooms_of_uses_the_allocation_ratios_of_placement():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_rooms_of_returns_none_if_a_source_is_missing(report, root):
+def test_function_rooms_of_returns_none_if_a_source_is_missing(report, root):
     assert rooms_of(report, root) is None
 
 
-def test_rooms_of_returns_an_empty_tuple_without_numa_cells():
+def test_function_rooms_of_returns_an_empty_tuple_without_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 

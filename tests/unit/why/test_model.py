@@ -19,5 +19,5 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_every_constraint_is_used_outside_the_model(constraint):
+def test_every_constraint_of_the_model_is_used_in_another_module(constraint):
     assert constraint.name in NAMED

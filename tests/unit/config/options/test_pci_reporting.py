@@ -19,13 +19,13 @@ def reported(*specs) -> tuple[str, ...]:
     return placement_problems(PciSettings(specs=specs, report_in_placement=True))
 
 
-def test_s120_a_device_spec_with_devname_is_a_placement_problem():
+def test_s120_devname_in_a_device_spec_is_a_problem_with_report_in_placement():
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
     assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 
-def test_one_time_use_without_report_in_placement_is_a_placement_problem():
+def test_one_time_use_in_a_device_spec_is_a_problem_without_report_in_placement():
     used_once = one(vendor_id="10de", one_time_use=True)
     (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
     assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"

@@ -68,7 +68,7 @@ def test_a_stalled_response_times_out_at_the_total_time_limit(session, text):
     assert 0.4 < time.monotonic() - began < 20
 
 
-def test_the_requests_read_timeout_applies_without_a_total_time_limit(session):
+def test_the_read_timeout_of_a_request_applies_without_a_total_time_limit(session):
     listener, url = stopping_after(b"HTTP/1.1 2")
     with listener, within(None), pytest.raises(requests.ReadTimeout):
         session.get(url, timeout=0.3)
@@ -130,7 +130,7 @@ def test_the_body_of_a_garbled_redirect_is_not_read_to_the_end(session):
     assert refused.wait(20)
 
 
-def test_is_over_follows_the_innermost_within_block():
+def test_is_over_uses_the_time_limit_of_the_innermost_within_block():
     assert not is_over()
     with within(None):
         assert not is_over()

@@ -81,13 +81,13 @@ def test_host_cpu_uses_novas_architecture_name(written, read):
         ("test_driver", [("i686", "hvm", ("test",)), ("i686", "xen", ("test",))]),
     ],
 )
-def test_guests_lists_each_guest_kind_of_a_host(name, kinds):
+def test_function_guests_lists_each_guest_kind_of_a_host(name, kinds):
     assert [guest.kind for guest in guests(root(name))] == [
         GuestKind(arch=arch, os_type=os_type, domain_types=types) for arch, os_type, types in kinds
     ]
 
 
-def test_domain_for_falls_back_to_the_guests_emulator_and_aliases():
+def test_method_domain_for_falls_back_to_the_guests_emulator_and_aliases():
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -103,11 +103,11 @@ def test_domain_for_falls_back_to_the_guests_emulator_and_aliases():
     assert guest.domain_for("hvf") == beside
 
 
-def test_host_question_returns_the_unchanged_cpu_element():
+def test_function_host_question_returns_the_unchanged_cpu_element():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_model_question_replaces_the_model_and_drops_features():
+def test_function_model_question_replaces_the_model_and_drops_features():
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (

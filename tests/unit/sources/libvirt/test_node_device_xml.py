@@ -38,13 +38,13 @@ def test_a_physical_function_without_vfs_has_an_empty_vf_list():
     assert parse_node_device(PF[:start] + PF[end:]).pci.virtual_functions == ()
 
 
-def test_a_virtual_function_has_its_physical_functions_address():
+def test_a_virtual_function_refers_to_its_physical_function_by_address():
     function = read("pci_0000_81_00_3").pci
     assert (function.physical_function, function.virtual_functions) == ("0000:81:00.0", None)
     assert function.card_serial == "VF3-OWN"
 
 
-def test_the_card_serial_is_read_only_from_readonly_vpd_fields():
+def test_the_card_serial_comes_only_from_vpd_fields_with_access_readonly():
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 

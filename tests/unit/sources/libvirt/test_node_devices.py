@@ -79,7 +79,7 @@ def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
     assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
 
 
-def test_devices_from_lists_mdevs_and_mdev_parents():
+def test_function_devices_from_lists_mdevs_and_mdev_parents():
     devices = devices_from(NODES, ())
     assert devices.mdev_parents == (
         MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),
@@ -98,13 +98,13 @@ def test_devices_from_lists_mdevs_and_mdev_parents():
 
 
 @given(st.permutations(NODES))
-def test_devices_from_ignores_the_order_of_the_listing(nodes):
+def test_function_devices_from_ignores_the_order_of_the_listing(nodes):
     odd = [OddDevice(name="b", reason="?"), OddDevice(name="a", reason="?")]
     assert devices_from(nodes, odd) == devices_from(NODES, odd[::-1])
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_devices_from_accepts_any_subset_of_the_devices(names):
+def test_function_devices_from_accepts_any_subset_of_the_devices(names):
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)

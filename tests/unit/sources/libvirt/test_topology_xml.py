@@ -105,7 +105,7 @@ def test_the_folder_of_recorded_capabilities_has_nine_documents():
     assert len(documents("capabilities")) == 9
 
 
-def test_an_offline_cpu_keeps_its_cell_without_core_or_socket():
+def test_an_offline_cpu_keeps_its_numa_cell_but_has_no_core_or_socket():
     topology = HostTopology(places=tuple(CpuPlace(id=n, cell=1, core=n, socket=0) for n in range(2)))
     assert cpus_of((True, False, True), topology) == (
         Cpu(id=0, online=True, core=0, socket=0, cell=1),

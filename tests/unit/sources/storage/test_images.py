@@ -463,7 +463,7 @@ def test_cache_bytes_is_zero_if_the_cache_is_missing_or_on_another_device(place)
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_shared_because_requires_several_hosts_in_the_compute_nodes_file(place):
+def test_a_store_counts_as_shared_if_the_file_compute_nodes_lists_several_hosts(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
