@@ -1,4 +1,4 @@
-"""Findings: reports of differences between what was promised, held and recorded, one module per finding code.
+"""Findings: differences between what the cloud promised, guests hold and Placement records; one module per code.
 
 Each module defines a RULE: the code, its severity, its remedy, and a pure function that derives findings from
 AuditFacts. ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.
@@ -7,7 +7,7 @@ Begin with base.py (``Rule`` and ``AuditFacts``), then read allocation_leaked.py
 ``base_*.py`` contain what several rules share. To add a finding, add a module here, a line in ``BUILTIN``, and a
 section in docs/findings.md.
 
-Not here: the comparison of promised, held and recorded amounts (agent/books/compare.py, verdict.py), the confirmation
+Not here: the comparison of these three amounts for each consumer (agent/books/compare.py, verdict.py), the confirmation
 of findings over several audits (agent/books/confirm.py), and the changes that fix a finding (agent/repairs).
 """
 

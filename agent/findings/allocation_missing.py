@@ -1,4 +1,4 @@
-"""allocation-missing: the cloud counts an instance on this host, but Placement has no allocation for it here."""
+"""allocation-missing: the cloud counts an instance on this host, but this host's provider has no allocation for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
-            actual="Placement records nothing for this consumer here",
+            actual="Placement records nothing for this consumer on this host",
             evidence=claims_of(rows),
             rests_on_recorded=True,
             remedy=_WITHOUT_NOVA if audit.state and not audit.state.kind.has_cloud else None,

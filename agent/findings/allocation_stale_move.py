@@ -1,4 +1,4 @@
-"""allocation-stale-move: Placement still records an allocation here for an instance that has moved away."""
+"""allocation-stale-move: Placement still records an allocation on this host for an instance that has moved away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
-            expected=f"no allocation here: {named(rows)} {_where(rows[0])}",
+            expected=f"no allocation on this host: {named(rows)} {_where(rows[0])}",
             actual=f"Placement records {recorded_where(audit, rows)} on this host",
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),

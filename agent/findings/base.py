@@ -138,17 +138,17 @@ def amount_text(resource_class: str, amount: float | None) -> str:
 
 
 def recorded_text(rows: Iterable[Row]) -> str:
-    """Return the recorded amounts of these rows as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
+    """Return the recorded amounts (in Placement) of these rows as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
     return _joined((row.resource_class, row.recorded) for row in rows)
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """Return the promised amounts of these rows as text."""
+    """Return the promised amounts (of the cloud's database) of these rows as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 
 def held_text(rows: Iterable[Row]) -> str:
-    """Return the held amounts of these rows as text."""
+    """Return the held amounts (of the guests in libvirt) of these rows as text."""
     return _joined((row.resource_class, row.held) for row in rows)
 
 

@@ -1,8 +1,8 @@
-"""Find the instances at rest on this host and their libvirt domains, for the findings about guests.
+"""Find this host's instances that nova is not changing now, and their libvirt domains, for the findings about guests.
 
-An instance is at rest if the cloud is not about to change its domain or its database row: it has no task, build or
-move, and nobody wrote the row within the last seconds (agent/books/recency.py). Without a cloud ([state] source = none)
-the agent takes the promised amounts from the domains themselves, so there is nothing to compare.
+nova may be changing an instance that has a task or a migration, or is being built, or whose database row was written in
+the last seconds (agent/books/recency.py). Without a cloud ([state] source = none) the agent takes the promised amounts
+from the domains themselves, so there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent.model.occupancy import Occupancy
 
 
 def resting(audit: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
-    """Yield the instances at rest on this host, sorted by uuid, each with its domain."""
+    """Yield each instance of this host that nova is not changing now, with its libvirt domain; sorted by uuid."""
     state, host = audit.state, audit.snapshot.host.value
     if state is None or host is None or not state.kind.has_cloud:
         return

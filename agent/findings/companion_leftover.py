@@ -59,7 +59,7 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = No
 
 
 _OF_AN_OLD_IDENTITY = (
-    "no agent removes the consumer: if that identity is not in use any more, "
+    "no agent removes the consumer: if that identity is not in use any more, run "
     "openstack resource provider allocation delete CONSUMER"
 )
 

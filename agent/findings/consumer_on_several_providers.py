@@ -1,8 +1,8 @@
-"""consumer-on-several-providers: a consumer has allocations of the same class here and in another provider tree.
+"""consumer-on-several-providers: a consumer has allocations of one class in this host's tree and in another tree.
 
-Placement's record of a consumer has its allocations on all providers. An allocation elsewhere counts only if the same
-class is allocated here too, because a sharing provider serves classes that the host does not offer. While a migration
-of the instance is in progress, the allocations on both hosts are right.
+Placement's record of a consumer has its allocations on all providers. An allocation in another tree counts only if this
+host's tree has one of the same class, because a sharing provider serves classes that the host does not offer. While a
+migration of the instance is in progress, the allocations on both hosts are right.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations here, elsewhere) of each consumer that has a class allocated here and elsewhere."""
+    """Return (record, allocations in this tree, in others) of each consumer with a class allocated in both."""
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 
@@ -52,7 +52,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
         audit,
         consumer_uuid=record.consumer_uuid,
         expected=f"consumer {record.consumer_uuid} has allocations of each class in one provider tree only",
-        actual=f"the consumer has {_text(here)} allocated here and {_text(elsewhere)} on {others}",
+        actual=f"the consumer has {_text(here)} allocated on this host and {_text(elsewhere)} on {others}",
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
@@ -61,15 +61,15 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
 
 
 def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
-    """Return a remedy that never removes the allocations on the instance's host, because these are the right ones."""
+    """Return a remedy that never removes the allocations on the instance's host, because these are right."""
     instance = next((i for i in audit.state.instances if i.uuid == consumer), None) if audit.state else None
     if instance is None or instance.host is None or instance.deleted:
         return RULE.remedy
     if instance.host != audit.settings.host:
         lives = f"the instance lives on {instance.host}"
-        return f"{lives}: remove its allocations on this host: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
+        return f"{lives}, so remove its allocations on this host: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
-    return f"the instance lives here: find out why it has allocations elsewhere, then remove them: {commands}"
+    return f"the instance lives on this host: find out why it has allocations on others, then remove these: {commands}"
 
 
 def _text(allocations: list[Allocation]) -> str:

@@ -1,4 +1,4 @@
-"""guest-missing: the cloud counts an instance here, but libvirt has no guest of this instance."""
+"""guest-missing: the cloud counts an instance on this host, but libvirt has no guest of this instance."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The rule covers only the combinations that nova-compute's power sync corrects or warns about. A guest whose instance
 is building, rescued, resized, suspended or in error may have any power state. nova-compute stops and reaps guests;
-the agent only reports.
+the agent only reports the contradiction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""guest-unknown: a guest is defined here, but the cloud has no such instance on this host.
+"""guest-unknown: a guest is defined on this host, but the cloud has no such instance on the host.
 
 nova-compute does not report such guests.
 """

@@ -1,7 +1,7 @@
-"""migration-finished-but-counted: an evacuation from this host is over, but Placement still counts its instance here.
+"""migration-finished-but-counted: an evacuation is over, but Placement still counts its instance on the old host.
 
 The usage that nova-compute reports is too high by exactly the amounts of these instances, until nova-compute is
-restarted (story 1 of the demo).
+restarted (story 1 of the README).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         provider_uuid=place_of(audit, rows),
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
-        "the evacuation contributes 0 here",
+        "the instance counts 0 on this host",
         actual=f"Placement still records {recorded_where(audit, rows)} for instance {migration.instance_uuid} "
         "on this host",
         evidence=claims_of(rows),

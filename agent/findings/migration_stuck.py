@@ -16,7 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
             expected=f"instance {stuck.instance_uuid} is in the migration that its migration_context names",
-            actual=f"{stuck.why}; this migration contributes 0 here",
+            actual=f"{stuck.why}; the agent counts 0 for this migration",
             facts=(("migration_uuid", stuck.migration_uuid),),
         )
 

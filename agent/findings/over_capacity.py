@@ -2,7 +2,7 @@
 
 Placement accepts (200) an inventory that is smaller than its usage, so only this finding reports the overload. The
 rule checks the root provider and child providers. The finding names the leaked consumers, which should have no
-allocation here at all.
+allocation on this host at all.
 
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
 findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
@@ -121,7 +121,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the provider's inventories as the agent wants them; for a frozen class the inventory in Placement."""
+    """Return the provider's inventories as the agent wants them; for a class that it cannot decide now, Placement's."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -208,10 +208,10 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
         hidden = f"; {amount_text(name, unlisted)} of it belongs to no consumer that Placement lists (usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
-        return "; none of it is leaked: the host is over-committed"
+        return "; none of it is leaked, so the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
-    return f"; {total} of it by {len(leaked)} consumers that should have no allocation here: {who}"
+    return f"; {total} of it by {len(leaked)} consumers that should have no allocation on this host: {who}"
 
 
 RULE = Rule(

@@ -1,9 +1,9 @@
 """pci-allocation-missing: a guest has PCI functions for which Placement records no allocation, or another amount.
 
-Most such instances were here before ``[pci] report_in_placement`` was turned on, or were scheduled without
+Most such instances were on this host before ``[pci] report_in_placement`` was turned on, or were scheduled without
 pci_in_placement. libvirt reports which guest has which function; the rule does not use nova's rows of PCI devices. The
-rule checks only an instance at rest that has some allocation here. Without any allocation the instance is reported as
-allocation-missing; during a move the functions may be allocated on the source or on the destination.
+rule skips an instance without any allocation on this host, which is reported as allocation-missing, and an instance
+that nova is changing: during a move the functions may be allocated on the source or on the destination.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# An instance at rest here that has a guest gets one of these verdicts on each promised class (books/compare.py).
+# If nova is not changing an instance that has a guest on this host, each promised class has one of these verdicts.
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
@@ -59,7 +59,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Return the ``_Home`` of each PCI function by address, except functions whose provider is frozen or unknown."""
+    """Return the ``_Home`` of each PCI function by address, if the agent can decide the function's provider now."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -70,7 +70,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return one row of each instance that is at rest here and has a guest, by instance uuid."""
+    """Return one row of each instance that has a guest on this host and that nova is not changing now, by its uuid."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {

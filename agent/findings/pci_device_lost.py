@@ -68,7 +68,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         audit,
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"[pci] device_spec offers {address}: its provider still records that the device was used",
+        expected=f"[pci] device_spec offers {address}, because its provider still records that the device was used",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as for a one-time-use "
         f"device that was used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),

@@ -1,4 +1,4 @@
-"""pmem-namespace-missing: ndctl lists no namespace of persistent memory, or several, with a configured name."""
+"""pmem-namespace-missing: a configured pmem namespace name matches no namespace that ndctl lists, or more than one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """provider-orphaned: Placement still has a provider of a former compute node of this host.
 
-The agent does not delete the provider while its tree has a provider of another service or any allocations: no audit
-changes allocations. While the compute node's record exists, the agent also reports compute-node-orphaned.
+The agent does not delete the provider while its tree has a provider of another service or any allocations, because
+no audit changes allocations. While the compute node's record exists, the agent also reports compute-node-orphaned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.placement import Allocation, DetachedTree
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 
-_DELETED_SOON = "nothing is allocated from the provider: the agent deletes it once this finding is confirmed"
+_DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it once this finding is confirmed"
 
 
 def _find(audit: AuditFacts) -> Findings:

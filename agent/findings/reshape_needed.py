@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
-    """Return the classes in use on the root provider that belong on children, each with its configured family."""
+    """Return the classes in use on the root that belong on children, each with its family of child providers."""
     configured = (family for family in FAMILIES if family.is_configured(audit.settings))
     return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
 

@@ -1,4 +1,4 @@
-"""rival-writer: another program owns this host's root provider, so the agent does not write it."""
+"""rival-writer: another program owns this host's root provider, so the agent does not change the provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
-    # In role observer the agent writes nothing, so it has no rival. The remedy below may even propose this role.
+    # In role observer the agent writes nothing, so no other writer disturbs it. The remedy below may propose this role.
     if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(

@@ -4,8 +4,8 @@ Each module defines a REPAIR: the code, the sources that it needs, and a pure fu
 declines with the reason. The order of ``BUILTIN`` is the order of a plan. If two findings need the same change of a
 consumer, the plan contains the change once, for the first finding.
 
-Begin with base.py (``Scene``, ``Repair``), then read allocation_leaked.py, the shortest repair. To add a repair, add
-a module here, its import and a line in ``BUILTIN``.
+Begin with base.py (``Repair``; ``Scene``: all facts of a run), then read allocation_leaked.py, the shortest repair. To
+add a repair, add a module here, its import and a line in ``BUILTIN``.
 
 Not here: the detection of the difference (agent/findings), the decision whether heal may make the change
 (agent/guards), and the plan and the writes (agent/healing).

@@ -1,8 +1,8 @@
-"""allocation-missing: allocate the promised amounts to an instance at rest here without allocation (scenario 161).
+"""allocation-missing: allocate the promised amounts to an instance on this host without allocation (scenario 161).
 
-The repair allocates only what the flavor alone determines. The repair cannot know what the scheduler chose (child
-providers, device profiles, ports); nova's heal_allocations cannot restore all of these choices either. Placement
-rejects an allocation that exceeds the free capacity.
+The instance must have no task and no move in progress. The repair allocates only what the flavor alone determines. The
+repair cannot know what the scheduler chose (child providers, device profiles, ports); nova's heal_allocations cannot
+restore all of these choices either. Placement rejects an allocation that exceeds the free capacity.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     promised = allocations_of(record, {(root_uuid, row.resource_class): row.promised for row in rows if row.promised})
     write = replace(rewritten(record, promised), project_id=instance.project_id, user_id=instance.user_id)
     who = f"instance {instance.uuid} ({instance.name})"
-    why = f"{who} is at rest here without an allocation: {amounts_text(promised)} are added"
+    why = f"{who} is on this host without an allocation, so {amounts_text(promised)} are added"
     return healing(seen, record, write, why)
 
 
@@ -56,7 +56,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
     if record.allocations:
         return f"the instance has {amounts_text(record.allocations)} allocated now, elsewhere or here"
     if not rows or rows[0].instance is None:
-        return "the consumer is not an instance at rest here"
+        return "the consumer is not an instance on this host, or nova is changing the instance"
     instance = rows[0].instance
     if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
         return "a migration of the instance is in progress or has failed"
@@ -65,7 +65,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
 
 def _unfit(instance: Instance) -> str | None:
     if instance.task_state is not None or instance.vm_state not in _AT_REST:
-        return f"the instance is not at rest: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        return f"nova may change the instance: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
     return f"the flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
@@ -81,7 +81,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     root = scene.snapshot.observed_root
     offered = {i.resource_class for i in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return f"this host's provider offers no {', '.join(absent)}: another provider may serve it" if absent else None
+    return f"this host's provider offers no {', '.join(absent)}, so another provider may serve it" if absent else None
 
 
 REPAIR = Repair(code="allocation-missing", needs=THREE_BOOKS, propose=_propose)

@@ -1,7 +1,7 @@
 """allocation-stale-move: remove the allocations on this host of a consumer whose instance has moved away.
 
-The repair does not change the migration's row: the row belongs to nova, and heal changes only Placement (scenarios 57
-and 58).
+The repair does not change the migration's row, because the row belongs to nova, and heal changes only Placement
+(scenarios 57 and 58).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The types of repairs: the Scene that a repair reads, and the REPAIR that its module defines. Pure.
+"""The types of repairs: the Scene (all facts) that a repair reads, and the REPAIR that its module defines. Pure.
 
 A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
-whether heal may make the change. They read the same Scene and check that the sources were read and that no other
-program writes the provider, so a repair does not repeat these checks.
+whether heal may make the change. The guard rails check that the sources were read and that no other program writes the
+provider, so a repair does not repeat these checks.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allo
 def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, because: str) -> HealAction | Declined:
     """Return the change that removes the consumer's allocations on this host's tree and keeps its other allocations.
 
-    If no allocation remains, the change is an empty PUT with the consumer's generation: a DELETE would also remove
-    what another client has written in the meantime.
+    If no allocation remains, the change is an empty PUT with the consumer's generation, because a DELETE would also
+    remove what another client has written in the meantime.
     """
     here, elsewhere = here_and_elsewhere(scene, record)
     if not here:

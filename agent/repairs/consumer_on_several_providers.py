@@ -1,7 +1,7 @@
 """consumer-on-several-providers: remove the allocations on this host of a consumer whose instance lives elsewhere.
 
-If the instance lives here, the other host's allocations are wrong. Then the repair declines: the agent of the other
-host must remove them, because only that agent knows the state of its host.
+If the instance lives on this host, the other host's allocations are wrong. Then the repair declines: the agent of the
+other host must remove these allocations, because only that agent knows the state of its host.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance is None:
         return Declined(why="the cell has no such instance, so its host is not known")
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
-        return Declined(why=f"the instance's host is not settled: {_situation(instance)}")
+        return Declined(why=f"it is not certain on which host the instance is: {_situation(instance)}")
     if instance.host == scene.settings.host:
-        why = "the instance lives here: the allocation on the other host is wrong, and that host's agent must remove it"
+        why = "the instance lives on this host, so the agent of the other host must remove the allocation there"
         return Declined(why=why)
     if instance.uuid in _guests(scene):
-        return Declined(why=f"the instance lives on {instance.host}, but its guest is defined here")
+        return Declined(why=f"the instance lives on {instance.host}, but its guest is defined on this host")
     if not here_and_elsewhere(scene, record)[1]:
         return Declined(why="the consumer has no allocation elsewhere any more")
     return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")

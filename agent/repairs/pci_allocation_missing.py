@@ -62,16 +62,16 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
-    """Return the consumer's guest; decline unless its instance is at rest here and has an allocation here."""
+    """Return the consumer's guest; decline if nova is changing the instance or if it has no allocation on this host."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
         return Declined(why="the instance has no allocation on this host: see the finding allocation-missing")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
-        return Declined(why="the instance is not at rest on this host: during a move either host may hold the devices")
+        return Declined(why="the instance is not on this host, or is being moved; the other host may have the devices")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
-    return guest or Declined(why="the instance's guest is not here any more")
+    return guest or Declined(why="the instance's guest is not on this host any more")
 
 
 def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
@@ -89,7 +89,7 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
 
 
 def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | None:
-    """Return why Placement would reject the amount, or None."""
+    """Return why Placement would reject the amount, None if Placement would accept it."""
     offered = wanted.offered
     others = [a for a in (scene.view.allocations if scene.view else ()) if a.consumer_uuid != record.consumer_uuid]
     used = sum(a.amount for a in others if (a.provider_uuid, a.resource_class) == wanted.place)

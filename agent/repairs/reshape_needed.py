@@ -1,7 +1,7 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-heal makes the whole reshape or none of it. If one consumer cannot be placed, all others stay on the root too: if
-the root kept a part of the inventory, Placement would offer that part twice. Each consumer's total stays the same: the
+heal makes the whole reshape or none of it. If the child of one consumer is unknown, all others stay on the root too,
+because Placement would offer twice what the root kept for this consumer. Each consumer's total stays the same: the
 reshape frees nothing and takes nothing. The reshape includes all children of the family that offer the class, used or
 not, so that an undo reverts the reshape as a whole. The next audit writes the children's traits.
 """
@@ -36,7 +36,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """The move of a class from ``root`` to the children ``targets``, which ``family`` (see agent/nested) decides."""
+    """The move of a class from ``root`` to the children ``targets``, which belong to ``family`` (see agent/nested)."""
 
     scene: Scene
     root: Provider
@@ -126,7 +126,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Return why Placement would reject the reshape (a child would have too much allocated), or None."""
+    """Return why Placement would reject the reshape (too much allocated on a child); None if not."""
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():

@@ -2,7 +2,7 @@
 
 Begin with ``answer.py``, which decides for each provider tree whether Placement would offer the tree. The rules are
 those of Placement's allocation candidates: ``candidates.py`` has the rules for one provider, ``search.py`` and
-``joint_rules.py`` have the rules for all parts of a request together. ``obstacles.py`` and ``inventory.py`` describe
+``joint_rules.py`` have the rules for all groups of a request together. ``obstacles.py`` and ``inventory.py`` describe
 the refusals and the changes that would help. ``host_room.py`` adds nova's rules for NUMA cells and huge pages, which
 Placement does not know.
 

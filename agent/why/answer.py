@@ -49,7 +49,7 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root and of each group alone; if there are none, the obstacles to all together.
+    """Return the obstacles of the root and of each group alone; if there are none, those of all groups together.
 
     If the root or a group has obstacles, the result also contains the required traits that no provider has, because
     these traits would still be missing after all other changes.
@@ -70,4 +70,4 @@ def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
     if refused:
         yield f"on MySQL and MariaDB, which round the ratio, the request is one unit too large: {refused[0].words}"
     if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree)), tree):
-        yield "the unnumbered group takes from sharing providers only: Placement 16.0.0 may offer only one of the trees"
+        yield "only sharing providers serve the unnumbered group, so Placement 16.0.0 may offer only one of the trees"

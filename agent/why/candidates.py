@@ -1,4 +1,4 @@
-"""Decide which single providers can satisfy a part of a request, and which constraints refuse the other providers.
+"""Decide which single providers can satisfy a request group, and which constraints refuse the other providers.
 
 Placement 16.0.0 has three surprising rules. First, for a granular group only the provider's own aggregates count; for
 the unnumbered group the aggregates of the tree's root count too. Second, with ``in_tree``, no provider from outside the
@@ -16,16 +16,16 @@ from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.why.forest import OfferedTree
 from agent.why.model import Constraint
 
-# (class, amount) of each class that a part of the request asks for.
+# (class, amount) of each class that a ``Slot`` requests.
 Amounts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One constraint that prevents one provider from satisfying a part of a request.
+    """One constraint that prevents one provider from satisfying one ``Slot`` of a request.
 
     ``resource_class`` is "" if the constraint is not about a class. ``inventory`` is the provider's inventory of the
-    class, None if the provider has none.
+    class, None if the provider has no such inventory.
     """
 
     constraint: Constraint
@@ -37,9 +37,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A part of a request that one provider must satisfy: a granular group, or one class of the unnumbered group.
+    """What a single provider must satisfy: a whole granular group, or one class of the unnumbered group.
 
-    ``domain``: the providers of which any single one can satisfy the part.
+    ``domain``: the providers of which each alone can satisfy the slot.
     """
 
     group: RequestGroup
@@ -48,7 +48,7 @@ class Slot:
 
     @property
     def is_granular(self) -> bool:
-        """Whether the part is a granular group."""
+        """Whether the slot is a granular group, not a class of the unnumbered group."""
         return bool(self.group.suffix)
 
     @property
@@ -58,7 +58,7 @@ class Slot:
 
 
 def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
-    """Return the parts of the group, each with the providers that can satisfy it."""
+    """Return the slots of the group, each with the providers that can satisfy the slot."""
     return tuple(
         Slot(group=group, amounts=amounts, domain=tuple(o for o in tree.reach if is_served(group, amounts, o, tree)))
         for amounts in parts_of(group)
@@ -66,12 +66,12 @@ def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
 
 
 def parts_of(group: RequestGroup) -> tuple[Amounts, ...]:
-    """Return the amounts of each part: one part for a granular group, one part per class for the unnumbered group."""
+    """Return the amounts of each slot: one slot for a granular group, one slot per class for the unnumbered group."""
     return (group.resources,) if group.suffix else tuple((asked,) for asked in group.resources)
 
 
 def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> bool:
-    """Whether the provider can satisfy the part: no constraint refuses the provider."""
+    """Whether the provider can satisfy these amounts of the group: no constraint refuses the provider."""
     # The class is checked first, because most providers do not have it.
     for resource_class, amount in amounts:
         inventory = offered.provider.inventory(resource_class)
@@ -147,7 +147,7 @@ def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
 def judged_for_membership(
     group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 ) -> tuple[OfferedProvider, ...]:
-    """Return the providers of which at least one must be a member of the aggregates.
+    """Return the providers of which at least one must be a member of the required aggregates.
 
     For the unnumbered group, the root's membership counts too, but not for providers that share with the tree.
     """

@@ -1,6 +1,6 @@
 """Find the trees that fit, but that Placement may not offer because of two defects of Placement or its database.
 
-First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. There 5 × 1.4 is
+First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. Then 5 × 1.4 is
 less than 7, and Placement refuses the last unit (measured with Placement 16.0.0 and MariaDB 10.11). The API does not
 show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``. Pure.
 """

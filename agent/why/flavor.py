@@ -1,8 +1,8 @@
 """Read a flavor's extra specs: NUMA cells, page size, traits, and notes on the specs that the request leaves out.
 
 The request to Placement has only amounts and ``trait:`` specs. nova turns other extra specs into traits, amounts or
-groups, and only nova-scheduler's log line has the result. The notes name these specs, so that the operator knows what
-the answer does not check. Pure.
+groups; only nova-scheduler's log shows the resulting request. The notes name these specs, so that the operator knows
+what the answer does not check. Pure.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
     specs = dict(sorted(flavor.extra_specs))
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}
-    lines = (f"extra spec {key}={text} is not understood and is ignored here" for key, text in unread.items())
+    lines = (f"extra spec {key}={text} is not understood, so the request leaves it out" for key, text in unread.items())
     return (*lines, *_unchecked(read))
 
 

@@ -35,7 +35,7 @@ class OfferedTree:
         return self.own + self.shared
 
     def owns(self, offered: OfferedProvider) -> bool:
-        """Whether the provider belongs to the tree, and does not merely share with it."""
+        """Whether the provider belongs to the tree, and does not merely share with the tree."""
         return offered.root_uuid == self.root.provider.uuid
 
 

@@ -1,8 +1,8 @@
 """Name the findings of this run's audit whose amounts use up the capacity that this host's first obstacle is about.
 
-The cloud did not promise such an amount, but Placement subtracts it from the capacity. The amount is either the part of
-a recorded amount that exceeds the promised amount; or use that the cloud does not know and that the agent reports to
-Placement, in ``reserved`` or as an allocation of the agent's own consumers.
+The cloud's database promises such an amount to no instance, but Placement subtracts it from the capacity. The
+amount is either the part of a recorded amount that exceeds the promised amount; or use that the cloud does not know and
+that the agent reports to Placement, in ``reserved`` or as an allocation of the agent's own consumers.
 
 If a ledger row's verdict is the code of a finding, the row's amount counts for this finding only, so that no amount
 counts twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them. Pure.
@@ -21,7 +21,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return one value per finding code, sorted; () unless this host's first obstacle is the capacity of a class.
+    """Return one value per code of such findings, sorted; () unless this host's first obstacle is a class's capacity.
 
     ``repairable`` are the codes of findings that heal can repair.
     """
@@ -54,7 +54,7 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row has the obstacle's class and provider (none: any provider of this host's tree)."""
+    """Whether the row has the obstacle's class and provider (if None: any provider of this host's tree)."""
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid
@@ -79,7 +79,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class. If some have the row's verdict as code, return these."""
+    """Return the findings on the row's consumer and class. If some have its verdict as code, return only these."""
     about = [
         seen
         for seen in findings

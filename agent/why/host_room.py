@@ -150,7 +150,7 @@ def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tupl
         return ()
     return (
         f"this host's compute service is disabled: nova-scheduler forbids {_DISABLED}, but this request does not; "
-        "to enable the service: openstack compute service set --enable",
+        "to enable the service, run openstack compute service set --enable",
     )
 
 

@@ -65,7 +65,7 @@ def most_to_ask(inventory: Inventory, used: int) -> int | None:
 
 
 def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, str]:
-    """Return the limit that refuses the amount, and a phrase that describes it."""
+    """Return the limit that refuses the amount, and a phrase that describes this limit."""
     text = partial(beside_its_class, refusal.resource_class)
     if refusal.constraint is Constraint.MIN_UNIT:
         return inventory.min_unit, f"allows no fewer than {text(inventory.min_unit)} (min_unit)"
@@ -165,7 +165,7 @@ def _if_own(resource_class: str) -> str:
     # This part is the use of the host that the cloud does not know. Lowering the option does not remove the part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    return f" ({named}the next audit restores the part that the agent itself adds: stocktake explain {resource_class})"
+    return f" ({named}the next audit adds the agent's part of reserved again, see stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

@@ -1,7 +1,7 @@
-"""Find the joint rules (about several parts of a request) that refuse a request although each part has a provider.
+"""Find the rules about several groups together that refuse a request although each group alone has a provider.
 
 The module repeats the search without one rule at a time, and reports each rule without which the request fits. If there
-is no such rule, the module reports each rule that refuses the request as the only rule, or else all rules. Pure.
+is no such rule, the module reports each rule that alone refuses the request; if there is none either, all rules. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_c
 
 
 def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles that refuse all slots together, () if there are none. Each slot must have a provider."""
+    """Return the obstacles of all groups together, () if there are none. Each slot must have a possible provider."""
     problem = _problem(request, slots, tree)
     result = search(problem)
     if result is SearchResult.FITS:
@@ -60,7 +60,7 @@ def _to_blame(problem: Problem) -> list[Rule]:
 def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
     return Obstacle(
         constraint=Constraint.UNDECIDED,
-        words=f"{len(slots)} parts can be served in too many ways: none of the first {MAX_STEPS} choices fits",
+        words=f"to choose {len(slots)} providers, there are too many ways: none of the first {MAX_STEPS} choices fits",
         change="ask for fewer groups at once, or ask Placement itself",
     )
 
@@ -68,7 +68,7 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each class of which the groups together request too much.
 
-    If no single class is the reason, yield an obstacle for each class that several parts request.
+    If no single class is the reason, yield an obstacle for each class that several groups request.
     """
     contested = sorted(contested_classes(problem.slots))
     short = [name for name in contested if search(_of_class(problem, name)) is not SearchResult.FITS]
@@ -77,7 +77,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the problem reduced to the parts that request this class; only the sums on each provider count."""
+    """Return the problem reduced to the groups' amounts of this class; only the sums on each provider count."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots
@@ -105,7 +105,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
         words=f"all groups together want {with_class(resource_class, asked)}; "
         f"{', '.join(offered.provider.name for offered in givers)} "
         f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
-        + ("" if asked > total else ", but not in the requested parts"),
+        + ("" if asked > total else ", but not in the amounts of the single groups"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,
         provider_name=alone.name if alone else None,
@@ -117,7 +117,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the amount to free on the only provider; nothing if freeing is not enough or max_unit is exceeded."""
+    """Yield the amount to free on the only provider; nothing if that is not enough or ``asked`` exceeds max_unit."""
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
@@ -179,7 +179,7 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     names = ", ".join(sorted(suffixes))
     return Obstacle(
         constraint=Constraint.SAME_SUBTREE,
-        words=f"groups {names} must be served below one of their own providers (same_subtree), "
+        words=f"the providers of groups {names} must be in the subtree of one of them (same_subtree), "
         "but no choice of providers allows that",
         change=f"ask for {names} without same_subtree",
     )

@@ -13,7 +13,7 @@ from agent.why.report import CellRoom, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
-    """Return the document. ``cloud`` is None if only this host was checked; ``tree`` is None if its tree is unknown."""
+    """Return the report as JSON; ``cloud`` is None if only this host was checked, ``tree`` if its tree is unknown."""
     own = report.own
     return {
         "schema_version": SCHEMA_VERSION,
@@ -40,7 +40,7 @@ def document(report: WhyReport) -> Document:
 
 
 def request_document(request: ResourceRequest) -> Document:
-    """Return the parsed request; sets become sorted lists."""
+    """Return the parsed request as JSON; sets become sorted lists."""
     return {
         "groups": [_group(group) for group in request.groups],
         "group_policy": request.group_policy,

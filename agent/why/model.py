@@ -84,7 +84,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """The answer of one tree. ``obstacles`` is empty if the request fits, otherwise in the order of the checks.
+    """The answer for one tree. ``obstacles`` is empty if the request fits, otherwise in the order of the checks.
 
     ``caveats`` are sentences that say why a Placement server may not offer the tree although the request fits (rounding
     in its database, a defect of Placement).
@@ -103,7 +103,7 @@ class TreeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answers of all trees: first the trees that fit, then the trees that come nearest to fitting.
+    """The answers for all trees: first the trees that fit, then the trees that come nearest to fitting.
 
     ``host_obstacles`` are obstacles on this host that Placement does not know (NUMA cells, huge pages).
     """

@@ -1,7 +1,7 @@
-"""Describe why no provider of a tree can satisfy a part of a request: the constraints that refuse the nearest provider.
+"""Describe why no provider of a tree can satisfy a request group: the constraints that refuse the nearest provider.
 
-The nearest provider is refused by the fewest constraints. A missing class, or a place outside ``in_tree``, counts for
-more than all other constraints together. Pure.
+The nearest provider is the one that the fewest constraints refuse. A missing class, or a provider outside the tree that
+``in_tree`` names, counts for more than all other constraints together. Pure.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
 
 def group_obstacles(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles for the group, () if each of its parts has a provider that can satisfy it.
+    """Return the obstacles for the group, () if providers can satisfy the group.
 
-    ONE_PROVIDER is among them for a granular group if different providers can each satisfy some of its demands but no
-    single provider can satisfy all of them.
+    A granular group also has the obstacle ONE_PROVIDER if different providers can each satisfy some of its demands but
+    no single provider can satisfy all demands.
     """
     found: list[Obstacle] = []
     for amounts in parts_of(group):
@@ -58,9 +58,9 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
-    """Return the nearest provider for the group's first part, or None.
+    """Return the nearest provider for the first class of the unnumbered group, None if no class has one.
 
-    Parts whose nearest provider lacks the class, or is outside ``in_tree``, are skipped.
+    A class is skipped if its nearest provider lacks the class or is outside the tree that ``in_tree`` names.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -109,7 +109,7 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
 
 
 def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles that follow from ``root_required``."""
+    """Return the obstacles of the root provider that follow from the query parameter ``root_required``."""
     traits = tree.root.provider.traits
     missing = [trait_missing(Constraint.ROOT_TRAIT, "", tree.root, frozenset({t})) for t in sorted(required - traits)]
     present = [_trait_present(Constraint.ROOT_TRAIT, "", tree.root, trait) for trait in sorted(forbidden & traits)]
@@ -261,12 +261,12 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     provider = refusal.offered.provider
     is_own = tree.owns(refusal.offered)
     right = tree.root.provider if is_own else provider
-    words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in it"
+    words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
         # This holds for any in_tree, even if in_tree names the provider's own tree.
         shares = f"{provider.name} shares with {tree.root.provider.name}"
-        words = f"{shares}: Placement takes no sharing provider for a group that has in_tree and no suffix"
+        words = f"{shares}, but Placement takes no sharing provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 

@@ -32,7 +32,7 @@ MOST = 2**31 - 1
 POLICIES = ("none", "isolate")
 _OF_GROUPS = ("resources", "required", "member_of", "in_tree")
 _OF_ALL = ("group_policy", "root_required", "same_subtree")
-# Keys that only limit how many candidates Placement returns; the answer does not depend on them.
+# Keys that only limit how many candidates Placement returns; the answer does not depend on these keys.
 _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")
@@ -43,7 +43,7 @@ _AFTER_URL = re.compile(r"[ '\"]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The options as the operator typed them, unparsed."""
+    """The options of the request as the operator typed them, unparsed."""
 
     resources: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -54,19 +54,19 @@ class Words:
 
 
 def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
-    """Return the request. If ``instance`` is given, its flavor is requested. Raises UsageError.
+    """Return the request. If ``instance`` is given, its flavor is requested. Invalid options raise UsageError.
 
     Classes that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
     """
     if words.query is not None:
         if instance or any((words.resources, words.required, words.forbidden, words.member_of, words.in_tree)):
-            raise UsageError("--query is the whole request: leave out the other options of the request")
+            raise UsageError("--query is the whole request, so leave out the other options of the request")
         return request_of_pairs(_of_query(words.query))
     return request_of_pairs(_of_options(words, instance))
 
 
 def request_of_pairs(pairs: Pairs) -> ResourceRequest:
-    """Return the request for the (key, text) pairs of a query. Raises UsageError, which names the invalid part."""
+    """Return the request for the (key, text) pairs of a query. If a pair is invalid, UsageError says which."""
     by_suffix = _by_suffix(pairs)
     groups = tuple(_group(suffix, by_suffix[suffix]) for suffix in sorted(by_suffix))
     root_required, root_forbidden = _root_traits(pairs)
@@ -118,14 +118,14 @@ def _known_key(key: str) -> None:
 
 
 def _refuse_respelt(key: str, text: str) -> None:
-    """Raise UsageError for a uuid in capitals or without dashes: Placement accepts it but searches for it literally."""
+    """Raise UsageError for a uuid in capitals or without dashes: Placement accepts such a uuid but may not find it."""
     match = _KEY.fullmatch(key)
     if match is None or match[1] not in ("member_of", "in_tree"):
         return
     for one in text.removeprefix("!").removeprefix("in:").split(","):
         right = canonical_uuid(one)
         if right not in (None, one):
-            raise UsageError(f"{key}: use {right}: Placement stores the uuid in this form, and may miss {one}")
+            raise UsageError(f"{key}: use {right}, because Placement stores the uuid in this form and may miss {one}")
 
 
 def _of_options(words: Words, instance: Instance | None) -> Pairs:
@@ -206,7 +206,7 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"{resource_class}: {text or 'nothing'} is not an amount: use a whole number from 1 to {MOST}")
+        raise UsageError(f"{resource_class}: the amount is {text or 'missing'}; use a whole number from 1 to {MOST}")
     # A number may have thousands of digits, and int() raises an error for those.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:

@@ -12,7 +12,7 @@ class CellRoom:
     """The free resources of one NUMA cell for one more guest.
 
     ``cpus``, ``memory_mib``: the most that a guest with floating CPUs may have.
-    ``pinnable``, ``memory_pinned_mib``: the most that a guest with pinned CPUs may have. No ratio applies to them.
+    ``pinnable``, ``memory_pinned_mib``: the most that a guest with pinned CPUs may have. No ratio applies to these two.
     ``cpus_free``, ``memory_free_mib``: the cell's total times the ratio, minus the usage.
     ``pages``: (size in KiB, number of free pages), sorted.
     """
@@ -31,9 +31,9 @@ class CellRoom:
 class HoldingFinding:
     """The findings of one code that use up the class of the first obstacle, with their amount.
 
-    Placement counts ``amount``, in the unit of the class, but the cloud did not promise it. ``findings`` is the number
-    of findings. ``confirmed``: whether all these findings are confirmed. ``healable``: whether ``stocktake heal`` may
-    be able to free the amount.
+    Placement counts ``amount``, in the unit of the class, but the cloud promised it to no instance. ``findings`` is the
+    number of findings. ``confirmed``: whether all are confirmed. ``healable``: whether ``stocktake heal`` may be able
+    to free the amount.
     """
 
     code: str
@@ -48,7 +48,7 @@ class HoldingFinding:
 class WhyReport:
     """Everything that ``stocktake why`` prints.
 
-    ``provider_uuid``: this host's root provider, None if it is not known.
+    ``provider_uuid``: the uuid of this host's root provider, None if unknown.
     ``is_whole``: whether the answer is about the whole cloud, not only this host.
     ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can check on this host only.
     ``holding``: findings about amounts that contribute to this host's first obstacle, sorted by code.

@@ -1,10 +1,10 @@
-"""Search for one provider for each part of a request, so that the choice respects all joint rules.
+"""Choose one provider for each slot of a request, so that the choice respects the rules about several slots together.
 
-Each part alone has providers that can satisfy it. The joint rules are the sums on one provider, group_policy,
+A slot is a granular group, or one class of the unnumbered group. The rules are the sums on one provider, group_policy,
 same_subtree, and the traits that the providers of the unnumbered group must have together.
 
 The problem is bin packing, so the number of steps is limited; at MAX_STEPS the result is UNDECIDED. The search starts
-with the part that has the fewest possible providers, and skips choices that are equivalent to a choice tried before.
+with the slot that has the fewest possible providers, and skips choices that are equivalent to a choice tried before.
 Pure.
 """
 
@@ -18,12 +18,12 @@ from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
 
-# About 30 ms of search (13 to 18 µs per step, measured). Requests of a real cloud need about one step for each part.
+# About 30 ms of search (13 to 18 µs per step, measured). Requests of a real cloud need about one step for each slot.
 MAX_STEPS = 1_500
 
 
 class Rule(enum.Enum):
-    """The joint rules of a request, in the order of the report."""
+    """The rules that the groups of a request must respect together, in the order of the report."""
 
     SUMS = "sums"
     TRAITS = "traits"
@@ -32,7 +32,7 @@ class Rule(enum.Enum):
 
 
 class SearchResult(enum.Enum):
-    """The result of the search."""
+    """Whether a choice of providers exists; UNDECIDED if the search reached MAX_STEPS."""
 
     FITS = "fits"
     REFUSED = "refused"
@@ -41,7 +41,7 @@ class SearchResult(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The parts of a request in one tree, and the joint rules that apply.
+    """The slots of a request in one tree, and the rules that the slots must respect together.
 
     ``required`` are the sets of required traits of the unnumbered group. ``same_subtree`` are sets of suffixes.
     ``parent_of`` has the parent of every offered provider.
@@ -55,7 +55,7 @@ class Problem:
 
 
 def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the classes that more than one part requests. Only their sums can exceed what a provider has."""
+    """Return the classes that more than one group requests: only for these classes must sums be checked."""
     asked = [resource_class for slot in slots for resource_class, _ in slot.amounts]
     return frozenset(resource_class for resource_class in asked if asked.count(resource_class) > 1)
 
@@ -87,7 +87,7 @@ def search(problem: Problem) -> SearchResult:
 
 
 def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
-    """Whether all providers together have enough of each contested class for all parts together."""
+    """Whether all providers together have enough of each class that several groups request, for all these groups."""
     for resource_class in contested_classes(slots):
         asking = [slot for slot in slots if resource_class in slot.asked]
         givers = {offered.provider.uuid: offered for slot in asking for offered in slot.domain}
@@ -138,7 +138,7 @@ class _Walk:
         return SearchResult.UNDECIDED if self._steps >= MAX_STEPS else SearchResult.REFUSED
 
     def _place(self) -> bool:
-        """Choose providers for the next part and all later parts; return whether that succeeded."""
+        """Choose providers for the next slot and all later slots; return whether that succeeded."""
         depth = len(self._chosen)
         if depth == len(self._slots):
             return True
@@ -154,9 +154,9 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Yield the index, in the part's domain, of each provider allowed now; of equivalent providers only the first.
+        """Yield the index in the slot's ``domain`` of each provider allowed now, and of equivalent providers only one.
 
-        Equivalent parts take their providers in ascending order, because any other order yields an equivalent choice.
+        Equivalent slots take their providers in ascending order, because any other order yields an equivalent choice.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -203,7 +203,7 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Whether the lost capacity (free, but too small for every later part) is at most the slack (``_slack``)."""
+        """Whether the lost capacity (free, but too small for every later slot) is at most the slack (``_slack``)."""
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
             if least and lost > self._slack[index]:
@@ -211,7 +211,7 @@ class _Walk:
         return True
 
     def _traits_may_be_found(self) -> bool:
-        """Whether a provider of the unnumbered group, chosen or still possible, has a trait of each required set."""
+        """Whether each required set has a trait of some provider, chosen or still possible, of the unnumbered group."""
         served = zip(self._slots, self._chosen, strict=False)
         found = {t for slot, offered in served if not slot.is_granular for t in offered.provider.traits}
         open_slots = [slot for slot in self._slots[len(self._chosen) :] if not slot.is_granular]
@@ -221,7 +221,7 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether a provider chosen or possible for these groups has all their chosen providers in its subtree."""
+        """Whether one provider, chosen or possible for these groups, has all their chosen providers in its subtree."""
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:
@@ -240,7 +240,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, for each depth, the least amount of each class that a later part requests; 0 if no part requests it."""
+    """Return, for each depth, the least amount of each class that a later slot requests; 0 if no later slot does."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)
@@ -263,12 +263,12 @@ def lineage(uuid: str, parent_of: Mapping[str, str | None]) -> frozenset[str]:
 
 
 def _fewest_first(slot: Slot) -> tuple[object, ...]:
-    """Return the sort key of a part: fewest providers first, then largest amounts; equivalent parts are adjacent."""
+    """Return the sort key of a slot: fewest providers first, then largest amounts; equivalent slots are adjacent."""
     return (len(slot.domain), tuple(-amount for _, amount in slot.amounts), slot.amounts, slot.group.suffix)
 
 
 def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
-    """Whether exchanging the providers of two granular parts changes nothing."""
+    """Whether both slots are granular groups and exchanging their providers changes nothing."""
     return (
         one.is_granular
         and other.is_granular

@@ -32,7 +32,7 @@ def request_text(request: ResourceRequest) -> str:
         parts.append(f"groups {'on different providers' if request.group_policy == 'isolate' else 'anywhere'}")
     if request.root_required or request.root_forbidden:
         parts.append(f"the root {_traits_text(sorted(request.root_required), sorted(request.root_forbidden))}")
-    parts.extend(f"groups {', '.join(sorted(some))} below one of their own providers" for some in request.same_subtree)
+    parts.extend(f"groups {', '.join(sorted(some))} in the same subtree" for some in request.same_subtree)
     return "; ".join(parts)
 
 
@@ -70,7 +70,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         if report.holding:
             name = report.holding[0].resource_class  # the class of all these findings
             held = ", ".join(map(_held_text, report.holding))
-            yield f"  findings that use up {name} here: {held}: stocktake explain {name}"
+            yield f"  findings that use up {name} on this host: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also: {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)
@@ -112,7 +112,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:
         count = f" ({MOST_NEAREST} of {len(refused)})" if len(refused) > MOST_NEAREST else ""
-        yield f"nearest of those that do not fit{count}:"
+        yield f"nearest of the trees that do not fit{count}:"
     for tree in refused[:MOST_NEAREST]:
         yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
         yield from _change("    change: ", tree.obstacles[0])

@@ -140,10 +140,10 @@ def test_the_commands_that_a_kept_demo_prints_succeed(tmp_path):
         assert "first: max-unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the next audit restores the part that the agent itself adds: "
+            "(option reserved_host_disk_mb; the next audit adds the agent's part of reserved again, see "
             "stocktake explain" in short
         )
-        assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB: stocktake explain" in short
+        assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short
     finally:
         ended = end_as_told(done.stderr)
     assert ended.returncode == 0, ended.stderr

@@ -102,8 +102,8 @@ def test_why_lists_findings_and_amounts_that_use_up_the_requested_class(host, re
         ],
     )
     (line,) = [line for line in ended.stdout.splitlines() if "findings that use up" in line]
-    assert line.startswith("  findings that use up VCPU here: allocation-leaked 4 (stocktake heal")
-    assert line.endswith(": stocktake explain VCPU")
+    assert line.startswith("  findings that use up VCPU on this host: allocation-leaked 4 (stocktake heal")
+    assert line.endswith("; see stocktake explain VCPU")
     # Findings do not matter if the request exceeds max_unit.
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 

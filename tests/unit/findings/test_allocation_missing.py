@@ -32,7 +32,7 @@ def test_the_finding_names_the_expected_allocation():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"an allocation of 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU for instance {I1} (i1)"
-    assert found.actual == "Placement records nothing for this consumer here"
+    assert found.actual == "Placement records nothing for this consumer on this host"
     assert proof(found) == [
         ("libvirt", "MEMORY_MB", 128),
         ("libvirt", "VCPU", 1),

@@ -64,7 +64,7 @@ def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
     assert found.actual.startswith(
-        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should have no allocation here: "
+        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should have no allocation on this host: "
     )
     assert f"{GONE} (30 VCPU, allocation-leaked)" in found.actual
     assert f"{AWAY} (16 VCPU, allocation-stale-move)" in found.actual
@@ -91,7 +91,7 @@ def test_the_finding_distinguishes_overcommitment_from_a_leak():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
-    assert found.actual == "7338 GiB of DISK_GB used, free -7332; none of it is leaked: the host is over-committed"
+    assert found.actual == "7338 GiB of DISK_GB used, free -7332; none of it is leaked, so the host is over-committed"
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
@@ -206,7 +206,7 @@ def test_a_child_provider_with_more_used_than_its_capacity_is_reported_by_name()
     assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
     assert found.expected == f"at most 2 VGPU used on {CARD_NAME}: (2 - 0) x 1"
     assert found.actual.startswith(
-        "3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should have no allocation here: "
+        "3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should have no allocation on this host: "
     )
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 

@@ -204,7 +204,7 @@ def test_the_provider_of_a_deleted_record_is_deleted_once_empty_and_confirmed():
     assert seen.plan.removals == ()
     assert [f.actual for f in seen.findings if f.code == "provider-orphaned"] == [
         f"provider {OLD.uuid} is still in Placement; "
-        "nothing is allocated from the provider: the agent deletes it once this finding is confirmed"
+        "nothing is allocated from the provider, so the agent deletes it once this finding is confirmed"
     ]
     remembered = History(left=(LEFT,), sightings=_sightings(empty), read_until=0)
     assert decision(empty, None, remembered).plan.removals == (DeleteProvider(provider_uuid=OLD.uuid),)

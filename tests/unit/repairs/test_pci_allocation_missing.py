@@ -114,9 +114,9 @@ def test_heal_declines_a_full_provider_and_reports_the_numbers():
 MOVED_ON = {
     "no allocation on this host": lambda s: with_record(s, (ELSEWHERE,)),
     "match its guest's devices by now": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
-    "is not at rest on this host": lambda s: with_state(s, migrations=(migration(),)),
+    "is not on this host, or is being moved": lambda s: with_state(s, migrations=(migration(),)),
     "are not all known": lambda s: with_host(s, devices=None),
-    "is not here any more": lambda s: with_host(s, domains=()),
+    "is not on this host any more": lambda s: with_host(s, domains=()),
 }
 
 

@@ -109,10 +109,10 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"host": facts.HOST, "node": facts.NODE}, "lives here"),
-        ({"host": "cmp2", "task_state": "migrating"}, "not settled"),
-        ({"host": None}, "not settled"),
-        ({"host": "cmp2", "deleted": True}, "not settled: the instance is deleted"),
+        ({"host": facts.HOST, "node": facts.NODE}, "lives on this host"),
+        ({"host": "cmp2", "task_state": "migrating"}, "not certain"),
+        ({"host": None}, "not certain"),
+        ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
 def test_heal_declines_a_two_host_instance_that_is_here_or_moving_or_deleted(changes, words):
@@ -125,7 +125,7 @@ def test_heal_declines_a_two_host_consumer_whose_guest_is_defined_here():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
-    assert "its guest is defined here" in declined(scene, "consumer-on-several-providers", held)
+    assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
 def test_heal_declines_a_two_host_consumer_without_an_instance_row():
@@ -171,8 +171,8 @@ def test_s161_heal_declines_a_flavor_that_requests_more_than_standard_classes(sp
     ("changes", "words"),
     [
         ({"project_id": None}, "which project and user"),
-        ({"task_state": "powering-off"}, "not an instance at rest here"),
-        ({"vm_state": "building"}, "not an instance at rest here"),
+        ({"task_state": "powering-off"}, "not an instance on this host, or nova is changing"),
+        ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
 def test_s161_heal_declines_an_instance_without_a_project_or_in_transition(changes, words):

@@ -135,7 +135,7 @@ def test_the_reserved_advice_names_the_option_and_the_explain_command(resource_c
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    end = f"({option}the next audit restores the part that the agent itself adds: stocktake explain {resource_class})"
+    end = f"({option}the next audit adds the agent's part of reserved again, see stocktake explain {resource_class})"
     assert end in change
 
 

@@ -16,7 +16,7 @@ def notes(**specs: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("key", "text", "said"),
     [
-        ("resources:VGPU", "x", "is not understood and is ignored here"),
+        ("resources:VGPU", "x", "is not understood, so the request leaves it out"),
         ("resources:VGPU", "-1", "is not understood"),
         ("resources1:VGPU", "", "is not understood"),
         ("trait:HW_CPU_X86_VMX", "maybe", "is not understood"),

@@ -77,7 +77,7 @@ def test_lines_count_trees_by_first_obstacle_and_name_the_nearest_trees():
     assert told[0] == "everywhere: 1 of 10 provider trees fit: host-10"
     assert told[1] == "  8 refused by max-unit: host-1, host-2, host-3 and 5 more"
     assert told[2] == "  1 refused by capacity: host-9"
-    assert told[3] == "nearest of those that do not fit (5 of 9):"
+    assert told[3] == "nearest of the trees that do not fit (5 of 9):"
     assert len(told) == 4 + 2 * 5
 
 
@@ -155,9 +155,9 @@ def test_holding_findings_are_printed_below_the_first_obstacle():
     news = dataclasses.replace(leak, code="allocation-stale-move", amount=1, confirmed=False)
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
-    assert lines(report, WIDE)[4] == (
-        "  findings that use up DISK_GB here: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB "
-        "(stocktake heal, not confirmed yet), volume-foreign 120 GiB: stocktake explain DISK_GB"
+    assert lines(report, WIDE + 40)[4] == (
+        "  findings that use up DISK_GB on this host: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move "
+        "1 GiB (stocktake heal, not confirmed yet), volume-foreign 120 GiB; see stocktake explain DISK_GB"
     )
     assert document(report)["host"]["findings"][0] == {
         "code": "allocation-leaked", "resource_class": "DISK_GB", "amount": 80, "unit": "GiB", "findings": 2,
@@ -241,5 +241,5 @@ def test_request_text_prints_every_part_of_a_request():
     )
     assert request_text(request) == (
         "64 MiB of MEMORY_MB, 1 VCPU with A and B or C without D; group 1: 1 VGPU in aggregate u1 or u2; "
-        "groups on different providers; the root with R; groups 1, _x below one of their own providers"
+        "groups on different providers; the root with R; groups 1, _x in the same subtree"
     )
