@@ -3,7 +3,7 @@
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
     ├─ FolderUnavailable           at start: exit 75 if no other source has the identity
-    ├─ SourceError                 becomes Reading.error; values that depend on the source are frozen
+    ├─ SourceError                 becomes Reading.error; values that depend on the source do not change
     │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
     │  ├─ SourceStale              complete, but not proven to be current       NEXT_AUDIT
@@ -13,7 +13,7 @@
     │  │  └─ AnswerTooLarge        a response above the size limit              NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
     │  │  └─ ConsumerConflict      409 for the generation of a consumer         AT_ONCE
-    │  ├─ AllocationRefused        409: the inventory lacks room                NEVER
+    │  ├─ AllocationRefused        409: the inventory lacks capacity            NEVER
     │  ├─ InventoryInUse           409 placement.inventory.inuse                NEVER
     │  ├─ ProviderInUse            409 on DELETE of a provider                  NEVER
     │  ├─ DuplicateName            409 placement.duplicate_name                 NEVER
@@ -218,7 +218,7 @@ class PlacementRejected(PlacementError):
 
 
 class WritesRefused(PlacementError):
-    """Placement rejected some writes of a plan permanently. The agent did all writes that do not depend on these."""
+    """Placement rejected some writes of a plan permanently. The agent made each write that depends on none of these."""
 
     retry = Retry.NEVER
 
@@ -232,9 +232,9 @@ class RecordRefused(AgentError):
 
 
 class LockHeld(AgentError):
-    """The agent cannot take the write lock: another process on this host has the lock, or its file cannot be opened.
+    """The write lock cannot be taken: another process on this host has the lock, or the lock file cannot be opened.
 
-    The message is the lock's path followed by ``problem``.
+    The message is the path of the lock file, followed by ``problem``.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -244,6 +244,6 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The audit ended early because the agent is stopping; no write is half done. ``applied``: the finished writes."""
+    """The audit ended early because the agent is stopping; no write was cut off. ``applied``: the finished writes."""
 
     applied: Acknowledged | None = None

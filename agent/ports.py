@@ -1,6 +1,6 @@
 """Protocols of everything that reads or writes outside the process, and the deadline that every read gets.
 
-Sources raise SourceError; agent/audit/read.py turns the error into a Reading.
+Sources raise SourceError; agent/audit/read.py turns the error into a Reading, the result of one read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class StorageSource(Protocol):
 
 
 class ImageSource(Protocol):
-    """Reads guests' disk files and the folder where nova keeps them."""
+    """Reads guests' disk files and the folder where nova stores them."""
 
     name: str
 
@@ -102,7 +102,7 @@ class RecordWriter(Protocol):
     """Writes nova's compute node records; only the source that uses nova-conductor has such a writer."""
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
-        """Carry out one write. Raises SourceError, and RecordRefused if nova-conductor rejects the write."""
+        """Create, change or delete a record. Raises SourceError; RecordRefused if nova-conductor rejects the write."""
         ...
 
 
@@ -162,7 +162,7 @@ class ViewRequest:
 
     - ``fresh_allocations``: read allocations even if no generation changed.
     - ``consumer_reads``: the maximum number of records to read of consumers that are new to the reader or whose
-      generation has changed. The reader reads the records of ``suspects`` first.
+      generation has changed. The reader first reads ``suspects``, consumers that looked wrong in the last audit.
     - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
       reader reads their records again, within ``consumer_reads``. The generation of a consumer that was deleted and
       created again (as in every move of an instance) starts from 0, so an equal generation of the consumer proves
@@ -171,7 +171,7 @@ class ViewRequest:
       reported finding and did not appear or change since the last read. The reader takes the records that it never
       read, then the records that it read longest ago. None: read these records like the others.
     - ``shared_reads``: the maximum number of consumers whose allocations on providers that share with this host's root
-      are read, suspects first. 0: do not search for sharing providers.
+      are read, ``suspects`` first. 0: do not search for sharing providers.
     - ``everything``: read everything again, except the consumers' records that the reader may reuse.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
       each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
@@ -211,7 +211,7 @@ class PlacementReader(Protocol):
 
 
 class Reporter(Protocol):
-    """Carries out a plan."""
+    """Carries out a plan: the writes to Placement that an audit decided on."""
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
         """Carry out the writes in order; each write uses the generation that the previous write returned.
@@ -225,9 +225,9 @@ class EventSource(Protocol):
     """Requests audits from a thread of its own."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start. The source calls ``notify`` with a reason to audit, from any thread; ``notify`` returns at once."""
+        """Start the source. It calls ``notify`` with a reason to audit, from any thread; ``notify`` returns at once."""
         ...
 
     def stop(self) -> None:
-        """Stop. Return only when no further call of ``notify`` can come."""
+        """Stop the source. Return only when no further call of ``notify`` can come."""
         ...

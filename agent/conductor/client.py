@@ -32,7 +32,7 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# An RPC call times out this many seconds before the deadline, because oslo.messaging's error is the more exact one.
+# An RPC call times out this many seconds before the deadline, because oslo.messaging's error is more exact.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"

@@ -1,8 +1,8 @@
-"""Say in one sentence why nova-conductor returned no usable answer, and what the operator can do about it.
+"""Say in one sentence why nova-conductor returned no usable answer, and what the operator can do about this.
 
 oslo.messaging's error texts repeat the whole connection configuration. The sentences of this module name the broker
-without the password. The same failure always gets the same sentence: a finding is confirmed only when two audits report
-it with equal words.
+without the password. The same failure always gets the same sentence, because a finding is confirmed only when two
+audits report the finding with equal words.
 """
 
 from __future__ import annotations

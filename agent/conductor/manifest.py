@@ -87,5 +87,5 @@ def _versions(primitive: object) -> Iterator[tuple[str, str]]:
                 yield name, version if isinstance(version, str) else ""
             value = list(fields.values()) if isinstance(fields, dict) else []
         if isinstance(value, list):
-            # The primitives of 100 instances contain about 7000 values, nearly all scalars. This test is the cheapest.
+            # The primitives of 100 instances contain about 7000 values, nearly all scalars. This check is the cheapest.
             waiting += [each for each in value if type(each) in _NESTED]

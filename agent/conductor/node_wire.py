@@ -1,6 +1,6 @@
 """Convert a compute node record to nova's object ComputeNode and back. Pure.
 
-The field names of the object differ from the columns of the table: ``supported_hv_specs`` is the column
+The object's field names differ from the columns of ``compute_nodes``: ``supported_hv_specs`` is the column
 ``supported_instances``, and ``pci_device_pools`` is ``pci_stats``. nova writes only the fields that
 ``nova_object.changes`` lists. A ratio cannot be null in the object, so this module omits a ratio of None, and nova then
 uses its own default.

@@ -2,7 +2,7 @@
 
 A search for instances returns either hidden instances only, or no hidden instances. A search by uuid finds deleted rows
 only if the request context may see deleted rows. If conductor cannot parse the JSON of one instance, the call for the
-whole list fails. The agent then requests each instance separately, so that a broken one affects no other instance.
+whole list fails. The agent then requests each instance separately, so that a broken instance affects no other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ATTRIBUTES = list(wire.INSTANCE_ATTRIBUTES)
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The calls of one read, within one deadline. Every method raises SourceUnavailable and SourceInconsistent."""
+    """The RPC calls of one read, within one deadline. Each method raises SourceUnavailable and SourceInconsistent."""
 
     client: ConductorClient
     deadline: Deadline
@@ -33,12 +33,12 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's undeleted nova-conductor services; the one that answers the call has a recent heartbeat."""
+        """Return the cell's undeleted nova-conductor services. The conductor that answers has a recent heartbeat."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
-        """Return a host's compute nodes that are not deleted, each with all object fields, not only those of a row."""
+        """Return a host's compute nodes that are not deleted, each with all object fields, not only the columns."""
         try:
             answer = self._ask("ComputeNodeList", "get_all_by_host", [host])
         except RemoteFailure as failure:

@@ -5,8 +5,8 @@ instances precedes the call for migrations: a read during a move then sees the m
 
 The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that the host's
 instances name. The agent requests an instance's boot disks only once and caches them as long as each read returns the
-instance. An instance never changes between booting from an image and from a volume, and these rows are large: they
-contain the connection data of each volume.
+instance. An instance never changes between booting from an image and from a volume, and the rows of boot disks are
+large, because they contain the connection data of each volume.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return instances, their boot disks and moves. Looks up only consumers that are no instances of this host."""
+        """Return the rows of the host's instances, and of those that moves and consumers name, with disks and moves."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))

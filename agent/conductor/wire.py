@@ -90,4 +90,6 @@ def _text(value: object) -> str | None:
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f"nova-conductor: {short(value)} is not JSON: {error}") from error
+        raise SourceInconsistent(
+            SOURCE, f"nova-conductor: {short(value)} cannot be written as JSON: {error}"
+        ) from error

@@ -27,7 +27,7 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # report_interval does not matter: nova-compute itself increases a service_down_time that is not greater than it.
+    # No check against report_interval: nova-compute itself increases a service_down_time not above that option.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.

@@ -155,7 +155,7 @@ def ceph_access(loaded: Loaded) -> CephAccess | None:
 
 
 def identity_files(loaded: Loaded) -> ComputeIdFiles:
-    """Return the folders to search for ``compute_id``: of configuration files, nova's state_path, state_dir."""
+    """Return the folders that may have a ``compute_id``: those of configuration files, nova's state_path, state_dir."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
     return ComputeIdFiles(
@@ -175,20 +175,20 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 def check(loaded: Loaded) -> tuple[str, ...]:
     """Return one sentence for each problem that prevents this configuration from working on this host.
 
-    If a check needs a malformed value, it reports only that value. The Placement client is built last, and only if
-    there is no other problem, because the client needs correct options.
+    If a check needs a malformed value, the check reports only that value. The Placement client is built last, and
+    only if there is no other problem, because the client needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))
 
 
 def require(loaded: Loaded) -> None:
-    """Raise ConfigError with every problem that ``check`` returns, if there are any."""
+    """Raise ConfigError with every problem that ``check`` returns, if ``check`` returns any."""
     refuse(check(loaded))
 
 
 def notices(loaded: Loaded) -> tuple[str, ...]:
-    """Return notices: settings that work but are probably mistakes, or are deprecated.
+    """Return a sentence for each setting that works but is deprecated or probably a mistake.
 
     The daemon logs the notices once at start. A malformed option yields no notice, because ``check`` reports it as a
     problem.

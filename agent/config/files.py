@@ -26,7 +26,7 @@ Sections = dict[str, dict[str, list[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """One parsed file."""
+    """One parsed configuration file."""
 
     path: str
     sections: Sections
@@ -34,7 +34,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The paths that were searched, and the files that exist there; a later file overrides an earlier file."""
+    """The paths searched for configuration files, and the files found; a later file overrides an earlier file."""
 
     searched: tuple[str, ...]
     paths: tuple[str, ...]
@@ -76,7 +76,7 @@ def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
 
 
 def last_set(files: Sequence[ConfigFile], group: str, opt: cfg.Opt) -> tuple[ConfigFile, str] | None:
-    """Return the last file that sets an option, and the raw value; None if no file sets it."""
+    """Return the last file that sets an option, and the raw value; None if no file sets the option."""
     for file in reversed(files):
         for owner, name in names_of(group, opt):
             written = file.sections.get(group_name(owner), {}).get(name, ())

@@ -131,7 +131,7 @@ def _take(
 
 
 def _goes_unread(nova_conf: Book, key: Key) -> bool:
-    """Return whether nova-compute starts without reading this option."""
+    """Return whether nova-compute starts without reading this option, so that a malformed value does no harm."""
     if key != ("DEFAULT", "force_raw_images"):
         return key in nova.READ_AT_NEED
     (images,) = (opt for group, opt in nova_conf.options if (group, opt.dest) == ("libvirt", "images_type"))
@@ -142,7 +142,7 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 
 
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """If nova.conf sets only ``state_path``, derive ``instances_path`` from it as nova does; return the file used."""
+    """If nova.conf sets only ``state_path``, derive ``instances_path`` as nova does; return state_path's file."""
     by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
     source = nova_conf.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
@@ -167,7 +167,7 @@ def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
 
 
 def _own_address() -> str | None:
-    """Return this machine's source address for the default route, None if it has no such route. Sends no packet."""
+    """Return this machine's source address for the default route, None without such a route. Sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -188,7 +188,7 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 
 
 def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
-    """Return the options that are read from nova.conf only.
+    """Return the values of the options that are read from nova.conf only.
 
     Raises ConfigError if such an option is malformed and nova-compute reads it, because too many checks depend on the
     option. The error contains ``others``, the problems found before, too.

@@ -67,7 +67,7 @@ class Loaded:
     ignored: tuple[str, ...] = ()
 
     def value(self, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the effective value. Raises ConfigError if the value in the file is malformed."""
+        """Return an option's effective value. Raises ConfigError if the value in the file is malformed."""
         if problem := self.unread.get((group, option)):
             raise ConfigError(problem)
         return value_of(self.conf, group, option)
@@ -82,7 +82,7 @@ class Loaded:
         return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
 
     def origin(self, group: str, option: str) -> str:
-        """Return the file that set the option, or ``default``."""
+        """Return the path of the file that set the option, or ``default``."""
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
@@ -102,7 +102,7 @@ class Loaded:
         return f"{origin}: [{group}] {option} = {shown}"
 
     def rows(self) -> tuple[ConfigRow, ...]:
-        """Return every effective value, [DEFAULT] first, secrets masked."""
+        """Return a row for every option with its effective value, [DEFAULT] first, secrets masked."""
         rows = (
             ConfigRow(group, opt.dest, _shown(opt, self.value(group, opt.dest)), self.origin(group, opt.dest))
             for group, opt in self.options

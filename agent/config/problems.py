@@ -27,13 +27,13 @@ def problems_of(loaded: Loaded, readers: Iterable[Callable[[Loaded], object]]) -
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """Raise ConfigError with these problems, if there are any."""
+    """Raise ConfigError with these problems; do nothing if there are none."""
     if found := tuple(problems):
         raise ConfigError(*found)
 
 
 class Tolerated(NamedTuple):
-    """A check that nova-compute does not make. ``outcome``: what the agent does with a wrong value in nova.conf."""
+    """A check that nova-compute does not make. ``outcome`` says what the agent does with a wrong value in nova.conf."""
 
     key: Key
     problems: Callable[[Loaded], Iterable[str]]

@@ -89,7 +89,7 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """Return the file of each value of an option that may be set several times, in order; each file adds values."""
+        """Return the file of each value of an option that may be set several times; each file adds values, in order."""
         return tuple(
             file.path
             for file in self.files
@@ -99,7 +99,7 @@ class Book:
         )
 
     def read(self, group: str, opt: cfg.Opt) -> Any:  # noqa: ANN401 - an option's type is the option's
-        """Return the typed value. Raises ConfigError that names file, option and value, with secrets masked."""
+        """Return an option's typed value. Raises ConfigError, which names file, option and value (secrets masked)."""
         try:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:

@@ -13,7 +13,7 @@ from oslo_config import types
 
 
 def wanted(kind: Any) -> str | None:  # noqa: ANN401 - oslo.config's types have no typed base class
-    """Return a text like ``must be a number`` for an oslo.config type, None for a type that is unknown here."""
+    """Return a text like ``must be a number`` for an oslo.config type; None if this module does not know the type."""
     if isinstance(kind, types.List):
         each = _one(kind.item_type)
         return each and f"must be a comma-separated list, each item {each}"

@@ -19,7 +19,7 @@ MOST_PARTS = 50_000
 
 
 def read_bounded(path: str, file: TextIO) -> str:
-    """Return the whole text. Raises ConfigError if the text is too long, UnicodeDecodeError if it is not UTF-8."""
+    """Return the file's text. Raises ConfigError if the text is too long, UnicodeDecodeError if it is not UTF-8."""
     text = file.read(MOST_CHARACTERS + 1)
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(f"{path}: longer than {MOST_CHARACTERS} characters: use several files")
@@ -37,7 +37,7 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:  # noqa: ANN401 - as above
-    """Return how many nodes a walk from this node visits; ``known`` caches the number for each node already counted."""
+    """Return how many nodes a walk from ``node`` visits; ``known`` caches the number for each node already counted."""
     if id(node) not in known:
         children = node.value if isinstance(node.value, list) else ()
         below = (part for child in children for part in (child if isinstance(child, tuple) else (child,)))

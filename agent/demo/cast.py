@@ -1,7 +1,7 @@
 """Define the demo's two hosts, their guests and the five problems, as constants.
 
-The stories name these numbers. First host: 16 vCPUs for four guests, and 8 for a finished evacuation. Second host: 24
-CPUs x 2.0 with 91 vCPUs recorded, so -43 are free; 500 GiB of disk with 7,832 recorded, so -7,332 are free.
+The demo's stories name these numbers. First host: 16 vCPUs for four guests, 8 for a finished evacuation. Second host:
+24 CPUs x 2.0 with 91 vCPUs allocated, so -43 are free; 500 GiB of disk with 7,832 allocated, so -7,332 are free.
 """
 
 from __future__ import annotations

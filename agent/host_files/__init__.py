@@ -8,5 +8,5 @@ Begin with atomic.py, which every other writer uses, then read journal.py. own_f
 folder may pass by themselves and which need an operator.
 
 Not here: configuration files (agent/config/), guests' disk files and storage (agent/sources/), and decisions about the
-contents of the files, such as what to undo (agent/healing/) or which store of disks is trusted (agent/resources/).
+contents of the files, such as what to undo (agent/healing/) or whether a store is the right one (agent/resources/).
 """

@@ -22,7 +22,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, e
 
 
 def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
-    """Return the document. Raises OSError, or BadRow if the file is not a document of schema_version ``version``."""
+    """Return the file's JSON document. Raises OSError, or BadRow if the schema_version is not ``version``."""
     try:
         with open_regular(path) as file:
             document = parse(file.read(most_characters))
@@ -34,12 +34,12 @@ def read_document(path: str, version: int, most_characters: int = -1) -> dict[st
 
 
 def replace_document(path: str, document: dict[str, Json]) -> None:
-    """Replace the document in its existing folder; only root and the folder's group may read it. Raises OSError."""
+    """Write ``document`` to ``path``; only root and the folder's group may read the file. Raises OSError."""
     replace_file(path, json.dumps(document, indent=1) + "\n", _MODE)
 
 
 def set_aside(path: str) -> str:
-    """Keep the content of ``path`` as ``path.bad``, ``path.bad.1``, …; return that name. Raises OSError.
+    """Keep the content of the file ``path`` as ``path.bad``, ``path.bad.1``, …; return that name. Raises OSError.
 
     A regular file stays at ``path`` as well, so that a crash before its replacement loses nothing.
     """

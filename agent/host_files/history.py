@@ -41,7 +41,7 @@ SCHEMA_VERSION = 1
 
 
 class FindingsFile:
-    """The HistoryStore in ``state_dir``, which stores the history in one file."""
+    """The HistoryStore that is the file findings.json in ``state_dir``."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -66,7 +66,7 @@ class FindingsFile:
         return bool(self._unsaved.cause)
 
     def load(self) -> History:
-        """Return the saved history without its unreadable rows; log one warning that names them."""
+        """Return the saved history without its unreadable rows; log one warning that names these rows."""
         history, problems = self._read()
         if problems:
             self._unread.occurred(in_few_words(problems))

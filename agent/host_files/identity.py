@@ -34,7 +34,7 @@ class ComputeIdFiles:
     state_dir: Path
 
     def find(self) -> Identity | None:
-        """Return the identity on which all files agree, or None if there is no file.
+        """Return the identity on which all ``compute_id`` files agree, or None if there is no such file.
 
         Raises ConfigError, which names the files, if they differ or if a file is unreadable or contains no uuid. Raises
         FolderUnavailable if a read fails with an error that may pass by itself.
@@ -52,7 +52,7 @@ class ComputeIdFiles:
         return Identity(uuid=first_value, origin=str(first_path))
 
     def create(self) -> Identity:
-        """Create a new identity and write it to disk; if another process has just done so, return that identity.
+        """Create an identity and write it to disk; if another process has just done so, return that process's identity.
 
         Raises ConfigError if the file cannot be written, or FolderUnavailable if the error may pass by itself.
         """

@@ -93,16 +93,16 @@ class Journal(Protocol):
     def begin(self, change: Change) -> str:
         """Write the change to disk, and return the entry's id.
 
-        Raises SourceUnavailable: the caller must then change nothing.
+        Raises SourceUnavailable if this fails: the caller must then change nothing.
         """
         ...
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Write the outcome of an entry; the last outcome counts. Raises SourceUnavailable."""
+        """Write the outcome of an entry; the last outcome counts. Raises SourceUnavailable if this fails."""
         ...
 
     def read(self) -> JournalContent:
-        """Return all entries, and a sentence for each unreadable line. Raises SourceUnavailable."""
+        """Return all entries, and a sentence for each unreadable line. Raises SourceUnavailable if the read fails."""
         ...
 
 

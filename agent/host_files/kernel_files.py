@@ -38,13 +38,13 @@ def tdx_capacity(sys_root: Path) -> int | None:
 
 
 def uptime_s(proc_root: Path) -> float | None:
-    """Return the seconds since the host started, from /proc/uptime."""
+    """Return the seconds since the host started, from /proc/uptime; None if unreadable."""
     figures = _figures(proc_root / "uptime", 1)
     return figures[0] if figures else None
 
 
 def load(proc_root: Path) -> tuple[float, float, float] | None:
-    """Return the load of the last 1, 5 and 15 minutes, from /proc/loadavg."""
+    """Return the load of the last 1, 5 and 15 minutes, from /proc/loadavg; None if unreadable."""
     figures = _figures(proc_root / "loadavg", 3)
     return (figures[0], figures[1], figures[2]) if figures else None
 

@@ -40,8 +40,8 @@ class FileLock:
     def hold(self) -> Iterator[None]:
         """Take the lock for the duration of a block.
 
-        Raises LockHeld if another process, which the error names, keeps the lock for longer than ``wait_s``, or if the
-        file cannot be opened.
+        Raises LockHeld if another process, which the error names, has the lock for longer than ``wait_s``, or if the
+        lock file cannot be opened.
         """
         descriptor = self._open()
         try:

@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 1 << 17
 
 
 class StoreFile:
-    """The StoreMemory in one file of ``state_dir``."""
+    """The StoreMemory that is the file store.json in ``state_dir``."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -65,7 +65,7 @@ class StoreFile:
         return True
 
     def put(self, record: StoreRecord) -> None:
-        """Replace the file; keep a copy of an unreadable file. Raises ConfigError."""
+        """Replace the file; keep a copy of an unreadable file. Raises ConfigError if the file cannot be written."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):
@@ -76,12 +76,12 @@ class StoreFile:
 
 
 def document_of(record: StoreRecord) -> dict[str, Json]:
-    """Return the record as JSON."""
+    """Return the record of the last store as a JSON document."""
     return {"schema_version": SCHEMA_VERSION, "store": store_document(record.mark)}
 
 
 def store_document(mark: StoreMark | None) -> Json:
-    """Return the mark as JSON; null if ``mark`` is None."""
+    """Return the mark (identity and size of a store) as JSON; null if ``mark`` is None."""
     return None if mark is None else dataclasses.asdict(mark)
 
 
@@ -92,7 +92,7 @@ def _record(document: dict[str, Json]) -> StoreRecord:
 
 
 def mark_of(document: Json) -> StoreMark | None:
-    """Return the mark that a JSON value contains, or None for null. Raises BadRow."""
+    """Return the mark (identity and size of a store) in a JSON value, or None for null. Raises BadRow."""
     if document is None:
         return None
     found = _object(document)

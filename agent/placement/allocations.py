@@ -2,7 +2,7 @@
 
 A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. When a consumer's last allocation is
 removed, Placement deletes the consumer with its type and generation. So a caller that may have to restore the consumer
-must save the type before. A PUT for a consumer without allocations contains the generation null.
+must first save the type. A PUT for a consumer without allocations contains the generation null.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Read the records of the consumers with allocations on this host's tree: a few in each tree read, each in its turn.
+"""Read the records of the consumers with allocations on this host's tree: a few records in each read of the tree.
 
 A record takes one request. It contains the consumer's project, type and allocations, also those on other hosts'
 providers. The consumer's allocations on this host's tree are known without the record.
 
 A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
 requests after each restart, and so would every host of a fleet. The records of three kinds of consumers are read at
-once: suspects, consumers named by findings, and consumers that are new or changed since the last read. The last kind
-costs at most one request for each allocation that nova writes. No other consumer can have changed, so each tree read
-reads only a few of the other records, in turn.
+once: consumers that looked wrong in the last audit (suspects), consumers named by findings, and consumers that are new
+or changed since the last read. The last kind costs at most one request for each allocation that nova writes. No other
+consumer can have changed, so each read of the tree includes only a few other records, in rotation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
-    """What is known of the tree's consumers after a tree read; the next read starts with this value.
+    """The result of reading the tree's consumers, with which the next read starts.
 
     ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
     whose record was read, ``awaited`` the new or changed consumers whose record is still to be read.
@@ -53,7 +53,7 @@ class Consumers:
 
     @property
     def records(self) -> tuple[ConsumerRecord, ...]:
-        """The records, sorted by consumer."""
+        """The known records of consumers, sorted by consumer."""
         return tuple(known.record for known in self.known)
 
 
@@ -62,7 +62,7 @@ NO_CONSUMERS = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
-    """Return the records that are still current, and the records that this call reads. Raises PlacementError.
+    """Return the consumers' records: those still current, and those that this call reads. Raises PlacementError.
 
     An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
     and got a new one may have a generation that was seen before. But the new allocation raised the generation of a
@@ -106,7 +106,7 @@ def _holders(held: Held) -> dict[str, _Holders]:
 
 
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
-    """Return the consumers that are new or changed since the last read, and earlier ones that are still unread.
+    """Return the consumers that are new or changed since the last read, and earlier such consumers not read yet.
 
     The result is empty in the first read, because the consumers found then may have existed for years.
     """
@@ -128,7 +128,7 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the consumers outside of ``chosen`` whose turn it is to be read, as many as the request allows.
+    """Return the consumers outside of ``chosen`` that are next in rotation, as many as the request allows.
 
     The first are the consumers whose record was never read, the highest generation first (each write, for example of a
     move, raises the generation). The next are the consumers whose last read is longest ago.

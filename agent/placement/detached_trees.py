@@ -24,7 +24,7 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the trees of those ``uuids`` that are not in it; no allocation comes from the cache.
+        """Return ``view`` with the trees of the ``uuids`` that it lacks; no allocation comes from the cache.
 
         Raises PlacementError; GenerationConflict if providers were deleted during two attempts to read them.
         """

@@ -1,6 +1,6 @@
 """List the features of Placement's optional microversions, which are newer than the required one.
 
-With an older server the agent works without these features. Source: Placement's REST API version history.
+With an older server the agent works, but without these features. Source: Placement's REST API version history.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def parse_summaries(body: object) -> dict[str, Amounts]:
 
 
 def parse_class_names(body: object) -> frozenset[str]:
-    """Parse ``GET /resource_classes`` (1.2)."""
+    """Parse ``GET /resource_classes`` (1.2): the name of every resource class."""
     found = _object(body, "resource classes").get("resource_classes")
     if not isinstance(found, list):
         raise _odd("resource_classes", found)

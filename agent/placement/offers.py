@@ -8,8 +8,8 @@ allocation candidates for one unit of a class). Only the inventory takes one req
 providers that have a requested class.
 
 So in the result for the whole cloud, a provider has only the traits and aggregates that the request names, the
-aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without room
-for one unit. The providers of such a tree are read one by one, because the tree may still have the class.
+aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without free
+capacity for one unit. The providers of such a tree are read one by one, because the tree may still have the class.
 
 If there are too many providers, some trees are not read. The result names these trees but contains none of them.
 """
@@ -31,7 +31,7 @@ from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
 from agent.placement.sharing import SHARES, sharing_providers
 
-#: A class that all hosts have; most hosts have room for one more unit of this class.
+#: A class that all hosts have; most hosts have free capacity for one more unit of this class.
 EVERY_HOST_HAS = "VCPU"
 #: Limit of requests for single providers in one read of the cloud; a server answers about a hundred per second.
 MOST_READS = 5000
@@ -41,7 +41,7 @@ PROGRESS_EVERY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """The providers that were read, and the names of the root providers of the trees that were not read."""
+    """The providers that were read, and the names of the root providers of trees not read because of the limit."""
 
     offered: OfferedProviders
     unread: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # The trees with room for one unit of a class come first: if the limit ends the reads, mostly full trees are unread.
+    # Trees with capacity for one unit come first: the trees that stay unread because of the limit are then mostly full.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,
@@ -100,7 +100,7 @@ def cloud_offers(
 
 
 class _Unread:
-    """Reads single providers, up to a limit of requests; ``roots`` are the roots of the trees that stay unread."""
+    """Reads single providers, up to a limit of requests; ``roots`` are the roots of trees not read because of it."""
 
     def __init__(
         self, client: PlacementClient, report: Callable[[str], None], most: int, classes: frozenset[str]
@@ -115,7 +115,7 @@ class _Unread:
     def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
         """Return the provider with its inventories, which are read only if the provider may have a requested class.
 
-        None if the provider was deleted since it was listed, or if the limit leaves the provider's tree unread.
+        None if the provider was deleted since it was listed, or if the limit prevents reading the provider's tree.
         """
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)
@@ -202,7 +202,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return the used amounts of all providers in trees with room for one unit of a class; one request per class.
+    """Return the used amounts in all trees with free capacity for one unit of a class, by one request per class.
 
     The summaries for the first class usually contain the other classes too, so another request is sent only for a
     class that is in no summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.

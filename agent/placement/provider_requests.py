@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def provider_path(uuid: str) -> str:
-    """Return the path of the provider itself."""
+    """Return the URL path of a provider itself."""
     return f"/resource_providers/{quote(uuid, safe='')}"
 
 
 def part_path(uuid: str, part: str) -> str:
-    """Return the path of the provider's ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
+    """Return the path of a provider's ``inventories``, ``traits``, ``aggregates``, ``usages`` or ``allocations``."""
     return f"{provider_path(uuid)}/{part}"
 
 

@@ -9,9 +9,8 @@ added or changed. It does not prove three other things:
 - The provider was not renamed. So names and parents come from the list.
 - The database was not replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
 
-Other services' nested providers are part of the tree and of the view. A provider above this host's root is left out,
-with all its other descendants. If an operator put whole hosts below one provider, the list names all of these hosts,
-and the agent ignores the other hosts.
+Other services' nested providers are part of the tree and of the view. If an operator put whole hosts below one
+provider, Placement's list of the tree names all of these hosts: the agent ignores that provider and all else below it.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ MOST_ENTRIES = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """One provider, as it was last read in full."""
+    """One provider with its allocations, as they were last read in full."""
 
     provider: Provider
     allocations: tuple[Allocation, ...]
@@ -95,7 +94,7 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` with the trees of these orphaned nodes; allocations never come from the cache.
+        """Return ``view`` with the trees of orphaned compute nodes; allocations never come from the cache.
 
         An unchanged tree without allocations takes one request. Raises PlacementError.
         """
@@ -115,7 +114,7 @@ class TreeReader:
             )
 
     def view(self, request: ViewRequest) -> PlacementView:
-        """Return the present tree, parents first. A failed view leaves the cache as it was.
+        """Return the present tree, parents first. If the read fails, the cache does not change.
 
         Raises PlacementError; GenerationConflict if providers were deleted during two attempts to read them.
         """
@@ -248,7 +247,7 @@ def _unless_vanishing(read: Callable[[], T], what: str) -> T:
 
 
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
-    """Return the tree of one orphaned node. Raises GenerationConflict if a provider was deleted during the read."""
+    """Return an orphaned compute node's tree. Raises GenerationConflict if a provider was deleted during the read."""
     return _unless_vanishing(
         lambda: _tree(client, _in_tree(client, uuid), last, fresh_allocations=True)[0], f"the tree of {uuid}"
     )

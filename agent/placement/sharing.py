@@ -8,8 +8,8 @@ a read returns only a window (a part) of a long list of consumers, and the next 
 The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the set is
 read again only when the tree's aggregates change, or when an audit reads everything again.
 
-If the list of a provider's allocations is too large, the provider stays unread until the set is read again. Placement
-needs most work for such a list, and all hosts of the aggregate would request the list.
+If the list of a provider's allocations is too large, the list is not read until the set is read again. Placement needs
+most work for such a list, and all hosts of the aggregate would request the list.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_SHARED = 100_000
 
 
 class SharingReader:
-    """Reads sharing providers, a window of their consumers at a time. Not thread-safe."""
+    """Reads sharing providers, with a part (window) of their consumers at a time. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
@@ -45,7 +45,7 @@ class SharingReader:
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop the set of sharing providers: the next read gets the set again and retries lists that were too large."""
+        """Drop the set of sharing providers; the next read gets the set again and retries lists that were too large."""
         self._listed = None
 
     def read(
@@ -54,7 +54,7 @@ class SharingReader:
         """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and the window's consumers.
 
         A provider whose list is too large is in ``unread`` instead. ``known`` are consumers that the state source
-        looks up anyway: these consumers take no place in the window. If the tree is in no aggregate, no request is
+        looks up anyway: these consumers do not count in the window. If the tree is in no aggregate, no request is
         sent. Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
@@ -90,8 +90,8 @@ def window(
 ) -> tuple[frozenset[str], str]:
     """Return at most ``most`` of the consumers in ``holders``: suspects first, then those that sort after ``after``.
 
-    After the last consumer, the first one follows. The second returned value is the ``after`` of the next window: the
-    last consumer of this window that is not a suspect.
+    After the last consumer, the window continues with the first. The second returned value is the ``after`` of the next
+    window: the last consumer of this window that is not a suspect.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

@@ -128,7 +128,7 @@ def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
 
 
 def parse_inventories(body: object) -> Inventories:
-    """Parse ``GET`` and ``PUT …/inventories``."""
+    """Parse the answer to ``GET`` or ``PUT …/inventories``."""
     found = _object(body, "inventories")
     records = _mapping(found, "inventories")
     return Inventories(
@@ -156,7 +156,7 @@ def render_inventories(inventories: Iterable[Inventory], generation: int) -> dic
 
 
 def parse_traits(body: object) -> Traits:
-    """Parse ``GET`` and ``PUT …/traits``."""
+    """Parse the answer to ``GET`` or ``PUT …/traits``."""
     found = _object(body, "traits")
     return Traits(generation=_number(found, "resource_provider_generation"), traits=_names(found, "traits"))
 
@@ -172,7 +172,7 @@ def render_traits(traits: Iterable[str], generation: int) -> dict[str, object]:
 
 
 def parse_aggregates(body: object) -> Aggregates:
-    """Parse ``GET`` and ``PUT …/aggregates`` (1.19)."""
+    """Parse the answer to ``GET`` or ``PUT …/aggregates`` (1.19)."""
     found = _object(body, "aggregates")
     return Aggregates(generation=_number(found, "resource_provider_generation"), aggregates=_names(found, "aggregates"))
 

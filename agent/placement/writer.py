@@ -59,7 +59,7 @@ REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, Pro
 
 @dataclass(slots=True)
 class _Course:
-    """The progress of one plan, for one call of ``apply``.
+    """The progress of one plan during one call of ``apply``.
 
     ``generations`` has the present generation of each provider. ``skipped`` are providers that get no further write,
     ``childless`` are providers below which no child is created, ``unmade`` are providers that were not created.
@@ -85,7 +85,7 @@ class _Course:
         """Record a write that Placement rejects now, and will reject in every audit until an operator intervenes."""
         self.refused.append(RefusedWrite(write=write, error=error))
         if isinstance(write, MoveProvider):
-            return  # The provider's other writes are right at its present place in the tree too.
+            return  # The provider's other writes are also right if the provider was not moved.
         self._skip(write)
 
     def _skip(self, write: Write) -> None:
@@ -93,7 +93,7 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # The plan may move a class from this provider to a new child, and both would offer it: so create no child.
+            # The plan may move a class from this provider to a new child, and both would offer it. So create no child.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:

@@ -1,11 +1,11 @@
 """When an audit reads or writes: pure functions that turn counts, clocks and random numbers into waits and schedules.
 
-Begin with full_read_schedule.py: it decides in which audits the agent reads Placement again although no generation
+Begin with full_read_schedule.py, which decides in which audits the agent reads Placement again although no generation
 changed. backoff.py has the formula of all back-offs, the wait after a generation conflict and the delay of a periodic
 audit's first write. splay.py derives a host's phase within a period from its identity, so that hosts of a fleet do not
 act together.
 
 No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
 arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
-cancelled. The first and the longest wait of every other back-off are defined in the module that waits.
+cancelled. Except for the wait after a conflict, the first and the longest wait are defined in the module that waits.
 """

@@ -29,7 +29,7 @@ class Turn(enum.Enum):
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
     """Return what the ``audit``-th audit since the agent's start reads again; ``every`` is ``full_read_every``.
 
-    Any ``every`` consecutive audits contain one with ALLOCATIONS or EVERYTHING, any ``10 * every`` one with EVERYTHING.
+    Of ``every`` consecutive audits, one reads ALLOCATIONS or EVERYTHING; of ``10 * every``, one reads EVERYTHING.
     """
     position = (audit + _offset(root_uuid, every)) % (every * EVERYTHING_AFTER)
     if position == 0:
@@ -38,7 +38,7 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """Return ``its``, the scheduled turn of an audit, or EVERYTHING if it is ALLOCATIONS and a full read was missed.
+    """Return EVERYTHING if ``its``, the scheduled turn, is ALLOCATIONS and a full read was missed; otherwise ``its``.
 
     ``audits_since`` is the number of audits since the last full read. The agent makes up for a missed full read only at
     the next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.

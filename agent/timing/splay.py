@@ -2,7 +2,7 @@
 
 A host has the same phase after every restart. SHA-256 spreads the phases of hosts evenly, also of hosts that start
 together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a phase needs its own
-salt: two hosts that act at the same time in one use must not do so in the other. Pure.
+salt, because two hosts with equal phases in one use must not have equal phases in another use. Pure.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _ANY_ADDRESS: Address = ((".*", ".*", ".*", ".*"), None)
 
 
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
-    """Return the specs of these texts, in order; each text is a JSON object or a list of objects.
+    """Return the device specs in ``texts``, in order; each text is a JSON object or a list of objects.
 
     Raises ValueError. Its ``args`` contain one sentence for each problem, which begins with the invalid entry.
     """
@@ -57,7 +57,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Return (the entry as text for messages, its fields) for each JSON object in one text."""
+    """Return (text for messages, fields) for each entry, a JSON object, in one text of ``device_spec``."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -211,7 +211,7 @@ def _tag(name: str, value: object) -> str | None:
 def oddities(spec: DeviceSpec) -> Iterable[str]:
     """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
     if _filter(spec) == (ANY, ANY, _ANY_ADDRESS[0], None, False):
-        yield "hands out every PCI device of the host: the entry has no vendor_id, product_id, address or devname"
+        yield "offers guests every PCI device of the host: the entry has no vendor_id, product_id, address or devname"
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
         for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
@@ -228,6 +228,6 @@ def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec 
 
 
 def _filter(spec: DeviceSpec) -> tuple[object, ...]:
-    # remote_managed is the only tag that filters devices: it excludes those without a card serial number.
+    # remote_managed is the only tag that filters devices: the tag excludes devices without a card serial number.
     remote = spec.tag("remote_managed") == "true"
     return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote

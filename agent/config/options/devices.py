@@ -41,7 +41,7 @@ class MdevClass(types.String):
     _NAME = re.compile(r"(VGPU|CUSTOM_[A-Z0-9_]+)\Z")
 
     def __call__(self, value: object) -> str:
-        """Return the class. Raises ValueError if the name is not valid."""
+        """Return the name of the resource class. Raises ValueError if the name is not valid."""
         name: str = super().__call__(value)
         if len(name) > LONGEST_CLASS or not self._NAME.match(name):
             raise ValueError(

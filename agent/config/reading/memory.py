@@ -29,7 +29,7 @@ def file_backed_memory_mib(loaded: Loaded) -> int:
 
 
 def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
-    """Return the reserved pages, sorted by NUMA cell and page size; of two entries for one size, the later one applies.
+    """Return the reserved pages, sorted by NUMA cell and page size; of two entries for one size, the later applies.
 
     Raises ConfigError with the problem of each malformed entry.
     """
@@ -47,7 +47,7 @@ def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
 
 
 def memory_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice if ``reserved_host_memory_mb`` is set with file-backed memory: allowed, but seldom intended."""
+    """Yield a notice if ``reserved_host_memory_mb`` is set with file-backed memory: valid, but seldom intended."""
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
@@ -71,7 +71,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages:
-    """Parse an entry. In an entry of nova.conf, ignore unknown keys, as nova-compute does."""
+    """Parse an entry of reserved_huge_pages. In nova.conf, ignore unknown keys, as nova-compute does."""
     if not is_novas(loaded, _HUGE_PAGES):
         return parse_reserved_pages(text)
     strange = _strange_keys(text)

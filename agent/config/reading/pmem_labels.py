@@ -1,6 +1,6 @@
 """Read the persistent memory namespaces of each label.
 
-This module does not check whether the namespaces exist, because only the host shows that.
+Only an audit of the host shows whether the namespaces exist, so this module does not check that.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ _SCHEMA = {"type": "object", "properties": {"providers": {"type": "array", "item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
-    """The content of the files, in the order of their names; ``notices`` name entries that have no effect."""
+    """The content of all provider.yaml files, by file name; ``notices`` name entries that have no effect."""
 
     entries: tuple[ProviderEntry, ...] = ()
     notices: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class ProviderFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """One file: its content, and the line of each part."""
+    """One provider.yaml file: its content, and the line of each part of the content."""
 
     path: str
     content: Any
@@ -100,7 +100,7 @@ class _Document:
 
 
 def read_provider_files(folder: str) -> ProviderFiles:
-    """Read every ``*.yaml`` in the folder; return nothing if the folder does not exist.
+    """Return the content of every ``*.yaml`` in the folder; nothing if the folder does not exist.
 
     Raises ConfigError with the file and line of each problem.
     """
@@ -295,7 +295,7 @@ def _who(entry: ProviderEntry) -> str:
 
 
 def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
-    """Return all entries of all files. Raises ConfigError with file and line of each problem."""
+    """Return all entries of all provider.yaml files. Raises ConfigError with file and line of each problem."""
     return read_provider_files(loaded.value("compute", "provider_config_location")).entries
 
 

@@ -1,4 +1,4 @@
-"""Read whether this host offers an emulated TPM, and who may own the secret of the TPM.
+"""Read whether this host offers guests an emulated TPM, and who may own the secret of the TPM.
 
 The module ``host_checks`` checks whether the user and the group of swtpm exist.
 """

@@ -1,6 +1,6 @@
 """Build a PlacementClient from configuration: keystoneauth's own options in one group, ``[placement]`` by default.
 
-The options of the operator's nova.conf work here: any auth plugin, TLS options, ``endpoint_override`` or the catalog.
+The group accepts all options of nova.conf's [placement]: any auth plugin, TLS options, endpoint_override, the catalog.
 ``auth_type`` must be set: without a plugin keystoneauth fails only at the first request and does not say why.
 
 This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. A URL without scheme or
@@ -49,13 +49,13 @@ def client_from_conf(
     pause_at_most_s: float = math.inf,
     wait: Callable[[float], None] = time.sleep,
 ) -> PlacementClient:
-    """Return a client configured by the group. ``transport`` replaces the usual adapter, for fault injection.
+    """Return a client that ``group`` configures. ``transport`` replaces the usual adapter, for fault injection.
 
     ``pause_at_most_s`` limits the group's ``longest_pause``, for a command whose user waits. ``wait`` sleeps for the
     given seconds or less.
 
     The caller must have registered the group's options (agent/config/options/placement.py); this function registers
-    the auth plugin's own options. It sends no request. Raises ConfigError naming the option that is missing or wrong.
+    the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
         manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))

@@ -53,10 +53,10 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement sends these statuses for a missing provider, a proxy for a missing page. The body shows which one answered.
+# Placement sends these statuses for a missing provider, a proxy for a missing page. The body shows who answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# urllib3 writes host and URL before the reason. If they were kept, the limit of a quotation could cut the reason off.
+# urllib3 writes host and URL before the reason, so the length limit of a quotation could cut the reason off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -137,7 +137,7 @@ def _is_text(found: object) -> bool:
 
 
 def refusal(reply: Reply) -> PlacementError:
-    """Return the error for an answer with status 300 or above."""
+    """Return the error for an answer of Placement, or of a proxy, with status 300 or above."""
     document = _document(reply)
     kind = _kind(reply, document.code)
     if kind is PlacementRejected and reply.status in _NOT_THERE and not (document.code or document.detail):

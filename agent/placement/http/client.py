@@ -42,7 +42,7 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
-# From this version on a provider can change or lose its parent. Before, only a provider without a parent can get one.
+# From this version on a provider can change or lose its parent. Before, only a root provider can get a parent.
 REPARENTING = Microversion(1, 37)
 # From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
@@ -113,17 +113,17 @@ class PlacementClient:
             self._request_id = before
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
-        """Return the answer, parsed by ``parse``; ``bound`` limits its size. Raises PlacementError."""
+        """Send a GET; return what ``parse`` makes of the answer; ``bound`` limits its size. Raises PlacementError."""
         self.maximum()  # may request the root document, which ``bound`` must not limit: so before the block
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
 
     def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
-        """Return the answer, parsed by ``parse``, which gets None if there is no body. Raises PlacementError."""
+        """Send a PUT; return what ``parse`` makes of the answer (None if it has no body). Raises PlacementError."""
         return self._parsed("PUT", path, microversion, body, parse)
 
     def post(self, path: str, microversion: Microversion, body: Json, parse: Callable[[object], T]) -> T:
-        """Return the answer, parsed by ``parse``. Raises PlacementError."""
+        """Send a POST; return what ``parse`` makes of the answer. Raises PlacementError."""
         return self._parsed("POST", path, microversion, body, parse)
 
     def delete(self, path: str, microversion: Microversion) -> None:

@@ -4,8 +4,8 @@ A question is one request to Placement with all requests that it causes: to Keys
 redirects, and retries. One time limit covers all of them. Only the client's own pauses extend the limit.
 
 A socket's time-out applies only to the socket: nothing limits how long the host's resolver takes to look up a name. So
-each client sends its requests on one separate thread. While that thread hangs, the client sends nothing else: there is
-never a second request beside one whose outcome is unknown.
+each client sends its requests on one separate thread. While that thread hangs, the client sends nothing else, because
+the outcome of the first request is unknown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together; outside, each request has a limit of its own."""
+        """Apply one time limit to all requests of the block together; outside of it, each request has its own limit."""
         before, self._asking, self._ends_at = self._asking, True, None
         try:
             yield

@@ -17,11 +17,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-#: Seconds of pause, on average, for each second that an answer was late.
+#: The average pause in seconds for each second that an answer was late.
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: This many refusals in a row (all tries of one read) mean that the server is down, not crowded. Pauses stay short
+#: This many refusals in a row (all tries of one read) mean that the server is down, not overloaded. Pauses stay short
 #: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
@@ -33,7 +33,7 @@ GROWTH = 2.0
 #: refusal (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
 #: The limit for the sum of one audit's pauses, in seconds. Without it, a host with many providers, whose first read
-#: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not crowded.
+#: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not overloaded.
 #: Half of this value is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
 # A spread below this value becomes 0: such a pause would be too short to matter.
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What one client remembers of the server's answers.
+    """What one client remembers of Placement's answers, from which the next pause is computed.
 
     ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread caused by refusals, in
     seconds. ``refusals``: the number of refusals in a row. ``quiet_until``: no read is sent before this time, in
@@ -79,7 +79,7 @@ class Pace:
 
 
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
-    """Return the pace after ``answer``. ``random01`` in [0, 1) is the jitter: a pause is uniform over [0, spread).
+    """Return the new Pace after ``answer``. ``random01`` in [0, 1) is the jitter: a pause is uniform over [0, spread).
 
     No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
     thread.
@@ -107,20 +107,20 @@ def delay_s(pace: Pace, now: float) -> float:
 
 
 def after_pause(pace: Pace, paused_s: float) -> Pace:
-    """Return the pace after a pause of ``paused_s`` seconds."""
+    """Return the new Pace after a pause of ``paused_s`` seconds."""
     return replace(pace, paused_s=pace.paused_s + paused_s)
 
 
 def of_a_new_audit(pace: Pace) -> Pace:
-    """Return the pace at the start of an audit or a command."""
+    """Return the new Pace at the start of an audit or a command, with no pauses counted yet."""
     return replace(pace, paused_s=0.0)
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
     """Return the spread that a late answer causes, whatever the earlier spreads were; the mean pause is half of it.
 
-    The usual time is the quickest answer's, so a server that is always slow does not count as crowded. The usual time
-    is at most ``slow_s``: an agent that started while the server was crowded has never seen a quick answer.
+    The usual time is the quickest answer's, so a server that is always slow does not count as overloaded. The usual
+    time is at most ``slow_s``: an agent that started while the server was overloaded has never seen a quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

@@ -2,17 +2,17 @@
 
 Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Keystone supports. If the answer is 401
 (another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. To get
-that token it needs another token, on the same thread and under the same lock. Here that second token request is an
-error.
+that token it needs another token, on the same thread and under the same lock. This session makes the second token
+request an error.
 
 Redirects: the token request is a POST that contains the password, and keystoneauth sends that POST to any redirect
-target. Here the token request follows a redirect only to Keystone's own host and port, or from http to https on that
-host. Any other redirect is an error. The version request carries no secret and may be redirected anywhere: the password
-still goes to ``auth_url``, with the version appended (5.18.1, discover.py).
+target. In this session the token request follows a redirect only to Keystone's own host and port, or from http to
+https on that host. Any other redirect is an error. The version request carries no secret and may be redirected
+anywhere: the password still goes to ``auth_url``, with the version appended (5.18.1, discover.py).
 
 Invalid answers: keystoneauth trusts Keystone's answers and caches them. If a document has an unexpected shape,
 keystoneauth raises a KeyError or a similar error at each request until the process ends, even after Keystone has
-recovered. Here such a document is an ordinary error, and the caches are dropped.
+recovered. This session raises an ordinary error for such a document, and drops the caches.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class PacedSession(requests.Session):
         self.time = QuestionTime()
 
     def begin(self) -> None:
-        """Begin an audit or a command: its pauses are counted from 0."""
+        """Begin an audit or a command, and count its pauses from 0."""
         self.pace = rate_control.of_a_new_audit(self.pace)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
 requests opens a file only when it connects, and then raises a bare OSError. It does not notice a key without a
-certificate, or a certificate without a matching key; the server rejects these later. Here each of these problems makes
-the start fail, and the error names option and path.
+certificate, or a certificate without a matching key; the server rejects these later. With this check, each of these
+problems makes the start fail, and the error names option and path.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Limit the total time of a request, from sending to the last byte of the answer, and the size of the answer.
 
 The time-out of ``requests`` restarts with every byte that arrives, in the headers as well as in the body. So a server
-that sends a byte now and then could delay an audit for ever. Here each read of the socket waits at most for the rest of
-the total time. The same applies to each connection attempt: urllib3 would give every address of a host the whole
-time-out.
+that sends a byte now and then could delay an audit for ever. With this adapter each read of the socket waits at most
+for the rest of the total time. The same applies to each connection attempt, because urllib3 would give every address of
+a host the whole time-out.
 
-Nothing here limits how long the resolver looks up a name; agent/placement/http/question_time.py stops waiting for it.
-If the resolver answers after the end, nothing is sent, because no caller waits for the answer any more.
+This module does not limit how long the resolver looks up a name; agent/placement/http/question_time.py stops waiting.
+If the resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer any more.
 
 A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
 piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit

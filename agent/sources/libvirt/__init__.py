@@ -3,11 +3,11 @@
 Begin with host.py: LibvirtHost is the HostSource that every audit reads. events.py has a second connection and
 triggers audits; an event carries no facts. Each connection has its own threads, because any libvirt call can hang.
 
-- Domains: domain_cache.py decides which domains to read, domain_xml_cache.py skips equal texts, xml.py parses.
-- Capabilities: connection_info.py caches the answers, capabilities.py queries, capability_questions.py decides what
-  to query; the modules ``*_xml.py`` parse.
-- Devices: devices.py lists, node_device_xml.py parses one device, node_devices.py combines all devices.
+- Domains: domain_cache.py decides which domains to read, xml.py parses, domain_xml_cache.py avoids parsing an
+  unchanged text again.
+- Capabilities: connection_info.py caches, capabilities.py queries, capability_questions.py decides what to query.
+- Devices: devices.py lists them, node_device_xml.py parses one device, node_devices.py combines all devices.
 
-Parsers raise only SourceInconsistent, whatever the text. Inventory, traits and PCI placement do not belong here:
-see agent/resources, agent/traits and agent/nested.
+Parsers (xml.py, ``*_xml.py``) raise only SourceInconsistent, whatever the text. Not in this package: inventory
+(agent/resources), traits (agent/traits) and the placement of PCI devices (agent/nested).
 """

@@ -77,7 +77,7 @@ class _Missing:
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
-    """Return the hypervisor's version, or 0 and the missing part. Raises libvirt.libvirtError on a lost connection."""
+    """Return the hypervisor's version, or 0 and a MissingPart. Raises libvirt.libvirtError on a lost connection."""
     missing = _Missing()
     version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)
@@ -178,7 +178,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 def _asked(
     connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
 ) -> tuple[DomainCapabilities, ...] | None:
-    """Return the answers, sorted; None if the driver lacks the call or denies it to the agent."""
+    """Return the capabilities for each question, sorted; None if the driver lacks the call or denies the call."""
     answers = []
     for question in questions:
         emulator, arch, machine = question.emulator, question.arch, question.machine

@@ -52,12 +52,12 @@ class Guest:
 
 
 def capabilities_document(xml: str) -> ET.Element:
-    """Return the root of the document. Raises SourceInconsistent."""
+    """Return the root of the capabilities document. Raises SourceInconsistent if ``xml`` is another document."""
     return document(xml, "capabilities", "capabilities")
 
 
 def host_cpu(capabilities: ET.Element) -> HostCpu:
-    """Return the host's CPU, with the features that the document lists.
+    """Return the host's CPU, with the features that the capabilities document lists.
 
     ``features`` is None if the document has neither a model nor a feature: the features are then unknown, not absent.
     Raises SourceInconsistent.
@@ -80,7 +80,7 @@ def host_cpu(capabilities: ET.Element) -> HostCpu:
 
 
 def guests(capabilities: ET.Element) -> tuple[Guest, ...]:
-    """Return every ``<guest>``, in the order of the document. Raises SourceInconsistent."""
+    """Return every ``<guest>`` of the capabilities, in the order of the document. Raises SourceInconsistent."""
     return tuple(_guest(element) for element in capabilities.iterfind("guest"))
 
 

@@ -1,4 +1,4 @@
-"""Query what stays constant while a connection to libvirt lasts: topology, hypervisor version and all capabilities.
+"""Query facts that stay constant while a connection to libvirt lasts: topology, hypervisor version, all capabilities.
 
 After its start the libvirt daemon probes each QEMU binary before it answers (4 s, measured). The agent therefore
 queries once per connection, on a separate thread. Two events cause a new query:
@@ -44,7 +44,7 @@ class Nature:
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
-    """Send all queries. Raises libvirt.libvirtError, and SourceInconsistent if the topology makes no sense."""
+    """Send all queries to libvirt. Raises libvirtError, and SourceInconsistent if the topology makes no sense."""
     started = time.monotonic()
     document = capabilities_document(asker.connection.getCapabilities())
     topology = topology_of(document)

@@ -3,8 +3,8 @@
 Each read makes one list call, and then reads a device's XML in these cases:
 
 - The device is new, or an event named it.
-- The device's scheduled turn has come, once in TURNS reads: some changes raise no event.
-- The device can create mediated devices: the number of available instances changes without an event.
+- The device's scheduled turn has come (once in TURNS reads); some changes raise no event.
+- The device can create mediated devices; the number of available instances changes without an event.
 - The device is a physical function, whose XML lists its virtual functions, and any device was added or removed.
 
 A device that cannot be read becomes an OddDevice and is tried again at each read; the other devices are still returned.
@@ -51,7 +51,7 @@ class DeviceListing:
         self._turn = 0
 
     def changed(self, name: str) -> None:
-        """Note that an event named this device, so that the next read covers it. Any thread may call this."""
+        """Note that an event named this device: the next read covers the device. Any thread may call this."""
         with self._lock:
             self._changed.add(name)
 
@@ -61,7 +61,7 @@ class DeviceListing:
             self._forgotten = True
 
     def read(self, connection: libvirt.virConnect) -> Devices:
-        """Return all devices. Raises libvirt.libvirtError if the list call fails or the connection is lost."""
+        """Return the host's devices. Raises libvirt.libvirtError if the list call fails or the connection is lost."""
         named = self._take_changes()
         try:
             return self._read(connection, named)

@@ -1,4 +1,4 @@
-"""Decide which domains must be read again from libvirt, and cache the last read value of every domain.
+"""Decide which domains (guests) must be read again from libvirt, and cache the last read value of every domain.
 
 The cache is trusted only while events arrive. Then a domain is read again if an event named the domain, if its state
 changed, or if its scheduled turn has come: every domain is read at least once in ten reads. Some changes raise no event
@@ -41,7 +41,7 @@ class DomainCache:
             self._trusted = False
 
     def changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain, so that the next read covers it."""
+        """Note that an event named this domain, so that the next read covers the domain."""
         with self._lock:
             self._changed.add(domain_uuid)
 

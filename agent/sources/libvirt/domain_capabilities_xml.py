@@ -14,7 +14,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse one document. ``asked``: canonical name and aliases of the machine type. Raises SourceInconsistent."""
+    """Parse the capabilities of a machine type, whose name and aliases are ``asked``. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -1,7 +1,7 @@
-"""Parse a domain's XML only if the text has changed since the last read: parsing is most of a read's cost.
+"""Parse a domain's XML only if the text changed since the last read, because parsing is most of a read's cost.
 
-The agent often reads XML that has not changed: each domain's at its scheduled turn, and every domain's while no events
-arrive (domain_cache.py). This cache stores a digest, not the text of 5 to 8 KB.
+The agent often reads XML that has not changed: that of each domain at its scheduled turn, and that of every domain
+while no events arrive (domain_cache.py). This cache stores a digest, not the text of 5 to 8 KB.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Return what parse_domain returns; for equal text and state, the same object. Raises SourceInconsistent."""
+        """Return what parse_domain returns; the same object if text and state are equal. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

@@ -58,7 +58,7 @@ _STOP_WAIT_S = 0.4
 
 
 class LinkState(enum.Enum):
-    """The state of the events' connection."""
+    """The state of the connection over which libvirt sends events."""
 
     DOWN = "down"
     CONNECTING = "connecting"
@@ -101,7 +101,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection; ``deregister`` has, for each event callback, the function that deregisters the callback."""
+    """One connection for events; ``deregister`` has a function for each callback, which deregisters that callback."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -110,7 +110,7 @@ class _Link:
 
 
 class LibvirtEvents:
-    """The event source of one URI. A process may run only one, because libvirt has only one event loop."""
+    """The EventSource of one libvirt URI. A process may run only one, because libvirt has only one event loop."""
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -126,7 +126,7 @@ class LibvirtEvents:
 
     @property
     def state(self) -> LinkState:
-        """The current state of the connection."""
+        """The current state of the connection for events."""
         return self._state
 
     def start(self, notify: Callable[[str], None]) -> None:
@@ -190,7 +190,7 @@ class LibvirtEvents:
         return link
 
     def _register(self, link: _Link) -> None:
-        """Register each callback that the driver supports. Raises libvirt.libvirtError on a lost connection."""
+        """Register a callback for each event that the driver supports. Raises libvirtError on a lost connection."""
         with _unless_unsupported():
             link.connection.registerCloseCallback(self._on_close, link)
         for reason, constant in EVENTS:
@@ -226,7 +226,7 @@ class LibvirtEvents:
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})
         self._report(CONNECTED)
         # The other threads set `_stopping` or `link.closed` before they set `_wake`. So the loop's condition still sees
-        # them after `_wake` is cleared.
+        # both after `_wake` is cleared.
         while not (self._stopping.is_set() or link.closed.is_set()):
             self._wake.wait(_ALIVE_CHECK_S)
             self._wake.clear()

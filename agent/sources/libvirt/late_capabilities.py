@@ -23,7 +23,7 @@ class LateAnswers:
             self._notify = notify
 
     def stop(self) -> None:
-        """Let later reports trigger no audit."""
+        """Stop: from now on, ``report`` triggers no audit."""
         with self._gate:
             self._notify = None
 

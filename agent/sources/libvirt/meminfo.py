@@ -20,7 +20,7 @@ def used_mib(proc_root: Path, memory_mib: int) -> int | None:
 
 
 def parse_used_mib(text: str, memory_mib: int) -> int | None:
-    """Compute the same figure as used_mib from the text of /proc/meminfo."""
+    """Compute the used memory, as used_mib does, from the text of /proc/meminfo; None if the text makes no sense."""
     found = dict(_LINE.findall(text))
     if len(found) != 3:
         return None

@@ -68,7 +68,7 @@ class NodeDevice:
 
 
 def parse_node_device(xml: str) -> NodeDevice:
-    """Parse one device. Raises SourceInconsistent."""
+    """Parse the XML of one device. Raises SourceInconsistent."""
     root = document(xml, "device", "device")
     name = text_of(root, "name", "device")
     where = f"device {name}"
@@ -151,7 +151,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the mdev types that a device can create, or None; their depth in the XML differs by kind of device."""
+    """Return the mdev types that a device can create, None if it creates none. Their depth in the XML differs."""
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
@@ -180,7 +180,7 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Return the parent's libvirt name. A new device's ``<parent>`` is ``computer``, its ``<parent_addr>`` is right."""
+    """Return the libvirt name of an mdev's parent. In a new mdev only ``<parent_addr>`` is right, not ``<parent>``."""
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

@@ -5,7 +5,7 @@ The kinds of devices, and the device from which each fact comes, are as in nova:
 - A VF carries its PF's interface only while the VF has a network device of its own.
 - A VF carries its PF's MAC address and its own number only if the PF has a MAC address.
 - A VF carries its PF's card serial if its own VPD has none.
-- A function that vDPA uses does not count as a VF here.
+- A virtual function that vDPA uses has the kind vDPA, not VF.
 
 Pure.
 """
@@ -37,7 +37,7 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device; among the ports of a switch, the first of those with the shortest name."""
+    """Return each parent's network device; of several (ports of a switch), the first with the shortest name."""
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
     # The dictionary keeps the last device of each parent.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)

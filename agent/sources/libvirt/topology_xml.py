@@ -1,4 +1,4 @@
-"""Parse NUMA cells and the place of each CPU from ``virConnectGetCapabilities``.
+"""Parse NUMA cells and the cell, socket and core of each CPU from ``virConnectGetCapabilities``.
 
 An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
 driver without NUMA (the test driver from a file, a container) reports no cells. The parser accepts all three cases:
@@ -19,7 +19,7 @@ from agent.sources.libvirt.xml_values import number, odd, optional_number, scale
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuPlace:
-    """The place of one logical CPU; ``core`` and ``socket`` are None for an offline CPU."""
+    """Cell, socket and core of one logical CPU; ``core`` and ``socket`` are None for an offline CPU."""
 
     id: int
     cell: int
@@ -29,14 +29,14 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTopology:
-    """The NUMA cells and the places of the CPUs, each sorted by id; both are empty if the driver reports no cells."""
+    """NUMA cells and CPUs, each sorted by id; both are empty if the driver reports no cells."""
 
     cells: tuple[Cell, ...] = ()
     places: tuple[CpuPlace, ...] = ()
 
 
 def topology_of(capabilities: ET.Element) -> HostTopology:
-    """Parse cells and CPUs from the document's root. Raises SourceInconsistent."""
+    """Parse cells and CPUs from the root of the capabilities document. Raises SourceInconsistent."""
     cells: list[Cell] = []
     places: list[CpuPlace] = []
     for element in capabilities.iterfind("./host/topology/cells/cell"):

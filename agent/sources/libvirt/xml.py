@@ -26,7 +26,7 @@ def parse_domain(xml: str, state: DomainState) -> Domain:
     """Return a domain from the text of ``virDomainGetXMLDesc``.
 
     ``vcpus`` is the current number of vCPUs. ``memory_mib`` is the maximum memory, all of which the host must provide,
-    so it is rounded up. Disks are sorted by target. Raises SourceInconsistent.
+    so the amount is rounded up. Disks are sorted by target. Raises SourceInconsistent.
     """
     root = document(xml, "domain", "domain")
     name = text_of(root, "name", "domain")

@@ -1,7 +1,7 @@
 """Provide the functions that all parsers of libvirt's XML use: parse a document; get a child, a text or a number.
 
 Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
-SourceInconsistent, which names the part's place; they raise no other exception, whatever the text. A document with a
+SourceInconsistent, which names the part; they raise no other exception, whatever the text. A document with a
 DOCTYPE is refused before it is parsed, because only a DOCTYPE can declare entities. Pure.
 """
 

@@ -33,21 +33,21 @@ class Cells:
     row: Row
 
     def text(self, name: str) -> str | None:
-        """Return a string, or None for NULL and for an absent cell."""
+        """Return the string in the cell ``name``; None if the cell is NULL or absent."""
         value = self.row.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self.wrong(name, "text", value)
 
     def needed_text(self, name: str) -> str:
-        """Return a string that is neither NULL nor empty, or raise."""
+        """Return the string in the cell ``name``. Raises SourceInconsistent if the cell is NULL, absent or empty."""
         value = self.text(name)
         if not value:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is {'NULL' if value is None else 'empty'}")
         return value
 
     def integer(self, name: str) -> int | None:
-        """Return a 64-bit integer, or None for NULL and for an absent cell. A Boolean does not count as an integer."""
+        """Return the 64-bit integer (not a Boolean) in the cell ``name``; None if the cell is NULL or absent."""
         value = self.row.get(name)
         number = whole(value)
         if value is None or number is not None:
@@ -55,28 +55,28 @@ class Cells:
         raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """Return an integer that is not NULL, or raise."""
+        """Return the integer in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
         return value
 
     def size(self, name: str) -> int:
-        """Return an amount, an integer that is neither NULL nor negative, or raise."""
+        """Return the amount in the cell ``name``. Raises SourceInconsistent if the cell is NULL, absent or negative."""
         value = self.needed_integer(name)
         if value < 0:
             raise self.wrong(name, "an amount", value)
         return value
 
     def flag(self, name: str) -> bool:
-        """Return a Boolean; NULL and 0 are False. The column ``deleted`` is an integer, 0 in a live row."""
+        """Return the cell ``name`` as a Boolean; NULL and 0 are False. ``deleted`` is an integer, 0 in a live row."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
         raise self.wrong(name, "a Boolean", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """Return a UTC time without tzinfo, as nova stores times; SQLite and RPC return strings, some with a zone."""
+        """Return the cell's time in UTC without tzinfo, as nova stores it; SQLite and RPC return times as strings."""
         value = self.row.get(name)
         if value is None:
             return None
@@ -89,14 +89,14 @@ class Cells:
         raise self.wrong(name, "a time", value)
 
     def items(self, name: str) -> list[object]:
-        """Return a list; raise for NULL and for an absent cell."""
+        """Return the list in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
         value = self.row.get(name)
         if isinstance(value, list):
             return value
         raise self.wrong(name, "a list", value)
 
     def mapping(self, name: str) -> dict[str, object]:
-        """Return a JSON object, or {} for NULL and for an absent cell."""
+        """Return the JSON object in the cell ``name``; {} if the cell is NULL or absent."""
         value = self.row.get(name)
         if value is None:
             return {}
@@ -105,7 +105,7 @@ class Cells:
         raise self.wrong(name, "an object", value)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return sorted CPU numbers without duplicates, or () for NULL and for an absent cell."""
+        """Return the CPU numbers in the cell ``name``, sorted, without duplicates; () if the cell is NULL or absent."""
         if self.row.get(name) is None:
             return ()
         numbers = [whole(number) for number in self.items(name)]
@@ -120,17 +120,17 @@ class Cells:
 
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
-    """Return current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent with ``where``."""
+    """Return current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent, naming ``where``."""
     return _parsed(_flavors, text, where)
 
 
 def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
-    """Return the cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent with ``where``."""
+    """Return the NUMA cells of ``instance_extra.numa_topology``, by id. Raises SourceInconsistent, naming ``where``."""
     return _parsed(_numa, text, where)
 
 
 def context_from_document(text: str, where: str) -> MigrationContext:
-    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent with ``where``."""
+    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
     return _parsed(_context, text, where)
 
 
@@ -155,7 +155,7 @@ def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
 
 
 def flavor_from_primitive(primitive: object, where: str) -> Flavor:
-    """Return a flavor from its versioned object, of any version 1.x. Raises SourceInconsistent with ``where``."""
+    """Return a flavor from its versioned object, of any version 1.x. Raises SourceInconsistent, naming ``where``."""
     cells = Cells(where, _object_fields(primitive, "Flavor", where))
     return Flavor(
         id=cells.needed_integer("id"),
@@ -221,7 +221,7 @@ def _instance_cell(primitive: object, where: str) -> InstanceCell:
 
 
 def _pinning(cells: Cells) -> tuple[tuple[int, int], ...]:
-    """Return pairs (guest CPU, host CPU); in JSON the guest CPU is a string."""
+    """Return the pinning of a NUMA cell as pairs (guest CPU, host CPU); in JSON the guest CPU is a string."""
     pairs = Cells(f"{cells.where}: cpu_pinning_raw", cells.mapping("cpu_pinning_raw"))
     for guest_cpu in pairs.row:
         if not (guest_cpu.isascii() and guest_cpu.isdecimal() and len(guest_cpu) < 8):

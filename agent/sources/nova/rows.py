@@ -108,7 +108,7 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the heartbeats, newest first, without those a minute or more ahead of ``now``: their clock was wrong."""
+    """Return the heartbeats less than a minute ahead of ``now``, newest first. Any other is from a wrong clock."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
@@ -126,7 +126,7 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    An unreadable migration or device also sets its instance's ``problem``: what the instance occupies is then unknown.
+    An unreadable migration or device also sets its instance's ``problem``, because the instance's use is then unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -146,7 +146,7 @@ def guests_from_rows(rows: CellRows) -> GuestRows:
 
 
 def node_from_row(row: Row) -> ComputeNode:
-    """Return one compute node record. Raises SourceInconsistent."""
+    """Return the compute node record in a row of ``compute_nodes``. Raises SourceInconsistent."""
     cells = Cells(f"compute_nodes id {short(row.get('id'))}", row)
     return ComputeNode(
         id=cells.needed_integer("id"),
@@ -161,7 +161,7 @@ def node_from_row(row: Row) -> ComputeNode:
 
 
 def service_from_row(row: Row) -> Service:
-    """Return the nova-compute service. Raises SourceInconsistent."""
+    """Return the nova-compute service in a row of ``services``. Raises SourceInconsistent."""
     cells = Cells(f"services id {short(row.get('id'))}", row)
     return Service(
         id=cells.needed_integer("id"),
@@ -174,7 +174,7 @@ def service_from_row(row: Row) -> Service:
 
 
 def migration_from_row(row: Row) -> Migration:
-    """Return one migration. Raises SourceInconsistent.
+    """Return the migration in a row of ``migrations``. Raises SourceInconsistent.
 
     If ``migration_type`` is NULL (rows older than the column), different flavors mean a resize, and equal flavors mean
     a migration (nova/objects/migration.py:determine_migration_type).
@@ -200,7 +200,7 @@ def migration_from_row(row: Row) -> Migration:
 
 
 def pci_from_row(row: Row) -> PciRow:
-    """Return one PCI device. Raises SourceInconsistent."""
+    """Return the PCI device in a row of ``pci_devices``. Raises SourceInconsistent."""
     cells = Cells(f"pci_devices id {short(row.get('id'))} address {short(row.get('address'))}", row)
     parent = cells.text("parent_addr")
     return PciRow(
@@ -354,7 +354,7 @@ def _boots_from_volume(instance: Instance, row: Row, boot_disks: Iterable[Row]) 
     The boot disk's ``destination_type`` decides. A very old instance has no boot disk row; such an instance boots from
     a volume if it has no image.
     """
-    # nova deletes the disks with their instance, so deleted disks count for a deleted instance, but not for a live one.
+    # nova deletes the disks with their instance, so deleted disks count only for a deleted instance.
     disks = [Cells(f"block_device_mapping id {short(disk.get('id'))}", disk) for disk in boot_disks]
     counted = [disk for disk in disks if instance.deleted or not disk.flag("deleted")]
     if not counted:

@@ -122,7 +122,7 @@ class NovaSql:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """The arguments of one read."""
+    """What one read selects: the arguments of NovaSql.read."""
 
     host: str
     consumers: frozenset[str]

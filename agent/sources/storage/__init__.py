@@ -8,6 +8,6 @@ Each source implements StorageSource or, for disk files, ImageSource of agent/po
 - images.py measures guests' disks and nova's ``instances_path``, by means of disk_files.py, qcow2_header.py,
   image_walk.py and shared_storage.py.
 
-The modules ``*_json.py`` parse the reports of the commands. All sizes are bytes. A source that cannot read raises
+The modules ``*_json.py`` parse what the commands print. All sizes are bytes. A source that cannot read raises
 SourceError. agent/books decides who owns the bytes, and agent/resources what the agent publishes.
 """

@@ -2,7 +2,7 @@
 
 Like nova (rbd_utils.get_pool_info), the agent runs the command instead of using librados, because only the command
 reports ``max_avail``, from which the space for replicas is already subtracted. If no monitor answers, the command waits
-for ever, so the agent kills it at the deadline.
+for ever, so the agent kills the command at the deadline.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ceph:
     name: str = snapshot.CEPH
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return the pool's sizes. Raises SourceUnavailable with ceph's error, SourceInconsistent if it is missing."""
+        """Return the pool's sizes. Raises SourceUnavailable with ceph's error, SourceInconsistent without the pool."""
         user = ("--id", self.access.user) if self.access.user else ()
         conf = ("--conf", self.access.conf) if self.access.conf else ()
         command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")

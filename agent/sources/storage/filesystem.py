@@ -27,7 +27,7 @@ class FileSystems:
         self._reader = reader
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return file systems by path. Raises SourceUnavailable with the path that is missing or does not answer."""
+        """Return each path's file system. Raises SourceUnavailable with the path that is missing or does not answer."""
         return StorageFacts(filesystems=tuple(self._one(path, deadline) for path in self._paths))
 
     def _one(self, path: str, deadline: Deadline) -> FileSystem:
@@ -53,7 +53,7 @@ def measure(path: str, descriptor: int | None = None) -> FileSystem:
 def measure_identified(path: str) -> FileSystem:
     """Return the sizes and the identity of the file system at ``path``. Raises OSError.
 
-    Both come from one descriptor, so they belong to the same file system even if it is unmounted in between.
+    Sizes and identity come from one descriptor, so they are about one file system even after an unmount in between.
     """
     # statvfs triggers an automount. O_PATH does not, and an automount point without its mount has no size.
     os.statvfs(path)

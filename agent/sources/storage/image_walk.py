@@ -4,8 +4,8 @@ Each entry of ``instances_path`` has a row that includes everything below that e
 includes its disks, logs and configuration. Two kinds of files have their own rows: cached images, and guests' disks
 outside the instances' folders.
 
-The walk does not follow links. A file or folder that is reachable twice (hard link, bind mount) counts once, at the
-place where the walk finds it first.
+The walk does not follow links. A file or folder that has two paths (hard link, bind mount) counts once, at the path
+that the walk finds first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to enter. Its entries add their bytes to ``row``; cached images have rows of their own.
+    """A folder that the walk enters. Its entries add their bytes to ``row``; cached images have rows of their own.
 
     If ``has_rows``, guests' disks in this folder have rows of their own, too.
     """
@@ -41,7 +41,7 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Return rows sorted by path, including ``root`` itself. Raises OSError if ``root`` cannot be listed.
+    """Return the rows of ``root`` and of all below, sorted by path. Raises OSError if ``root`` cannot be listed.
 
     ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
     """

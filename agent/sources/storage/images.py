@@ -152,7 +152,7 @@ class Images:
 
 
 def _changed_ns(path: str) -> int | None:
-    """Return the time when an entry of the folder was last created, renamed or removed; None if stat fails."""
+    """Return when an entry of the folder was last created, renamed or removed, in ns; None if stat fails."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -183,7 +183,7 @@ def _volume(
 
 
 class _Parents:
-    """Find the parent of a hidden volume; lvm2 (2.03.16) names the parent only for legs and for parts of pools."""
+    """Find the parent of a hidden volume; lvm2 (2.03.16) names it only for legs (of RAID) and for parts of pools."""
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
@@ -213,7 +213,7 @@ class _Parents:
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent: the volume that lvm2 names, else one that lies on ``name``, else one that refers to it.
+        """Return the parent: the one that lvm2 names, else a volume on ``name``, else a volume that refers to ``name``.
 
         If several volumes lie on ``name`` (pvmove), or several pools share ``name`` as their spare, return the first by
         name. References decide last, because a cached thin volume may have snapshots, which also refer to it.
@@ -226,7 +226,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume of which ``name`` is a snapshot; lvm2's "origin" may instead be a cache's hidden part."""
+        """Return the volume of which ``name`` is a snapshot, or None: "origin" may also be a cache's hidden part."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
@@ -285,7 +285,7 @@ def _number(row: Row, column: str, item: str) -> int:
 
 
 def _percent(row: Row, column: str) -> float | None:
-    """Return a percentage from 0 to 100; None if lvm2 left the column empty."""
+    """Return a percentage from 0 to 100; None if lvm2 left ``column`` empty."""
     text = _field(row, column)
     if not text:
         return None

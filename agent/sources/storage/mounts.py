@@ -46,7 +46,7 @@ def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
 
 
 def filesystem_type(mountinfo: Path, device: int) -> str:
-    """Return the file system type of the mount with that device number, or "" if mountinfo has no such mount."""
+    """Return the file system type of the mount with that device number, or "" if there is no such mount."""
     try:
         words = _mount(mountinfo, 2, f"{os.major(device)}:{os.minor(device)}")
     except OSError:

@@ -20,7 +20,7 @@ COMMAND = ("ndctl", "list", "-X")
 
 @dataclass(frozen=True, slots=True)
 class Ndctl:
-    """The StorageSource of the namespaces."""
+    """The StorageSource of the host's persistent memory namespaces."""
 
     deadline_s: float
     runner: Runner = field(default_factory=SubprocessRunner)

@@ -60,7 +60,7 @@ def parse_qcow2(head: bytes) -> Qcow2Header:
 
 
 def parse_ploop(head: bytes) -> int:
-    """Return the guest's size in bytes from the first bytes of a ploop image. Raises HeaderError."""
+    """Return the disk size that the guest sees, in bytes, from a ploop image's first bytes. Raises HeaderError."""
     mask = _PLOOP_MAGICS.get(head[:16])
     if mask is None:
         raise HeaderError("not a ploop image: the first bytes are not those of a ploop header")

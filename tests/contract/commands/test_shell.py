@@ -111,7 +111,7 @@ def test_config_check_prints_device_spec_notices_and_exits_0(config):
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}\n")
     quoted = f'{path}: [pci] device_spec = {{"vendor": "10de"}}'
     every, misspelt = ended.stderr.splitlines()
-    assert every.startswith(f"stocktake: note: {quoted}: hands out every PCI device of the host")
+    assert every.startswith(f"stocktake: note: {quoted}: offers guests every PCI device of the host")
     assert misspelt.startswith(f"stocktake: note: {quoted}: unknown key 'vendor', which nova ignores")
     ended = stocktake("--config-file", path, "config", "check", "-f", "json")
     assert (ended.document["ok"], ended.document["problems"]) == (True, [])

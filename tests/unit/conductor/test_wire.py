@@ -130,5 +130,5 @@ def test_instance_row_rejects_a_document_that_is_nested_too_deeply():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(SourceInconsistent, match="not JSON"):
+    with pytest.raises(SourceInconsistent, match="cannot be written as JSON"):
         wire.instance_row({**INSTANCE["nova_object.data"], "flavor": deep})

@@ -41,7 +41,7 @@ def one(**fields):
 )
 def test_a_device_spec_without_a_filter_causes_a_notice(fields):
     (odd,) = oddities(one(**fields))
-    assert odd.startswith("hands out every PCI device of the host")
+    assert odd.startswith("offers guests every PCI device of the host")
 
 
 @pytest.mark.parametrize(

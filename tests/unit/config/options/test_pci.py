@@ -55,7 +55,7 @@ def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
     loaded = load([first, second])
     every, misspelt, never = notices(loaded)
     quoted = f'{first}: [pci] device_spec = {{"vendor": "10de"}}'
-    assert every.startswith(f"{quoted}: hands out every PCI device of the host")
+    assert every.startswith(f"{quoted}: offers guests every PCI device of the host")
     assert misspelt == (
         f"{quoted}: unknown key 'vendor', which nova ignores, so it filters nothing; the nearest key is vendor_id"
     )
@@ -66,4 +66,4 @@ def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
 def test_an_invalid_device_spec_entry_causes_no_notice(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
     (notice,) = notices(loaded)
-    assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: hands out every")
+    assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: offers guests every")
