@@ -35,30 +35,30 @@ FROM_NOVA = [
         default=0,
         min=0,
         mutable=True,
-        help="Number of CPUs kept for the host; the agent reports it as reserved of VCPU. Cannot be set together with "
-        "[compute] cpu_shared_set or cpu_dedicated_set, which already select the guests' CPUs. SIGHUP applies it.",
+        help="Number of CPUs reserved for the host; the agent reports it as VCPU's reserved. Cannot be set together "
+        "with [compute] cpu_shared_set or cpu_dedicated_set, which already select the guests' CPUs. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "reserved_host_memory_mb",
         default=512,
         min=0,
         mutable=True,
-        help="MiB of memory kept for the host; the agent reports them as reserved of MEMORY_MB. The default is nova's. "
-        "SIGHUP applies it.",
+        help="MiB of memory reserved for the host; the agent reports them as MEMORY_MB's reserved. The default is "
+        "nova's. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
         default=0,
         min=0,
         mutable=True,
-        help="MiB of disk kept for the host; the agent reports them, rounded up to GiB, as reserved of DISK_GB. SIGHUP "
-        "applies it.",
+        help="MiB of disk reserved for the host; the agent reports them, rounded up to GiB, as DISK_GB's reserved. "
+        "SIGHUP applies it.",
     ),
     cfg.MultiStrOpt(
         "reserved_huge_pages",
         default=[],
         mutable=True,
-        help="Huge pages kept for the host; set the option once per NUMA cell and page size, as in "
+        help="Huge pages reserved for the host; set the option once per NUMA cell and page size, as in "
         "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. In the compute "
         "node record, the agent reports these pages as reserved in the NUMA cell; MEMORY_MB does not change. SIGHUP "
         "applies it.",
