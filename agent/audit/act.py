@@ -222,7 +222,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The text has no request id, so it stays the same."""
+    """Return why the plan was not carried out completely, or None. The request id is omitted, because it would vary."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -248,7 +248,7 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement and decide again. Keep the other sources' readings, which are newer than Placement's first one.
+    """Read Placement and decide again. Keep the other sources' readings: the first read of Placement was before them.
 
     Allocations are read too: a consumer's deletion may cause the conflict, but does not change a generation.
     """

@@ -152,7 +152,7 @@ def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: i
 def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
     """Return since when this host's nova-compute has shown no sign of life; None unless the agent's role is owner.
 
-    A silence that was saved during another boot of the host does not count: its times are of another monotonic clock.
+    A silence saved during another boot of the host does not count, because its times are of another monotonic clock.
     """
     if settings.role is not Role.OWNER:
         return None
@@ -202,7 +202,7 @@ def _plan(
     used: Usage | None,
     confirmed: frozenset[tuple[str, str | None]],
 ) -> Plan:
-    """Return what to write to Placement and to nova's records; in doubt, return an empty plan with the reason.
+    """Return what to write to Placement and to nova's records. A doubt about the host's identity prevents every write.
 
     ``records`` has the write of this node's compute node record first, then the writes for orphaned nodes.
     """

@@ -53,7 +53,7 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
         return _old(state.kind.clock, age, limit)
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
-        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s: its rows are old"
+        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s, so the rows are old"
     return None
 
 
@@ -67,4 +67,4 @@ def behind_s(pulse: Pulse) -> float | None:
 def _old(clock: str, age: float | None, limit: float) -> str:
     if age is not None and age < 0:
         return f"the newest heartbeat of this cell's services is {limit:.0f} s or more ahead of {clock}"
-    return f"the newest heartbeat of this cell's services is {limit:.0f} s old or older by {clock}: its rows are old"
+    return f"the newest heartbeat of this cell's services is {limit:.0f} s old or older by {clock}, so the rows are old"

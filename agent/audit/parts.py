@@ -44,7 +44,7 @@ class HistoryStore(Protocol):
 
 
 class StoreMemory(Protocol):
-    """Keeps the store (file system or volume group) that DISK_GB counted last, across audits and restarts."""
+    """Remembers which store (file system or volume group) DISK_GB counted last, across audits and restarts."""
 
     @property
     def path(self) -> str:
@@ -88,11 +88,11 @@ class OwnIdentityFile(Protocol):
         ...
 
     def own_text(self) -> str | None:
-        """Return the file's text, None if there is no file. Raises ConfigError."""
+        """Return the text of the file at ``own_path``, None if it is missing. Raises ConfigError if the read fails."""
         ...
 
     def put_own(self, text: str | None) -> None:
-        """Replace the file's text; None removes the file. Raises ConfigError."""
+        """Replace the text of the file at ``own_path``; None removes the file. Raises ConfigError if that fails."""
         ...
 
 
@@ -100,7 +100,7 @@ class WriteLock(Protocol):
     """The lock that allows one writer per host."""
 
     def hold(self) -> AbstractContextManager[None]:
-        """Take the lock for the duration of a ``with`` block. Raises LockHeld."""
+        """Take the lock for the duration of a ``with`` block. Raises LockHeld if another process has the lock."""
         ...
 
 

@@ -36,7 +36,7 @@ USAGE_UNLISTED = "usage-unlisted"
 UNSUSPICIOUS_READS = 1
 # A read that fails this close to its deadline counts as late: a library may end the call (agent/conductor/client.py).
 JUST_BEFORE_S = 0.5
-# The most consumers of sharing providers that one audit reads; the state source reads their rows in one statement.
+# The maximum number of consumers of sharing providers per audit; the state source reads their rows in one statement.
 SHARED_READS = 500
 
 
@@ -67,7 +67,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host):
-        # The finding identity-changed reports such guests; the next audit reads the state source again.
+        # The finding identity-changed reports guests of an unknown host; the next audit reads the state source again.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -115,12 +115,12 @@ def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
 def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
     """Read this host's provider tree.
 
-    Allocations are read again if ``its`` turn includes them or if ``recheck_recorded`` is set: Placement raises no
-    generation when an allocation is removed.
+    Allocations are read again if the schedule (``its``) says so or if ``recheck_recorded`` is set, because Placement
+    raises no generation when an allocation is removed.
     """
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not read: this host's identity is unknown (libvirt or the state source failed, or see identity-changed)"
+            "not read: this host's identity is unknown (libvirt or the state source failed; or see identity-changed)"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
@@ -130,7 +130,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # 0 if everything is read again: that audit sends the most requests, and these records would add a third.
+        # 0 if everything is read again: such an audit sends the most requests, and these reads would add a third.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,

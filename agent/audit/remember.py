@@ -81,7 +81,7 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 
 
 def _save(task: AuditTask, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
-    """Save the history if it changed. Return whether it is still unsaved, and when it was saved last."""
+    """Save the findings' history if it changed. Return whether changes are still unsaved, and the last save's time."""
     now, saved_at = task.parts.clock.monotonic(), memory.history_saved_at
     is_due = _content(before) != _content(after) or memory.unsaved_history or _has_aged(task, after, now - saved_at)
     if task.request.publish is Publish.NEVER or not is_due:
@@ -144,7 +144,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers of findings that rest on *recorded*; the next audit reads these consumers' records again."""
+    """Return the consumers of findings about *recorded* allocations; the next audit reads their records again."""
     consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
@@ -152,7 +152,7 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     """Return the suspicious consumers, whose records the next audit reads first.
 
-    While libvirt or the state source is unread, UNKNOWN is not suspicious: most verdicts are UNKNOWN then.
+    While libvirt or the state source cannot be read, UNKNOWN is not suspicious, because most verdicts are UNKNOWN then.
     """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
@@ -161,7 +161,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether the record of a newly suspicious consumer is unread, so that another audit must follow at once."""
+    """Return whether a newly suspicious consumer's record was not read yet, so that an audit must follow at once."""
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
     holding = view.consumer_uuids if view else frozenset()
@@ -181,6 +181,6 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     if there is not None and all(there.inventory(i.resource_class) == i for i in root.inventories):
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
-    # The desired inventory did not reach Placement: Placement refused the write, or a source was unread and the agent
-    # postponed the write. So the inventory in Placement does not count as a new overwrite by another writer.
+    # Placement does not have the desired inventory, because it refused the write, or because a source could not be read
+    # and the agent postponed the write. So the inventory in Placement is not a new overwrite by another writer.
     return memory.written

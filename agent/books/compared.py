@@ -1,8 +1,8 @@
 """Write the three books and compare them, or reuse the last audit's result if the facts are equal.
 
 Facts are compared without values that change by themselves (times, measured memory, free space, the service's
-heartbeat). Otherwise no two snapshots would be equal, and a quiet host would spend most of each audit on computing the
-same result again. The books are written from the reduced facts, so they cannot depend on the removed values. Pure.
+heartbeat). Otherwise no two snapshots would be equal, and on an unchanged host most of each audit would be spent on the
+same result. The books are written from the reduced facts, so they cannot depend on the removed values. Pure.
 """
 
 from __future__ import annotations

@@ -57,11 +57,11 @@ class AuditReads:
 class Confirmed:
     """Findings to report (sorted) and the history to keep.
 
-    - ``recheck_recorded``: a new finding rests on cached allocations and is not reported yet: read them again at once.
-    - ``awaits_recorded``: a reported finding rests on allocations, or a count was reset: the next audit must read the
-      allocations. A DELETE of an allocation raises no generation: the audits with cached allocations (up to ten) would
+    - ``recheck_recorded``: allocations must be read again at once, because a new finding rests on cached allocations.
+    - ``awaits_recorded``: the next audit must read the allocations, because a reported finding rests on them or a
+      count was reset. A DELETE of an allocation raises no generation: with cached allocations, up to ten audits would
       still report the finding.
-    - ``unconfirmed_recorded``: consumers of findings that rest on *recorded* and are not confirmed yet.
+    - ``unconfirmed_recorded``: consumers of findings about allocations (*recorded*) that are not confirmed yet.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -120,7 +120,7 @@ def confirmed_now(
 ) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
-    The same audit may act on these findings. Findings that rest on *recorded* are never included.
+    The same audit may act on these findings. Findings that rest on allocations (*recorded*) are never included.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     return frozenset(

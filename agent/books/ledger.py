@@ -108,7 +108,7 @@ def _held(snapshot: Snapshot, settings: Settings) -> Ledger:
 
 
 def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
-    # A guest that the cloud does not expect on this host is foreign here, even if it is an instance on another host.
+    # A guest that the cloud does not expect on this host is foreign, even if it is an instance on another host.
     if claim.cause is Cause.INSTANCE and claim.consumer.key not in expected:
         return dataclasses.replace(claim, cause=Cause.FOREIGN_GUEST)
     return claim

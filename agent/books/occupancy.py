@@ -72,7 +72,7 @@ def _instance_of(domain: Domain, host: str, node: str) -> Instance:
 
 
 def _counts(instance: Instance, host: str, node: str) -> bool:
-    # Instances count in every vm_state except deleted; in shelved_offloaded only while nova unshelves them here.
+    # Instances count in every vm_state except deleted; in shelved_offloaded only while this host unshelves them.
     if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
         return False
     if instance.vm_state == "shelved_offloaded":
@@ -83,8 +83,8 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
     """Return whether the instance is on the node by its row, or may be on the node, whatever its vm_state.
 
-    If a row does not parse (``problem``), the instance may be here if its own row names this node or no node. A moving
-    instance may be here whatever its row names: the row that does not parse may be of a migration from or to this host.
+    If a row does not parse (``problem``), the instance may be on the node if its row names this node or no node. A
+    moving instance may be on the node whatever its row names, because the row that does not parse may be a migration's.
     """
     if instance.deleted:
         return False
@@ -111,7 +111,7 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken`` with the new NUMA cells if the instance's row names this host while its move here is unfinished.
+    """Return ``taken`` with the new NUMA cells if the instance's row names this host before its move to it is finished.
 
     The migration context must belong to that move. nova does not check this: after a failed move to this node, nova
     would use the new cells of the instance's next move.

@@ -145,7 +145,7 @@ def _trait_rows(provider: _Provider) -> Iterator[TraitRow]:
 
 
 def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
-    """Return each instance's newest finished evacuation away from this host; ``explain`` shows that it takes 0."""
+    """Return each instance's newest finished evacuation away from this host, which ``explain`` shows with amount 0."""
     instances = {i.uuid: i for i in (state.instances if state else ())}
     newest = {m.instance_uuid: m for m in sorted(state.finished_evacuations if state else (), key=lambda m: m.id)}
     notes = []

@@ -171,7 +171,7 @@ def _has_guest(known: Known, consumer: str) -> bool:
 
 
 def _uninvited(known: Known, instance: Instance | None) -> Verdict:
-    """Return the verdict about a guest that the cloud does not expect here, with or without an allocation."""
+    """Return the verdict about a guest that the cloud does not expect on this host, with or without an allocation."""
     if instance is None:
         return Verdict.GUEST_UNKNOWN
     just_changed = instance_just_changed(instance, known.state.now if known.state else None)
@@ -181,7 +181,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The instance's row names this host, but the instance does not count here: the row may name another node.
+    # The instance's row names this host, but the instance does not count on it: the row may name another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -197,12 +197,12 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer that the cloud does not expect here, with an allocation but no guest."""
+    """Return the verdict about a consumer with an allocation, but no guest or promise of the cloud on this host."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING
     if not known.written.host_known:
-        return Verdict.UNKNOWN  # the consumer's guest may be running here
+        return Verdict.UNKNOWN  # the consumer's guest may be running on this host
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
@@ -240,7 +240,7 @@ def _stands_for(known: Known, instance: Instance) -> bool:
     """Return whether a finished migration's allocation is the only allocation for an instance on this host.
 
     A rollback or revert leaves this state if it stops before nova moves the allocation back to the instance. Removing
-    the allocation would free the room of a running guest. The finding allocation-missing reports the instance; once the
+    the allocation would free capacity that a guest uses. The finding allocation-missing reports the instance; once the
     instance has its allocation again, the migration's allocation gets the verdict allocation-stale-move.
     """
     return _is_of_this_host(known, instance) and instance.uuid not in known.holders

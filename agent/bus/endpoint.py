@@ -1,7 +1,7 @@
 """Answer RPC calls on the bus: audit now, last report, publish now, ping.
 
 A call can request an audit or return a report; the agent takes no data from a caller. oslo.messaging's server blocks in
-``start`` until the broker is reachable, so it is started in a separate thread. A started server reconnects by itself
+``start`` until the broker is reachable, so a separate thread starts the server. A started server reconnects by itself
 when the broker is reachable again.
 """
 

@@ -11,8 +11,8 @@ from typing import Any
 from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: The error of a cast after the broker deleted the exchange together with its last listener: oslo.messaging does not
-#: know of the deletion. It raises this error once, and declares the exchange again at the next cast.
+#: The error of a cast after the broker deleted the exchange together with its last listener. oslo.messaging does not
+#: know of the deletion, so it raises this error once, and declares the exchange again at the next cast.
 GONE = "NOT_FOUND - no exchange"
 
 
@@ -55,5 +55,5 @@ class Fleet(Fanout):
         super().__init__(bus, FLEET_TOPIC)
 
     def send(self, state: dict[str, Any]) -> None:
-        """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable."""
+        """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable if the broker did not accept it."""
         self.cast(HOST_STATE, state=state)

@@ -55,7 +55,7 @@ class HostSeen:
 
 
 def host_seen(document: object, received_at: float) -> HostSeen:
-    """Return the parts of a message that ``watch`` shows. Raises SourceInconsistent if it is not a host's state."""
+    """Return what ``watch`` shows of a message. Raises SourceInconsistent if the message is not a host's state."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(document, dict) or version != SCHEMA_VERSION:
         problem = f"a message has schema_version {version!r}, but this program reads {SCHEMA_VERSION}"
@@ -127,7 +127,7 @@ def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the number as int if it is whole, because it is then shown without a fraction; None if it is null."""
+    """Return the number, as int if it has no fraction, so that none is shown; None if the field is null."""
     value: float | None = row[name]
     return value if value is None else whole(value) or _finite(row, name)
 

@@ -1,6 +1,6 @@
 """Receive the messages that all hosts' agents cast, in order of arrival.
 
-oslo.messaging's server waits for a dead broker forever, so it is started in a thread. If the server is not up in time,
+oslo.messaging's server waits for a dead broker forever, so a thread starts the server. If it is not up in time,
 the listener sends a message to get the broker's error, because sending has a time limit.
 """
 
@@ -75,7 +75,7 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Request that every agent with an RPC server casts its state now. Raises SourceUnavailable within REACH_S."""
+        """Ask all agents to cast their state now. Raises SourceUnavailable if the broker accepts nothing in time."""
         if not self._asked():
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
 
@@ -117,7 +117,7 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {waited_s:g} s")
 
     def _asked(self) -> bool:
-        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable with its error."""
+        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable if it refused."""
         refusals: list[SourceUnavailable] = []
 
         def cast() -> None:

@@ -39,7 +39,7 @@ class Outbox:
         return len(self._notices)
 
     def put(self, report: AuditReport, notices: tuple[Notice, ...]) -> None:
-        """Replace the stored report, and queue the notifications of the new one."""
+        """Replace the stored report by ``report``, and queue the notifications of ``report``."""
         with self._changed:
             self.report = report
             self._notices.extend(notices)
@@ -61,7 +61,7 @@ class Outbox:
             self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Block until ``put``, ``ask`` or ``close`` is called. Return at once if one was since the last ``wait``."""
+        """Block until ``put``, ``ask`` or ``close`` is called. A call since the last ``wait`` counts too."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False

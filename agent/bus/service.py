@@ -1,6 +1,6 @@
 """Run the sender of messages and the RPC server over one connection pool.
 
-Every call here returns at once or within two seconds, even if the broker is dead or frozen.
+Every method of BusConnection returns at once or within two seconds, even if the broker is dead or does not respond.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Open oslo.messaging's transports with a bound on every wait; define the names used on the broker.
 
-docs/messages.md documents the names. Modules import ``oslo_messaging`` from here, so that the threading backend is
-always selected before that import.
+docs/messages.md documents the names. Modules import ``oslo_messaging`` from this module, so that the threading backend
+is always selected before that import.
 
 The ``timeout`` of an RPC call does not cover the call's delivery. By default, oslo.messaging retries the delivery
-forever, so that a call to a dead broker blocks until the broker is back (measured). So every client here limits the
-number of tries.
+forever, so that a call to a dead broker blocks until the broker is back (measured). So every client of this module
+limits the number of tries.
 
-oslo.messaging reads its options from a ConfigOpts. This module passes a separate ConfigOpts, because the agent's own
-must not contain options that no operator may set. oslo.messaging registers its options for tracing and metrics only on
-the global ConfigOpts, so ``_conf`` registers these options on the separate ConfigOpts.
+oslo.messaging reads its options from a ConfigOpts. This module passes a separate ConfigOpts, because the ConfigOpts of
+the agent must not contain options that no operator may set. oslo.messaging registers its options for tracing and
+metrics only on the global ConfigOpts, so ``_conf`` registers these options on the separate ConfigOpts.
 """
 
 from __future__ import annotations

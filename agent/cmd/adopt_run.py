@@ -39,7 +39,7 @@ from agent.resources.store_doubt import store_now
 class AdoptRun:
     """The plan and the outcome of each step. ``read``: the facts that were read, as keys of the JSON document.
 
-    ``stale``: the digest that the operator named does not match the current plan.
+    ``stale`` is True if the operator named a digest, and the digest of the current plan is another one.
     """
 
     read: Document
@@ -53,7 +53,7 @@ def adopted(
 ) -> AdoptRun | None:
     """Run ``planned`` (``identity_run`` or ``store_run``); carry out its plan if ``digest`` is the plan's digest.
 
-    Return None if libvirt or Placement cannot be read or another process holds the write lock. Raises ConfigError.
+    Return None if a source or the write lock is not available. Raises ConfigError if the configuration is wrong.
     """
     loaded = loaded_for(options)
     if digest is not None:
@@ -124,7 +124,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return the facts that ``adopt --store`` read, as keys of the document; ``before`` is the store saved before."""
+    """Return the facts that ``adopt --store`` read, as keys of the document; ``before`` is the saved store."""
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 

@@ -55,7 +55,7 @@ def audited(
 ) -> tuple[AuditReport | None, int]:
     """Run one audit. Return the report (None if the outcome is UNREADABLE) and the exit code.
 
-    Raises ConfigError.
+    Raises ConfigError if the configuration is wrong.
     """
     loaded = loaded_for(options)
     try:

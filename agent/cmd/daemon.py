@@ -155,9 +155,10 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 
 
 def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
-    """Run one audit that reads everything, and return its exit code. Raises ConfigError, FolderUnavailable.
+    """Run one audit that reads everything, and return its exit code.
 
-    A dry run does not overwrite the report file, so that ``stocktake status`` still shows the daemon's last report.
+    Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
+    read now. A dry run keeps the report file, so that ``stocktake status`` still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from

@@ -91,7 +91,7 @@ class _Agent:
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, vcpus: int) -> TreeAnswer | None:
-        """Return whether this host's tree can take ``vcpus``, and what refuses them; None if there is no tree."""
+        """Return whether this host's tree can take ``vcpus``, and what refuses them; None if the host has no tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
         trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)

@@ -89,7 +89,7 @@ def _place(error: Exception) -> str:
 
 
 def _forget_stdout() -> None:
-    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), and the flush at exit would fail."""
+    """Point stdout at /dev/null, because the reader closed the pipe (``| head``) and the flush at exit would fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -1,4 +1,4 @@
-"""Render a run of ``stocktake heal`` as a JSON document and as lines for people; adopt and undo use parts of this."""
+"""Render a run of ``stocktake heal`` as a JSON document and as lines for people; adopt and undo use some functions."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield f"  refused {about} ({refusal['guard']}): {refusal['why']}"
     if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
         yield (
-            "a finding gets older only while the daemon runs, or if this command runs again within three times "
-            "update_resources_interval (180 s by default)"
+            "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
+            "a daemon, run this command again within three times update_resources_interval (180 s by default)"
         )
     yield from (result_line(result, result["consumer_uuid"] or result["finding_id"]) for result in results)
     yield from _end(document)

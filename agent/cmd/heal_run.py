@@ -61,7 +61,7 @@ class HealRun:
     def undecided(self) -> bool:
         """Whether the run cannot decide if the approved plan is still current.
 
-        The current plan differs from the approved plan, but perhaps only because a source that repairs need was unread.
+        The current plan differs from the approved plan, but perhaps only because a source that repairs need failed.
         """
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
@@ -103,9 +103,9 @@ def code_of(run: HealRun) -> int:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Make the state directory, which a change needs. A run that only prints a plan works without the directory.
+    """Make the state directory. Heal cannot change anything without the directory, but it can print a plan.
 
-    If the operator has approved a plan, raises ConfigError and FolderUnavailable.
+    Raises ConfigError or FolderUnavailable if that fails and the operator has approved a plan.
     """
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -116,7 +116,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, but at most ``confirm_audits``."""
+    """Run audits until every requested finding is confirmed, but at most ``confirm_audits`` audits."""
     memory = AuditMemory()
     for audits_before in range(max(1, task.settings.confirm_audits)):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0

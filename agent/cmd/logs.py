@@ -33,7 +33,7 @@ PRODUCT = "stocktake"
 REPEATS_ITSELF = "keystoneauth.identity.generic.base"
 
 # oslo.messaging logs an error at every attempt to reconnect; the agent logs it at the 1st, 2nd, 4th … attempt.
-# oslo.messaging also logs a traceback when a caller calls an unknown method; that error belongs to the caller.
+# oslo.messaging also logs a traceback when a caller calls an unknown method, although the caller made that error.
 BROKER_LIBRARY = (
     "oslo.messaging._drivers.impl_rabbit",
     "oslo_messaging._drivers.amqpdriver",

@@ -19,7 +19,7 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command, for cliff instead of an entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
+    """One command, given to cliff as an entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
 
     name: str
     summary: str
@@ -74,7 +74,7 @@ def summaries() -> str:
 
 
 def nearest(words: Iterable[str]) -> str | None:
-    """Return the command whose name is most similar to these words, or None."""
+    """Return the command whose name is most similar to these words, None if no name is similar."""
     names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
     typed = list(words)
     near = (difflib.get_close_matches(text, names, n=1) for text in (" ".join(typed[:2]), *typed[:1]))

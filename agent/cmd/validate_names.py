@@ -25,7 +25,7 @@ def require_class(report: AuditReport, name: str) -> str:
 
 
 def require_consumer(report: AuditReport, consumer: str) -> bool:
-    """Return True if the audit found the consumer. Raises UsageError if every source was read and no source has it.
+    """Return True if the audit found the consumer. Raises UsageError if all sources were read and none lists it.
 
     If a source could not be read, write a line to stderr and return False, because that source may have the consumer.
     """

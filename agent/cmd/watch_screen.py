@@ -11,7 +11,7 @@ from agent.cmd.commands.base import JSON
 from agent.cmd.exit_handling import to_stderr
 from agent.errors import SourceInconsistent
 
-#: Cursor home, and clear to the end of the screen.
+#: The escape sequences that move the cursor to the top left corner and clear the screen from there.
 HOME = "\x1b[H\x1b[J"
 SMALLEST_GAP_S = 0.5
 #: The maximum number of different errors about malformed messages that a screen reports.
@@ -27,7 +27,7 @@ class Screen:
         self._odd: set[str] = set()
 
     def received(self, document: object, received_at: float) -> None:
-        """Store one message. If a message is not a host's state, report that on stderr, each different error once."""
+        """Store one message. If it is not a host's state, report the error on stderr, each different error once."""
         try:
             seen = host_seen(document, received_at)
         except SourceInconsistent as error:
@@ -39,13 +39,13 @@ class Screen:
         self.show(document, seen)
 
     def show(self, document: object, seen: HostSeen) -> None:
-        """Show one valid message. Does nothing here."""
+        """Show one valid message. Does nothing in this base class."""
 
     def draw(self, now: float) -> None:
-        """Redraw at ``now``, in monotonic seconds. Does nothing here."""
+        """Redraw at ``now``, in monotonic seconds. Does nothing in this base class."""
 
     def end(self, now: float) -> None:
-        """Show the result of ``--once`` after the last answer. Does nothing here."""
+        """Show the result of ``--once`` after the last answer. Does nothing in this base class."""
 
 
 class Lines(Screen):

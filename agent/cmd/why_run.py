@@ -1,4 +1,4 @@
-"""Run ``stocktake why``: parse the request, audit the host, read Placement's offers, call agent/why/answer.py.
+"""Run ``stocktake why``: parse the request, audit the host, read Placement's providers, call agent/why/answer.py.
 
 The audit is the same as in every other command and publishes nothing. If Placement cannot be read, the command ends
 without a document. If any other source cannot be read, the answer reports that source's facts as unknown, and an
@@ -43,7 +43,7 @@ from agent.why.report import CellRoom, WhyReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The parsed command line: a request or an instance's flavor, this host or all, number of NUMA cells, page size.
+    """The parsed command line: a request or an instance's flavor, this host or all hosts, NUMA cells, page size.
 
     ``notes`` are sentences about the flavor's extra specs that the request ignores.
     """
@@ -77,7 +77,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
-    The answer is incomplete if a source was unread, or if no tree fits and an unread or undecided tree may fit.
+    The answer is incomplete if a source could not be read, or if only a tree about which too little is known may fit.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -116,7 +116,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
 
 @contextlib.contextmanager
 def _no_document_without() -> Iterator[None]:
-    """Turn PlacementRejected (the server is too old or not Placement) into PlacementUnavailable: exit code 75."""
+    """Turn PlacementRejected (the server is too old or not Placement) into PlacementUnavailable, for exit code 75."""
     try:
         yield
     except PlacementRejected as error:
@@ -124,7 +124,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add the flavor's notes; if the question names no NUMA cells and no page size, also take them from the flavor."""
+    """Add the flavor's notes; if the question names no NUMA cells and no page size, also take both from the flavor."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
@@ -164,7 +164,7 @@ def _why_unread(report: AuditReport, source: str) -> str:
 
 
 def _what_helps(report: AuditReport) -> str:
-    """Return why the host's identity is unknown, and how the operator can set it; "" if the identity is known."""
+    """Return why the host's identity is unknown, and how the operator can supply the uuid; "" if it is known."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))
@@ -177,6 +177,6 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
         lines = (
             *lines,
-            f"the free room in NUMA cells: {why_not or 'the use of the cells was not read'}",
+            f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}",
         )
     return lines

@@ -37,7 +37,7 @@ def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> N
 def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:
     """Raise UsageError if an aggregate has no provider, or if ``in_tree`` is not the uuid of a provider.
 
-    Raises PlacementError. ``own`` is this host's tree: its aggregates are known without a request.
+    Raises PlacementError if Placement cannot be read. ``own`` is this host's tree, whose aggregates are known already.
     """
     tree = tuple(own)
     known_aggregates = sorted(frozenset().union(*(provider.aggregates for provider in tree)))
@@ -66,9 +66,9 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 
 
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
-    """Return the known uuid that the operator most likely meant by ``uuid``, or None.
+    """Return the known uuid that the operator most likely meant by ``uuid``, None if no known uuid is that similar.
 
-    difflib is not suitable: it finds any two uuids similar.
+    difflib is not suitable, because it finds any two uuids similar.
     """
     differing = {other: sum(map(operator.ne, uuid, other)) for other in sorted(known)}
     nearest = min(differing, key=lambda other: differing[other], default=None)

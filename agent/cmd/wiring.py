@@ -111,7 +111,7 @@ class Cloud(NamedTuple):
 class Wired:
     """The parts that an audit uses, and what the daemon needs to watch, interrupt and close them.
 
-    Use the object as a context manager, or call ``close``.
+    ``mark`` says whether a read is in progress. Use the object as a context manager, or call ``close``.
     """
 
     parts: Parts

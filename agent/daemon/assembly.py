@@ -15,7 +15,7 @@ from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
 from agent.telemetry.dump import dump_state
 
-#: After this many timed-out reads of libvirt in a row, the runner stops the watchdog messages; systemd restarts it.
+#: After this many timed-out reads of libvirt in a row, the watchdog messages stop, and systemd restarts the daemon.
 LIBVIRT_MISSES = 3
 
 

@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The maximum number of different reasons per kind (the text before the first colon). Above it, only the kind is named.
+#: The maximum number of different reasons per kind (the text before the first colon). If more, only the kind is named.
 REASONS_PER_KIND = 8
-#: The maximum number of different kinds. Callers use only a few.
+#: The maximum number of different kinds of reasons. Callers use only a few kinds.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -69,10 +69,10 @@ class _Gathering:
 
 
 class AuditQueue:
-    """A queue with many producers and one consumer.
+    """The queue of reasons to audit, with many producers and one consumer.
 
-    Only the worker calls ``take``. Any thread may call the other methods, even in a callback of libvirt: they cannot
-    fail, and no thread keeps the queue's lock during slow work. ``closed``: ``take`` returns no more reasons.
+    Only the worker calls ``take``. Any thread may call the other methods, even in a callback of libvirt, because they
+    cannot fail and no thread keeps the queue's lock during slow work. ``closed``: ``take`` returns no more reasons.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,7 +102,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit, without the settle time but not before this host's start time."""
+        """Request a periodic audit, without the settle time but not before this host's start time (``release``)."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
@@ -110,7 +110,7 @@ class AuditQueue:
     def request_by_peer(self, reason: str) -> float | None:
         """Request an audit for a peer; return the maximum seconds until it is due, None if the queue is closed.
 
-        It is due ``peer_s`` after ``take`` last returned a peer's request, or earlier with another request.
+        The audit is due ``peer_s`` after ``take`` last returned a peer's request, or earlier with another request.
         """
         with self._changed:
             if self.closed:

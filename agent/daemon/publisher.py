@@ -1,7 +1,7 @@
 """Publish a report: log lines, the report file, a status line for the main thread, and messages for the broker.
 
 A failure to write the report file (a full disk) is logged when its cause changes, and never ends an audit. Another
-thread sends the messages to the broker, so nothing here waits for the broker.
+thread sends the messages to the broker, so no function of this module waits for the broker.
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ class ReportDesk:
 def status_line(report: AuditReport) -> str:
     """Return one line for ``systemctl status``."""
     unread = ", ".join(source.name for source in report.sources if not source.ok)
-    lost = f", unread: {unread}" if unread else ""
+    lost = f", not read: {unread}" if unread else ""
     return f"audit of {report.started_at}: {report.outcome.value}, {len(report.findings)} findings{lost}"

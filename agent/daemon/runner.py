@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 #: The runner sends READY after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
 #: The longest wait of the main thread in seconds. A signal does not wake the main thread if another thread receives the
-#: signal, or if it comes just before the wait: the Python handler then runs only after the wait (seen with two signals
+#: signal, or if the signal comes just before the wait. The Python handler then runs after the wait (seen with 2 signals
 #: at once). A stop must not be delayed for long.
 TICK_S = 1.0
 

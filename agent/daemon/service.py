@@ -135,7 +135,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._outside.close()
 
     def wait(self) -> None:
-        """Wait until the worker has ended. Give up if the worker is stuck in a read: reads have no side effects."""
+        """Wait until the worker has ended. Give up if it is stuck in a read, because reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():
                 LOG.info(events.READ_LEFT_BEHIND)

@@ -1,8 +1,8 @@
 """Request audits by the clock: the first audit, and then periodic audits, which find changes whose event was lost.
 
 A host's name, which is known before any read, decides the times of the host's audits. So hosts that one command started
-query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py). By
-default, oslo.service's looping call ends forever after one exception. Here it makes one call, which cannot fail.
+query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py).
+By default, oslo.service's looping call ends forever after one exception, so the function that it calls must not fail.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class IntervalTrigger:
         self._call: loopingcall.FixedIntervalLoopingCall | None = None
 
     def start(self, interval_s: float | None) -> None:
-        """Start. The first request comes at the host's moment of the interval, after at least half an interval."""
+        """Start. The first request comes after 0.5 to 1.5 intervals, at the time that the host's name decides."""
         self.interval_s = interval_s
         if interval_s is None:
             return

@@ -87,7 +87,7 @@ class DesiredProvider:
     reserves: tuple[ReserveTerms, ...] = ()
 
     def inventory(self, resource_class: str) -> Inventory | None:
-        """Return the inventory wanted for the class, or None."""
+        """Return the inventory wanted for the class, None if the agent wants no inventory of the class."""
         return next((i for i in self.inventories if i.resource_class == resource_class), None)
 
 

@@ -13,7 +13,7 @@ from agent.model.plan import PutAllocations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChange:
-    """A consumer's allocations: ``before`` has all its current ones, ``write`` all its allocations after the change."""
+    """A consumer's allocations: ``before`` has all current allocations, ``write`` all allocations after the change."""
 
     before: ConsumerRecord
     write: PutAllocations

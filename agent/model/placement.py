@@ -51,7 +51,7 @@ class Provider:
     aggregates: frozenset[str] = frozenset()
 
     def inventory(self, resource_class: str) -> Inventory | None:
-        """Return the inventory of the class, or None."""
+        """Return the inventory of the class, None if the provider has no inventory of the class."""
         return next((i for i in self.inventories if i.resource_class == resource_class), None)
 
 
@@ -111,7 +111,7 @@ class DetachedTree:
 
     @property
     def root(self) -> Provider | None:
-        """The provider with the uuid that the agent searched for, None if Placement has no such provider."""
+        """The provider with the uuid that the agent searched for; None if Placement has no such provider."""
         return next((p for p in self.providers if p.uuid == self.uuid), None)
 
 
@@ -178,7 +178,7 @@ class PlacementView:
         return used
 
     def provider(self, uuid: str) -> Provider | None:
-        """Return the provider of the tree with the given uuid, or None."""
+        """Return the provider of the tree with the given uuid, None if the tree has no such provider."""
         return next((p for p in self.providers if p.uuid == uuid), None)
 
     @property
@@ -199,5 +199,5 @@ class PlacementView:
 
     @property
     def root(self) -> Provider | None:
-        """The root provider of the tree, or None."""
+        """The root provider of the tree, None if it does not exist yet."""
         return self.provider(self.root_uuid)

@@ -111,7 +111,7 @@ class CreateComputeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveComputeNode:
-    """Save those fields of an existing record that differ from the stored ones (conductor: ComputeNode.save)."""
+    """Save those fields of an existing record that differ from the stored record (conductor: ComputeNode.save)."""
 
     record: NodeRecord
     changed: tuple[str, ...]

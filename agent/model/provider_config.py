@@ -19,7 +19,7 @@ class Added(enum.StrEnum):
 
 
 class Addition(NamedTuple):
-    """A class or trait that a provider.yaml file added to a provider. The agent removes it once no file names it."""
+    """A class or trait that a provider.yaml file added to a provider; the agent removes it once no file names it."""
 
     provider_uuid: str
     kind: Added

@@ -94,7 +94,7 @@ class InventoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitRow:
-    """One trait of one provider; ``owner`` is ``ours`` or ``operator``."""
+    """One trait of one provider; ``owner`` says who decides the trait: ``ours`` (this agent) or ``operator``."""
 
     provider: str
     provider_uuid: str

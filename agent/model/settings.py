@@ -69,7 +69,7 @@ class MdevTypeChoice:
     """One of ``[devices] enabled_mdev_types``: its parent devices, its resource class, and an upper limit."""
 
     type_id: str
-    # PCI addresses of the parents. A parent that is not a PCI device has its name in /sys here.
+    # PCI addresses of the parents. For a parent that is not a PCI device, the tuple has the device's name in /sys.
     addresses: tuple[str, ...] = ()
     resource_class: str = "VGPU"
     max_instances: int | None = None

@@ -24,7 +24,7 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# A part of the source ``images``: the size of the image cache. It may be unknown although the disks were measured.
+# A part of the source ``images``: the size of the image cache, which may be unknown although the disks were measured.
 IMAGE_CACHE = "image-cache"
 
 

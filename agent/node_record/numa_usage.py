@@ -3,7 +3,7 @@
 The id of an instance's cell is the id of the host's cell. Pages are counted in the instance's page size, else in the
 host cell's smallest size. An instance with thread policy ``isolate`` also takes the siblings of its CPUs. If two guests
 are pinned to one CPU, nova aborts its audit of the node. The agent counts both guests and reports a finding, so that
-one wrong guest does not prevent an update of the record.
+one wrongly pinned guest does not prevent an update of the record.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _Codes = frozenset[tuple[str, str | None]]
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
     """Return this host's undeleted rows whose node name is not libvirt's; none if that name or the uuid is unknown.
 
-    A row with this host's own uuid and another name is not an orphan: the host was renamed (finding identity-changed).
+    A row with this host's own uuid and another name is no orphan, because the host was renamed (see identity-changed).
     """
     if state is None or node is None or root_uuid is None:
         return ()

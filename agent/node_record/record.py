@@ -102,7 +102,7 @@ def _identity(settings: Settings, state: NovaState, root_uuid: str, node: str, s
 
 
 def _ratio(policy: RatioPolicy, stored: float | None) -> float:
-    """Return the configured ratio, else the stored one, else the initial one; 0.0 counts as unset (scenario 67)."""
+    """Return the configured ratio, else the stored ratio, else the initial ratio; 0.0 counts as unset (scenario 67)."""
     return policy.configured or stored or policy.initial
 
 
@@ -175,5 +175,5 @@ def record_note(settings: Settings, state: NovaState | None) -> str:
     if settings.role is not Role.OWNER:
         return f"the compute node record is not written in role {settings.role.value}"
     if state is None:
-        return "the compute node record is not written while the state source is unread"
+        return "the compute node record is not written while the cloud's state cannot be read"
     return state.kind.record_note

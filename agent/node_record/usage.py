@@ -1,7 +1,7 @@
 """Count what a compute node record reports as used, from the flavors of the instances on the host. Pure.
 
-These figures differ from Placement's: here each instance's swap is truncated to whole GiB, for Placement it is rounded
-up. A pinned CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.
+These figures differ from Placement's: the record truncates each instance's swap to whole GiB, and Placement's amounts
+round the swap up. A pinned CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
     """Return the used disk in whole GiB: the reserve and all flavors; for a volume group at least its measured use.
 
-    Nova adds each part to an integer column, which truncates the part: so each instance's swap is truncated separately.
+    Nova adds each part to an integer column, which truncates the part. So each instance's swap is truncated separately.
     """
     promised = settings.reserved_host_disk_mib // 1024
     for one in occupancies:
         root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
         promised += root + one.flavor.ephemeral_gib + one.flavor.swap_mib // 1024
     # In a volume group, at least the group's own measured use counts (scenario 91). On a file system only the flavors
-    # count, because other files take space there too.
+    # count, because other files take space on the file system too.
     is_group = settings.disk_group is not None
     return max(promised, bytes_to_gib_ceil(view.disk_used_bytes) if view.disk_used_bytes and is_group else 0)
 

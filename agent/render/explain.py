@@ -44,7 +44,7 @@ Unread = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The consumers that count in a book for the same ``reason``. ``consumers`` are their keys, sorted."""
+    """A part of a book's amount: the consumers that count for the same ``reason``. ``consumers`` has their keys."""
 
     reason: str
     amount: int
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The exact size of all rows with a known size, and their ``amount``: each row rounded up to whole units."""
+    """The exact size of all rows with a known size, and ``amount``, the sum of these rows rounded up to whole units."""
 
     amount: int
     size_bytes: int
@@ -79,7 +79,7 @@ class Book:
 class Evacuated:
     """A finished evacuation, which adds 0 to this host's books. ``amount`` is the instance's use on its new host.
 
-    ``recorded`` is the amount that Placement still records for the instance here, None if it is 0 or unknown.
+    ``recorded`` is the amount that Placement still records for the instance on this host, None if 0 or unknown.
     """
 
     note: EvacuationNote
@@ -250,14 +250,14 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the sources that could not be read, for each book that is unknown or incomplete for these classes.
 
-    If such a book has no amount of a consumer, the source that could not be read may still have one.
+    If such a book has no amount of a consumer, the source that could not be read may still have an amount.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
 
 
 def unread_of_inventory(report: AuditReport, resource_class: str) -> tuple[str, ...]:
-    """Return the sources that could not be read and without which the class's inventory is unknown."""
+    """Return the sources that could not be read and that the agent needs for the class's inventory."""
     failed = _errors(report)
     return tuple(s for s in (PLACEMENT, LIBVIRT, *_STORAGE.get(resource_class, ())) if s in failed)
 

@@ -61,7 +61,7 @@ def _book(book: Book) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Return the unread sources of each book. For these books, null in a row means "unknown"."""
+    """Return the sources that could not be read, by book. For these books, null in a row means "unknown"."""
     return {book: list(sources) for book, sources in books.items()}
 
 

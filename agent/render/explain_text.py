@@ -53,7 +53,7 @@ def _book_line(resource_class: str, book: Book) -> str:
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
     """Return the exact size, which differs from the amount: each consumer's amount is rounded up to whole units.
 
-    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text says how much.
+    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text gives their sum.
     """
     of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
@@ -61,7 +61,7 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
 
 
 def _part(part: Part) -> str:
-    # Do not list instances here: their uuids would hide the sum, and each instance has a line further down.
+    # Do not list instances in the sum: their uuids would hide the sum, and each instance has a line further down.
     count = len(part.consumers)
     noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
     names = "" if part.reason in _PLURALS else f": {some_of(part.consumers)}"
@@ -113,7 +113,7 @@ def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
 def _evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
     size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
     recorded = evacuated.recorded
-    still = f", yet Placement still records {amount(resource_class, recorded)} for it here" if recorded else ""
+    still = f", yet Placement still records {amount(resource_class, recorded)} for it on this host" if recorded else ""
     return f"{evacuation_text(evacuated.note, size)}: contributes 0{still}"
 
 
@@ -141,7 +141,7 @@ def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
     if shown is None:
         return
     if row.wanted is None:
-        yield f"  the agent wants no {name} here; Placement records:"
+        yield f"  the agent wants no {name} on this provider; Placement records:"
     yield f"  total {cell(name, shown.total)}"
     yield f"  reserved {cell(name, shown.reserved)}{_terms(row, shown)}"
     yield (
@@ -162,7 +162,7 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
         return ""
     terms = " + ".join(f"{value} ({name})" for name, value in row.terms)
     over = sum(value for _, value in row.terms) - shown.reserved
-    return f" = {terms}" + (f" - {over} (no room: reserved cannot exceed the total)" if over > 0 else "")
+    return f" = {terms}" + (f" - {over} (left out: reserved cannot exceed the total)" if over > 0 else "")
 
 
 def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
@@ -177,7 +177,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
         return "Placement records the same"
     if row.recorded is None:
         # used is None if and only if Placement could not be read.
-        return "Placement could not be read" if row.used is None else "Placement has no such class here yet"
+        return "Placement could not be read" if row.used is None else "Placement has no such class on this provider yet"
     fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
     return "Placement records " + ", ".join(

@@ -116,7 +116,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Both calls must succeed: the first one renders the finding, and the second one is used to sort the findings.
+    # Both calls must succeed: the first call renders the finding, and the second call is used to sort the findings.
     _finding(finding)
     names_in_evidence([finding])
 

@@ -29,11 +29,11 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the total depends on. While one is unread, the agent leaves the classes unchanged."""
+        """Return the sources that the total depends on. While one cannot be read, the agent keeps the classes as is."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the total is unknown although every source answered, or None."""
+        """Return why the total is unknown although every source answered; None if the total is known."""
         ...
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
@@ -53,7 +53,7 @@ class Resource(Protocol):
     def reserve_needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the sources that ``reserved`` depends on, besides the cloud's state and libvirt; none by default.
 
-        While one of these sources is unread, the agent does not lower ``reserved``.
+        While one of these sources cannot be read, the agent does not lower ``reserved``.
         """
         return frozenset()
 
@@ -109,7 +109,7 @@ def promised_of(
 ) -> tuple[Claim, ...]:
     """Return one claim per occupancy that requests the class.
 
-    A request for a class in ``also`` counts too: this host serves it as ``resource_class``.
+    A request for a class in ``also`` counts too, because this host serves such a request as ``resource_class``.
     """
     claims = []
     for taken in occupancies:

@@ -32,7 +32,7 @@ def counted_source(settings: Settings) -> str:
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """Return the store's sizes. None if the source was not read, or the store is not in its report or is in doubt."""
+    """Return the store's sizes. None if the source was not read, does not list the store, or store_doubt.py objects."""
     if store_doubt(snapshot, settings) is not None:
         return None
     source = counted_source(settings)

@@ -23,7 +23,7 @@ class CpuResource(Resource):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return which CPU set names CPUs that are not online or do not exist, or None."""
+        """Return which CPU set names CPUs that are not online or do not exist; None if no set does."""
         return obstacle(snapshot.host.value, settings) if snapshot.host.value else None
 
 

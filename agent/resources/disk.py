@@ -73,7 +73,7 @@ class Disk(Resource):
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return lvm2 (for unmanaged volumes) and the image cache, each only if the agent reserves space for it."""
+        """Return the sources that ``reserved`` depends on: lvm2 for volumes in DISK_GB's group, and the image cache."""
         wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 

@@ -9,7 +9,7 @@ from agent.resources.volumes import VolumeOwners
 
 
 def guests_of(snapshot: Snapshot) -> VolumeOwners:
-    """Return the instances of this host and of migrations in progress here; without a cloud, the defined domains."""
+    """Return the instances of this host and of its migrations in progress; without a cloud, the defined domains."""
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()
     if state is None:

@@ -33,7 +33,7 @@ class Pmem(Resource):
         return frozenset({PMEM}) if settings.pmem_labels else frozenset()
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return which configured names ndctl does not list, or lists several times (operators choose the names)."""
+        """Return which configured names ndctl does not list, or lists several times; None if ndctl lists each once."""
         listed = Counter(namespace.name for namespace in snapshot.stored.pmem_namespaces)
         named = sorted({name for label in settings.pmem_labels for name in label.namespaces})
         if missing := [name for name in named if not listed[name]]:

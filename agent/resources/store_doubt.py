@@ -18,8 +18,8 @@ none                  no guest disk                       in doubt if smaller th
 none                  one missing, or unknown             in doubt if Placement's total differs
 ====================  ==================================  =====================================
 
-For Ceph there is no doubt: the cluster has no mount that could be lost, and without the cluster ``ceph df`` fails. The
-agent does not check the cluster's fsid, because that would take one more command in each audit.
+A Ceph pool is always trusted, because the cluster has no mount that could be lost, and without the cluster ``ceph df``
+fails. The agent does not check the cluster's fsid, because that would take one more command in each audit.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Likeness(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestDisks:
-    """Disks of libvirt's guests that belong on the store: how many exist there, and which are missing.
+    """Disks of libvirt's guests that belong on the store: how many exist on the store, and which are missing.
 
-    ``unknown_because`` says why the agent does not know which disks exist there; "" if it knows.
+    ``unknown_because`` says why the agent does not know which disks exist on the store; "" if the agent knows.
     """
 
     present: int = 0
@@ -114,10 +114,10 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 
 
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the mark to remember from now on; None if the agent keeps the remembered mark.
+    """Return the mark (what identifies the store) to remember from now on; None if the agent keeps the remembered mark.
 
     The agent must not mistake the empty folder below a mount point for the store. So the agent remembers nothing new
-    while guests' disks are missing and the store has none of them.
+    while guests' disks are missing and the store has no guest's disk.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:

@@ -45,8 +45,8 @@ class OwnerKind(enum.Enum):
 class VolumeOwners:
     """The possible owners of a volume.
 
-    ``instance_uuids``: instances of this host and of migrations in progress here. If ``state_known`` is False, the
-    state source could not be read, and the uuids mean nothing.
+    ``instance_uuids``: instances of this host and of its migrations in progress. If ``state_known`` is False, the state
+    source could not be read, and the uuids mean nothing.
     """
 
     instance_uuids: frozenset[str]
@@ -128,16 +128,16 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """In ``taken``, move each volume's share of a split pool from the pool to the volume.
+    """In ``taken``, move each volume's share of a pool in ``split`` from the pool to the volume.
 
-    Return, by path, the bytes that guests can still get from each of these pools.
+    ``split`` has the thin pools with an instance's disk. Return, by path, what guests can still get from each of them.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
             # Data of the pool that lies on volumes with other owners (if lvm2 allows that) is counted for these owners.
-            # So the room is at most the bytes that are counted for the pool.
+            # So ``room`` is at most the bytes that are counted for the pool.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -163,7 +163,7 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
     """Return the first match: an instance by name, block storage by name, a domain by use, an orphan by name.
 
     If ``instances`` is None (the state source was not read), an instance's name makes the owner unknown. If ``users``
-    is None (libvirt was not read), only the first two are checked. Block storage precedes the domain: a block storage
+    is None (libvirt was not read), the domain and the orphan are not checked. Block storage precedes the domain: such a
     volume belongs to no flavor, even if a domain uses it. The domain precedes the orphan: a used disk is no orphan.
     """
     instance = instance_of_volume(volume.name)
@@ -198,7 +198,7 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return for each path the path of the volume with which it is counted: itself, or what it serves in the end."""
+    """Return for each volume (by path) the path with which it is counted: its own, or that of the volume it serves."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}

@@ -77,7 +77,7 @@ class LogState:
 
     ``spells`` counts how often each condition began since the last summary; a flapping condition is logged at its 1st,
     2nd, 4th, … beginning. ``error`` is the last audit's error and its consecutive occurrences. ``changed`` are the
-    changes of findings that the last audit logged. ``microversion`` is the newest that Placement supports.
+    changes of findings that the last audit logged. ``microversion`` is the newest microversion of Placement.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: For this time after a reported change of a finding, its next changes are not reported. It doubles up to the cap.
+#: Seconds after a reported change of a finding in which its next changes are not reported; doubles up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 

@@ -42,7 +42,7 @@ def finite(value: object) -> float | None:
 
 
 def unbounded(document: object) -> str | None:
-    """Return the place of a number in the document that this module rejects, as in ``inventory[2].used``, or None."""
+    """Return where the document has a number that this module rejects, like ``inventory[2].used``, or None."""
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         where, value = waiting.pop()

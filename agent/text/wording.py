@@ -1,7 +1,7 @@
 """Word amounts, verdicts and long lists for people. Pure.
 
 Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
-never written as 0: it is ``unknown`` if its source could not be read, and ``not counted`` if it has no source here.
+never written as 0: it is ``unknown`` if its source could not be read, and ``not counted`` if it has no source.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ MEANINGS = {
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
     Verdict.ALLOCATION_MISSING: "the cloud promised it, and Placement records nothing",
     Verdict.GUEST_MISSING: "the cloud promised it, and libvirt has no such guest",
-    Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it here",
+    Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
-    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move is over, and Placement still counts it here",
+    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts it on this host",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
     Verdict.OTHER_SERVICE: "by its type, the consumer belongs to another service: Placement counts it, nova does not",
     Verdict.USAGE_UNLISTED: "Placement counts it as used, and lists no consumer that has it",

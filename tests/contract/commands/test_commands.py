@@ -201,7 +201,7 @@ def test_explain_of_a_class_lists_amounts_with_causes_and_the_free_capacity(host
     assert f"VCPU held 10 = 8 (2 instances) + 2 (1 guest-unknown: {host.stranger})" in said
     assert (
         f"evacuation {host.evacuation} of instance {host.evacuated} (8 VCPU) to other is done: contributes 0,"
-        " yet Placement still records 8 VCPU for it here" in said
+        " yet Placement still records 8 VCPU for it on this host" in said
     )
     # Two vCPUs of an unknown guest at ratio 4 are ⌈2 ÷ 4⌉ = 1 CPU; (16 - 1) x 4 - 20 = 40.
     assert "  reserved 1 = 1 (foreign-guest)" in said

@@ -323,4 +323,4 @@ def test_record_note_explains_if_and_how_the_record_is_written(role, kind, said)
 
 
 def test_record_note_reports_that_nova_state_is_unread():
-    assert "while the state source is unread" in record_note(settings(), failed(STATE).value)
+    assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

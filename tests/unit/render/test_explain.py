@@ -134,7 +134,7 @@ VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: {MOVED})
 VCPU promised 16 = 16 (4 instances)
 VCPU held 16 = 16 (4 instances)
 evacuation {MIGRATION} of instance {MOVED} (8 VCPU) to cmp2 is done: contributes 0, \
-yet Placement still records 8 VCPU for it here
+yet Placement still records 8 VCPU for it on this host
 
 provider cmp1.example.org ({PROVIDER})
   total 48
@@ -168,7 +168,7 @@ VCPU on provider cmp1.example.org ({PROVIDER})
   held: not mentioned
   recorded: 8
   cause: recorded-only
-  verdict: allocation-stale-move: the instance moved away or its move is over, and Placement still counts it here
+  verdict: allocation-stale-move: the instance moved away or its move ended; Placement still counts it on this host
   read from: placement allocations {MOVED}
 
 moves:
@@ -246,7 +246,7 @@ def test_explain_shows_a_negative_free_amount_with_its_calculation():
 def test_explain_lists_the_parts_of_the_reserved_amount_and_the_overflow():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
-    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (no room: reserved cannot exceed the total)"
+    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (left out: reserved cannot exceed the total)"
     assert f"  reserved 100 GiB = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 
@@ -255,8 +255,8 @@ def test_explain_compares_the_recorded_with_the_wanted_inventory():
     assert "  Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
     )
-    assert "  Placement has no such class here yet" in capacity_text(wanted=VCPU)
-    assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU here; Placement records:"
+    assert "  Placement has no such class on this provider yet" in capacity_text(wanted=VCPU)
+    assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU on this provider; Placement records:"
 
 
 def test_the_recorded_and_free_amounts_are_unknown_while_placement_is_unread():
