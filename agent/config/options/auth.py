@@ -21,7 +21,7 @@ from agent.config.options import placement
 class AuthOptions:
     """``options``: auth_type and the plugin's options, each with its group.
 
-    ``unchecked``: the group of auth_type if auth_type is unset or unknown, because the group's options are unknown then.
+    ``unchecked``: auth_type's group if auth_type is unset or unknown, because the group's options are then unknown.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]
