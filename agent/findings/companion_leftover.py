@@ -35,7 +35,7 @@ def _why(audit: AuditFacts, cause: Cause) -> str | None:
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
-    return None if is_used else f"there is no {cause.value} use here"
+    return None if is_used else f"there is no {cause.value} use on this host"
 
 
 def _all_read(audit: AuditFacts) -> bool:

@@ -59,7 +59,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="guest-power-state-differs",
     severity=Severity.WARNING,
-    remedy="if nova-compute runs here, its power sync corrects the difference; otherwise choose the state yourself: "
-    "openstack server start, stop or reboot CONSUMER",
+    remedy="if nova-compute runs on this host, its power sync corrects the difference; otherwise choose the state "
+    "yourself: openstack server start, stop or reboot CONSUMER",
     find=_find,
 )

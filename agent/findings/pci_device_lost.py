@@ -79,7 +79,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
 
 _SPENT = (
     "no action if the device or its entry of [pci] device_spec comes back; if the device is gone for good, or if "
-    "another guest may use it: openstack resource provider delete PROVIDER"
+    "another guest may use it, run openstack resource provider delete PROVIDER"
 )
 
 RULE = Rule(

@@ -47,6 +47,6 @@ RULE = Rule(
     code="store-changed",
     severity=Severity.ERROR,
     remedy="mount the store (findmnt and systemctl --failed on the host; vgs -o +vg_uuid for a volume group); if the "
-    "store was replaced on purpose: stocktake adopt --store",
+    "store was replaced on purpose, run stocktake adopt --store",
     find=_find,
 )

@@ -35,7 +35,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="usage-unlisted",
     severity=Severity.WARNING,
-    remedy="on a host of Placement's database: placement-manage db online_data_migrations "
+    remedy="on a host of Placement's database, run placement-manage db online_data_migrations "
     "(the command creates the missing consumer records; Placement then lists the allocations, and findings name the "
     "consumers)",
     find=_find,

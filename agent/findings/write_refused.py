@@ -94,7 +94,7 @@ def _advice(refused: RefusedWrite, name: str) -> str:
         return (
             "see which amount or name is impossible, and correct it at its source (provider.yaml, an option, a device)"
         )
-    return "see what still uses the provider: openstack resource provider show --allocations PROVIDER"
+    return "see what still uses the provider: run openstack resource provider show --allocations PROVIDER"
 
 
 def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:

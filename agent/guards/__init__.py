@@ -1,6 +1,6 @@
 """Guard rails of heal: checks that can refuse a repair, one module per check.
 
-Each module defines a GUARD: a name, and a pure function that returns the reason to refuse a GuardedFinding, or None.
+Each module defines a GUARD: a name, and a pure function that returns why a GuardedFinding is refused, None if not.
 agent/healing/plan.py asks the guards in the order of the tuples; heal reports the first refusal. The guards in
 ``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` judge the proposed change
 as well.

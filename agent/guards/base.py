@@ -1,7 +1,7 @@
 """The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
-A guard returns a reason with numbers, or None. A guard never changes an action, and does not rely on other guards:
-each guard must be sufficient on its own.
+A guard returns a reason to refuse, with numbers, or None. A guard never changes an action, and does not rely on the
+checks of other guards.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """One guard rail. ``refuses`` returns the reason to refuse the repair, or None."""
+    """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets it pass."""
 
     name: str
     refuses: Callable[[GuardedFinding], str | None]

@@ -1,8 +1,8 @@
 """minimum-age: refuse a finding whose evidence is younger than ``[heal] min_age``.
 
 Two audits may be one second apart, and a build takes longer than that between its two writes. The age counts from the
-first audit that saw the present evidence. The agent may have kept an older finding about the same consumer since last
-week, because it could not read a source; the age of that finding proves nothing about the present evidence.
+first audit that saw the present evidence. If a source could not be read for a week, the agent has reported an older
+finding about the same consumer all the time; the age of that finding proves nothing about the present evidence.
 """
 
 from __future__ import annotations

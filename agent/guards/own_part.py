@@ -1,4 +1,4 @@
-"""own-part: a change must keep a consumer's allocations on other hosts' trees, and use the generation that heal read.
+"""own-part: a change must keep a consumer's allocations on other trees, and use the generation that heal read.
 
 A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
 """
@@ -40,7 +40,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
 
 
 def _strange(guarded: GuardedFinding, action: ReshapeAction) -> str | None:
-    """Return an objection if the reshape changes a provider outside this host's tree, or a consumer's total."""
+    """Return a reason to refuse if the reshape changes a provider outside this host's tree, or a consumer's total."""
     tree = guarded.scene.tree
     for provider in action.reshaping.providers:
         there = provider.uuid in tree

@@ -2,7 +2,7 @@
 
 The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets a new
 allocation, as in every move of an instance, starts again at the first generation. A new allocation raises the
-generation of its provider, so the guard also refuses if a provider's generation has changed since the audit read it.
+generation of its provider, so the guard also refuses if a provider's generation has changed since the audit.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
-        return "the consumer's allocations here are not those that the audit saw"
+        return "the consumer's allocations on this host are not those that the audit read"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
-        return f"the consumer's generation is {record.generation}; the audit saw {moved[0]}"
+        return f"the consumer's generation is {record.generation} now; the audit read {moved[0]}"
     if not guarded.scene.has_moved:
         return None
-    return "this audit, or another program, changed a provider of this host after it was read: the next audit decides"
+    return "since this audit read this host's providers, it or another program changed one; the next audit decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

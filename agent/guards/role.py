@@ -14,7 +14,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if role is Role.OBSERVER:
         return "role observer changes nothing"
     if role is Role.COMPANION:
-        return "role companion heals nothing: nova-compute runs beside the agent"
+        return "role companion heals nothing, because nova-compute runs beside the agent"
     return None
 
 

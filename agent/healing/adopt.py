@@ -1,4 +1,4 @@
-"""Read this host's identities for ``adopt``, and carry out exactly the plan that the operator saw.
+"""Read this host's identities (uuid, names) for ``adopt``, and carry out exactly the plan that the operator saw.
 
 Each step writes its journal line before its change. A step that fails ends the run; the earlier steps are in the
 journal. A second run continues where the first one stopped, because each run reads everything again.
@@ -91,7 +91,7 @@ def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple
 
 
 def _of_row(state: NovaState | None, node: str) -> Identity | None:
-    """Return the identity of a host without a ``compute_id`` file: the uuid of its compute node row, or None."""
+    """Return the identity of a host without ``compute_id`` file: its compute node row's uuid; None without a row."""
     rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
     row = next((row for row in rows if row.hypervisor_hostname == node), None)
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
@@ -122,7 +122,7 @@ def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopt
 
 
 def carried_out(task: AuditTask, step: AdoptStep) -> WriteAttempt:
-    """Carry out one step; never raises an AgentError."""
+    """Carry out one step. An AgentError is not raised, but is in the outcome."""
     try:
         _carry_out(task, step)
     except (PlacementUnavailable, SourceError) as error:

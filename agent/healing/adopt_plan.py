@@ -156,7 +156,7 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
     # An identity from a compute node row has no file yet, so the agent may write its own file.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
-        why = f"this host's identity comes from {facts.origin}, which the agent never writes: put {uuid} there by hand"
+        why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
         both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
@@ -189,7 +189,7 @@ def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
     if named:
         yield (
             "instances",
-            f"{len(named)} instances name the old host or node, and nova finds them by that name: give the host "
+            f"{len(named)} instances name the old host or node, and nova finds them by that name; give the host "
             f"its old name back, or change the instances' rows first ({', '.join(sorted(named)[:3])})",
         )
 

@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 def record_json(record: ConsumerRecord) -> Document:
-    """Return the record as JSON: the consumer's identity, generation and allocations."""
+    """Return the record as JSON: the consumer's uuid, generation, project, user, type and allocations."""
     return {
         "consumer_uuid": record.consumer_uuid,
         "consumer_generation": record.generation,

@@ -65,7 +65,7 @@ def prepared(
     ids: frozenset[str] = frozenset(),
     undone: frozenset[str] = frozenset(),
 ) -> Prepared | None:
-    """Return the plan for the findings with these ``ids`` (if empty: ``codes``); None if the audit compared nothing.
+    """Return the plan for the findings with these ``ids`` (if empty: ``codes``); None if the audit compared no amounts.
 
     ``undone`` are findings that the daemon must not repair.
     """

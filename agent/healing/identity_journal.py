@@ -53,7 +53,7 @@ def _store(path: str, mark: StoreMark | None) -> Document:
 
 
 def words_of(step: AdoptStep) -> str:
-    """Return one step in words, for the plan and the journal."""
+    """Return one step of ``adopt`` in words, for the plan and the journal."""
     match step:
         case FileStep():
             there = "nothing" if step.before is None else step.before.strip()

@@ -39,7 +39,7 @@ class Fate:
 def not_now(
     task: AuditTask, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
 ) -> WriteAttempt | None:
-    """Return why the write must not be done (a consumer or the tree changed since the decision), or None.
+    """Return why the write must not be done: a consumer or the tree changed since the decision. None if neither did.
 
     ``tree`` is None if the write does not depend on the tree.
     """

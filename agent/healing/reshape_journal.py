@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """One consumer of an entry: the record before the change, the JSON of the record after it, the instance's place."""
+    """One consumer of an entry: its record before the change, the record after it as JSON, where the instance was."""
 
     before: ConsumerRecord
     after: Document

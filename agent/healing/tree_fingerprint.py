@@ -24,12 +24,12 @@ class TreeFingerprint(NamedTuple):
 
 
 def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
-    """Return the providers and generations of this view."""
+    """Return the fingerprint (all providers and generations) of this view of Placement."""
     return TreeFingerprint(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
 
 
 def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
-    """Read the tree and return whether any provider or generation differs from ``tree``. Raises PlacementError."""
+    """Read the tree from Placement (PlacementError if that fails); return whether a provider or generation differs."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
     return tree_of(task.parts.reader.view(wanted), tree.root_name) != tree
 

@@ -1,6 +1,6 @@
 """Undo heal's change of one consumer: restore its old allocations, project and user, and a deleted consumer's type.
 
-The undo is refused if the consumer changed since the entry, or if its instance is elsewhere now. In both cases the old
+The undo is refused if the consumer changed since the entry, or if its instance is not where it was. In both cases the old
 allocations could be a new leak, or use capacity of the host where the instance is now.
 """
 
@@ -28,7 +28,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
     now = task.parts.allocations.consumer(before.consumer_uuid)
     where = whereabouts(current_state(task, frozenset({before.consumer_uuid})), before.consumer_uuid)
     if is_as(now, record_json(before)):
-        return refused("the consumer has its earlier allocations: there is nothing to undo")
+        return refused("the consumer has its earlier allocations, so there is nothing to undo")
     problem = _changed(entry, after, now, where)
     if problem is not None:
         return refused(problem)

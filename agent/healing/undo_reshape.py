@@ -74,7 +74,7 @@ def _read(task: AuditTask, allocations: AllocationWriter, old: JournalledReshape
 def _of_consumers(old: JournalledReshape, now: _Now) -> str | None:
     pairs = list(zip(old.consumers, now.records, strict=True))
     if all(is_as(record, record_json(each.before)) for each, record in pairs):
-        return "the consumers have their earlier allocations: there is nothing to undo"
+        return "the consumers have their earlier allocations, so there is nothing to undo"
     return next((why for each, record in pairs if (why := _changed(each, record, now))), None)
 
 

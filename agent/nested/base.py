@@ -45,7 +45,7 @@ class NestedFamily(Protocol):
     root_classes: frozenset[str]
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """Whether an option enables the family. If so, the agent reports unknown children even if none exists yet."""
+        """Whether an option enables the family. If so, unknown children are reported even if no child exists yet."""
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
@@ -61,11 +61,11 @@ class NestedFamily(Protocol):
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the children are unknown even though every source could be read, or None if they are known."""
+        """Return why the children are unknown although every source could be read; None if the children are known."""
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether a child belongs to this family, even if the family is off; ``name``: without the node's name."""
+        """Whether a child belongs to this family, even if the family is off; ``name`` lacks the prefix ``NODE_``."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -79,7 +79,7 @@ class NestedFamily(Protocol):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the amount of the class that the consumer should have on each child, by the facts of the host."""
+        """Return the amount of the class that the consumer should have on each child, as the host's facts show."""
         ...
 
 

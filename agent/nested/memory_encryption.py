@@ -48,7 +48,7 @@ class MemoryEncryption(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why it is unknown how many guests can use which kind of encryption; None if it is known."""
+        """Return why it is unknown how many guests can use which kind of encryption; None if the numbers are known."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002

@@ -81,7 +81,7 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the number of PCI functions that the consumer's guest has, without those of frozen providers."""
+        """Return how many PCI functions the consumer's guest has, by provider, except those that must not change."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
@@ -109,7 +109,7 @@ def _offered(view: PciView) -> Iterable[Nested]:
 def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Inventory:
     """Return the inventory: the total is the number of devices or, if greater, the allocated amount.
 
-    The operator's ``reserved`` is kept.
+    ``reserved`` stays as the operator set it.
     """
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)

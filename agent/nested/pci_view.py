@@ -48,7 +48,7 @@ class PciView:
     in_use: frozenset[str]
 
     def of(self, address: str) -> Provider | None:
-        """Return the provider of the device at that address as Placement records the provider, or None."""
+        """Return the provider of the device at that address as Placement records it; None if there is no provider."""
         return self.observed.get(key_of(address).name)
 
     def held(self, provider: Provider | None) -> Mapping[str, int]:
@@ -63,7 +63,7 @@ class PciView:
         return tuple(i for i in provider.inventories if i.resource_class not in added)
 
     def spent(self, provider: Provider) -> Inventory | None:
-        """Return the inventory of a used one-time-use device, or None. Only the operator makes it available again."""
+        """Return the inventory of a used one-time-use device, else None. Only the operator makes it available again."""
         if os_traits.HW_PCI_ONE_TIME_USE not in provider.traits:
             return None
         return next((i for i in self.inventories(provider) if i.reserved), None)
@@ -75,7 +75,7 @@ def key_of(address: str) -> ProviderKey:
 
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
-    """Return how many PCI functions the guest has, by provider and class, without those of frozen providers."""
+    """Return how many PCI functions the guest has, by provider and class; not on providers that must not change now."""
     taken = Counter(
         (key_of(address), offer.classes[0])
         for address, offer in view.offers.items()
@@ -87,7 +87,7 @@ def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], i
 
 
 def unknown_because(host: HostFacts) -> str | None:
-    """Return why the PCI devices of this host are not all known, or None."""
+    """Return why the PCI devices of this host are not all known, None if all are known."""
     if host.devices is None:
         return f"devices could not be listed: {host.devices_unknown_because}"
     odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_PCI_PREFIX))
@@ -155,7 +155,7 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Yield a conflict for each provider that has allocations of another class than the class of its devices now.
+    """Yield a conflict for each provider with allocations of a class that is not the present class of its devices.
 
     Placement refuses to remove a class that is in use.
     """

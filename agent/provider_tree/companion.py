@@ -1,4 +1,4 @@
-"""Decide the allocations of the agent's own consumers, by which the scheduler sees usage that nova does not know.
+"""Decide the allocations by which the agent, in role companion, shows the scheduler use that nova does not know.
 
 Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
 capacity is (total − reserved) × ratio, and an allocation takes exactly its amount from the capacity. So a guest's
@@ -61,7 +61,7 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """The result for one class: the amount for each cause, what was held back, and what could not be allocated."""
+    """The result for one class: the amount for each cause, what must not change now, and what cannot be allocated."""
 
     amounts: Mapping[Cause, int]
     held_back: tuple[HeldBack, ...] = ()
@@ -105,8 +105,8 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
     """Return the writes that remove the allocations of the agent's own consumers, in role owner.
 
     These writes must follow the write of the inventory whose ``reserved`` counts the same use. A consumer keeps its
-    allocations if one of their classes is frozen or its reserve is unknown now: counting use twice for a while is less
-    wrong than not counting the use.
+    allocations if the agent cannot decide one of their classes (frozen) or its reserve now: counting use twice for a
+    while is less wrong than not counting the use.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:

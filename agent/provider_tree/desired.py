@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family is configured and its facts are known; the root may still have allocations of its classes."""
+    """Whether the family is configured and its facts are known, even if the root has allocations of its classes."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 
@@ -145,7 +145,7 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 
 
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
-    """Return why the family's children must wait, or None.
+    """Return why the agent must not publish the family's children yet, else None.
 
     While a class of the children still has allocations on the root, the root and the children would both offer the
     class.
@@ -177,7 +177,7 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    # A companion allocates unmanaged use (provider_tree/companion.py); reserving the same use would subtract it twice.
+    # Role companion allocates unmanaged use (provider_tree/companion.py); reserving that use would subtract it twice.
     unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
     wanted, terms = raised(inventory, own, unmanaged, settings)
     if is_reserve_known(resource, snapshot, settings):

@@ -71,24 +71,24 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
     return Doubt(
         expected=f"provider {root.uuid} (identity from {subject.identity_origin}) is named {subject.node}, "
         "as libvirt reports",
-        actual=f"in Placement it is named {root.name}",
+        actual=f"in Placement this provider is named {root.name}",
         stops_writes=True,
     )
 
 
 def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
-    """Return the doubt about a changed host name; the agent keeps the old name, as nova-compute does (scenario 92)."""
+    """Return a Doubt if the host name changed; the agent keeps the old name, as nova-compute does (scenario 92)."""
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
         expected=f"libvirt reports the node's name as it did at the agent's start, {subject.node}",
-        actual=f"it reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
+        actual=f"libvirt reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
         stops_writes=False,
     )
 
 
 def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
-    """Return the doubt about one compute node row, or None.
+    """Return a Doubt if this compute node row contradicts the host's identity, else None.
 
     A row with neither this host's uuid nor its node name is another node's row. Other findings cover it:
     compute-node-orphaned and hostname-duplicated.

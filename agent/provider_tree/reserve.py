@@ -67,7 +67,7 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Split the rounded sum into a share for each cause, for ``explain``; the last cause absorbs the rounding."""
+    """Split the rounded sum into a term for each cause, for ``explain``; the last term absorbs the rounding."""
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
     so_far: list[Claim] = []

@@ -79,7 +79,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return None if is_silent else _returned(settings)
     if not settings.takeover:
         return Rival(
-            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}: nova-compute created the provider",
+            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}, so nova-compute created the provider",
             remedy="set [agent] takeover = true once nova-compute is gone for good; while nova-compute runs here, "
             "set [agent] role = companion",
         )
@@ -114,7 +114,7 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 
 
 def _returned(settings: Settings) -> Rival:
-    """Return the rival of a root with both owner traits: nova-compute wrote the root after the agent did.
+    """Return the reason and remedy for a root with both owner traits: nova-compute wrote the root after the agent did.
 
     The agent waits ``service_down_time`` for a sign of life of nova-compute.
     """
@@ -188,8 +188,8 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
     A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
-    sets through the API is kept and is not a strike. At MAX_STRIKES the count stays until a restart or SIGHUP: a rival
-    that pauses is still a rival.
+    sets through the API is kept and is not a strike. At MAX_STRIKES the count stays until a restart or SIGHUP: another
+    writer that pauses may continue.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written

@@ -22,10 +22,10 @@ _Parents = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How one wanted provider gets to its place in the tree.
+    """How one wanted provider gets below its wanted parent.
 
-    ``write`` is None if the provider is in its place already, or if it cannot be moved or created: ``held_back`` then
-    says why. ``observed`` is None if the provider does not exist yet.
+    ``write`` is None if the provider is there already, or if it cannot be moved or created. In the latter case
+    ``held_back`` says why. ``observed`` is None if the provider does not exist yet.
     """
 
     provider: DesiredProvider
@@ -48,7 +48,7 @@ class Places:
 
 
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
-    """Return where each provider of ``wanted`` goes; each write is possible after the writes before it."""
+    """Return how each provider of ``wanted`` gets below its parent; each write is possible after the writes before."""
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
     searched_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
@@ -102,7 +102,7 @@ def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, vie
 
 
 def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:
-    """Return why Placement would reject the move, or None."""
+    """Return why Placement would reject the move, None if it would not."""
     if provider.parent_uuid is not None and provider.parent_uuid not in parents:
         return f"its parent {provider.parent_uuid} does not exist"
     if observed.parent_uuid is not None and not view.reparents:

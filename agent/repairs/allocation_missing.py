@@ -54,7 +54,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
     if state is None or not state.kind.has_cloud:
         return "the agent works without a cloud, so no flavor says what to allocate"
     if record.allocations:
-        return f"the instance has {amounts_text(record.allocations)} allocated now, elsewhere or here"
+        return f"the instance has {amounts_text(record.allocations)} allocated now, on this or another host"
     if not rows or rows[0].instance is None:
         return "the consumer is not an instance on this host, or nova is changing the instance"
     instance = rows[0].instance

@@ -25,7 +25,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance.uuid in _guests(scene):
         return Declined(why=f"the instance lives on {instance.host}, but its guest is defined on this host")
     if not here_and_elsewhere(scene, record)[1]:
-        return Declined(why="the consumer has no allocation elsewhere any more")
+        return Declined(why="the consumer has no allocation on other hosts any more")
     return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) lives on {instance.host}")
 
 

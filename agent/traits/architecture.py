@@ -1,4 +1,4 @@
-"""HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator here can run.
+"""HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator on it can run.
 
 The agent never clears these traits. A host does not change its architecture, and nova-compute also keeps the trait of
 an emulator that an operator has uninstalled.

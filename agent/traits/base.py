@@ -46,7 +46,7 @@ def merged(*wishes: Wish) -> Wish:
 
 
 def capabilities(snapshot: Snapshot) -> Capabilities | None:
-    """Return libvirt's capabilities of the host, or None while they are unknown."""
+    """Return libvirt's capabilities of the host, None while libvirt's answer is missing."""
     host = snapshot.host.value
     return host.capabilities if host else None
 
@@ -66,7 +66,7 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return what ``wish_of`` returns, but clear nothing while a machine type is unknown: it may have the feature."""
+    """Return what ``wish_of`` returns, but clear nothing while a machine type that may have the feature is unknown."""
     wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)

@@ -49,7 +49,7 @@ _ALSO_CALLED = {"sse3": "pni"}
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each flag's trait; decide nothing if the features are unknown or the driver reports none."""
+    """Set or clear each flag's trait; change no trait if the features are unknown or the driver reports none."""
     answer = capabilities(snapshot)
     features = _guest_features(answer, settings) if answer else None
     if features is None:

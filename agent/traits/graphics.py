@@ -13,7 +13,7 @@ _MODELS = ("bochs", "cirrus", "gop", "none", "qxl", "vga", "virtio", "vmvga", "x
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set or clear each trait; decide nothing while the domain capabilities are unknown."""
+    """Set or clear each trait; change no trait while the domain capabilities are unknown."""
     asked = emulators(snapshot)
     if asked is None:
         return Wish()

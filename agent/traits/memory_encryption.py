@@ -2,7 +2,7 @@
 
 Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute put
 MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
-trait on the root: there it would promise encryption, but the root has no contexts.
+trait on the root, where the trait would promise encryption without contexts.
 
 While one kind is unknown, the agent treats all kinds as unknown. No host has both AMD's and Intel's kinds.
 """
@@ -56,7 +56,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, or None. Missing facts of libvirt matter only if SEV or TDX is possible."""
+    """Return why the kinds are unknown, None if known. Facts of libvirt matter only if SEV or TDX is possible."""
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 

@@ -1,7 +1,7 @@
 """COMPUTE_NODE, and the trait that names the root provider's owner.
 
-The agent clears OWNER_NOVA only in a takeover that the operator requested. In any other case the check for a rival
-(provider_tree/rival.py) stops all writes to a provider that has OWNER_NOVA.
+The agent clears OWNER_NOVA only in a takeover that the operator requested. In any other case the check for another
+writer (provider_tree/rival.py) stops all writes to a provider that has OWNER_NOVA.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _ALWAYS = ("AC97", "ES1370", "ICH6", "ICH9", "PCSPK", "SB16", "USB")
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Always set the seven traits that every QEMU has; decide virtio only if the hypervisor's version is known."""
+    """Always set the seven traits that every QEMU has; set or clear virtio's only if QEMU's version is known."""
     answers = {f"COMPUTE_SOUND_MODEL_{model}": True for model in _ALWAYS}
     host = snapshot.host.value
     if host is not None and hypervisor_known(host):

@@ -15,7 +15,7 @@ _FIXED: dict[str, frozenset[str]] = {"lxc": frozenset({"lxc"}), "parallels": fro
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each trait; decide nothing while QEMU's domain capabilities are unknown."""
+    """Set or clear each trait; change no trait while QEMU's domain capabilities are unknown."""
     if settings.virt_type not in ("kvm", "qemu"):
         return wish_of(_answers(_FIXED.get(settings.virt_type, frozenset())))
     asked = emulators(snapshot)

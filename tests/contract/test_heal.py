@@ -491,7 +491,7 @@ def test_undo_is_refused_without_access_to_allocations(host):
         apart = with_parts(task, allocations=None)
         (entry,) = task.parts.journal.read().entries
         outcome = undo(apart, task.parts.journal, entry, {})
-    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run cannot change consumers in Placement")
     assert host.allocations(consumer) == {"allocations": {}}
 
 

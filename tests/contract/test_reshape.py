@@ -572,7 +572,7 @@ def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
         apart = with_parts(task, allocations=None)
         (entry,) = task.parts.journal.read().entries
         outcome = undo(apart, task.parts.journal, entry, {})
-    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to consumers")
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run cannot change consumers in Placement")
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 

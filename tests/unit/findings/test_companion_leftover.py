@@ -51,7 +51,7 @@ def test_role_owner_reports_role_companions_allocation_with_or_without_volume():
 
 def test_role_observer_reports_role_companions_allocation_for_a_removed_volume():
     (found,) = findings(GONE, CODE, OBSERVER)
-    assert "there is no foreign-volume use here" in found.expected
+    assert "there is no foreign-volume use on this host" in found.expected
 
 
 def recorded(name, consumer_type):

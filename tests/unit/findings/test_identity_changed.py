@@ -37,7 +37,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
 @pytest.mark.parametrize(
     ("world", "actual", "held"),
     [
-        (RENAMED_PROVIDER, "in Placement it is named old-name", ["everything"]),
+        (RENAMED_PROVIDER, "in Placement this provider is named old-name", ["everything"]),
         (RENAMED_ROW, f"compute node row 1 has uuid {ROOT_UUID} and the name old-name", ["everything"]),
         (ANOTHER_UUID, f"compute node row 1 has uuid {uuid('row')} and the name {NODE}", []),
     ],
@@ -108,5 +108,5 @@ def test_the_finding_requires_a_known_identity_conflict(world):
 def test_s92_a_node_name_that_changes_at_runtime_is_reported_but_not_used():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
-    assert found.actual == f"it reports new-name now; the agent keeps {NODE} until it restarts"
+    assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until it restarts"
     assert decided(world).plan.writes != ()

@@ -133,11 +133,11 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("max-percent", r"1 changes are in this run already, for 39 consumers", lambda c: chosen(many(39, c), "c1")),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
-    ("record-unmoved", "changed a provider of this host after it was read", lambda c: with_scene(c, has_moved=True)),
-    ("record-unmoved", "the consumer's generation is 2; the audit saw 1", lambda c: moved_on(c, generation=2)),
+    ("record-unmoved", "since this audit read this host's providers", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "the consumer's generation is 2 now; the audit read 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",
-        "not those that the audit saw",
+        "not those that the audit read",
         lambda c: moved_on(c, allocations=record("gone", here={"VCPU": 3}).allocations),
     ),
     (
