@@ -1,6 +1,6 @@
 """Undo heal's change of one consumer: restore its old allocations, project and user, and a deleted consumer's type.
 
-The undo is refused if the consumer changed since the entry, or if its instance is not where it was. In both cases the old
+The undo is refused if the consumer changed since the entry, or if its instance is not where it was. Then the old
 allocations could be a new leak, or use capacity of the host where the instance is now.
 """
 
