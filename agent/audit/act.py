@@ -2,7 +2,7 @@
 
 The agent never sends a stale write twice: every further round starts with a new read of Placement. The waits between
 rounds grow exponentially, with a maximum and jitter. If Placement rejects a write permanently, the agent skips only the
-writes that depend on the rejected write, and a finding reports it.
+writes that depend on the rejected write, and a finding reports the rejection.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
-    """Return when and how this audit read its sources; whether a finding is confirmed depends on this."""
+    """Return when and how this audit read its sources, for the decision whether a finding is confirmed."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),

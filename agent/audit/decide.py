@@ -224,7 +224,7 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # The agent's allocations from role companion are removed after the inventories: ``reserved`` replaces them.
+        # Allocations of role companion are removed after the inventories are written: ``reserved`` replaces them.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

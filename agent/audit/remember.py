@@ -105,7 +105,7 @@ def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return the providers whose compute node records the agent deleted or will delete; nothing else remembers them."""
+    """Return the providers whose compute node records the agent deleted or will delete; no other data names them."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -134,7 +134,7 @@ def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     """Return after how many audits the agent reads sharing providers again.
 
-    The agent reads them when a read of allocations is due, and in every audit while one of their rows is suspicious.
+    These reads are due with each read of allocations, and in every audit while a sharing provider's row is suspicious.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:

@@ -23,7 +23,7 @@ def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 
 
 def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
-    """Return the memory with the store that this audit accepted; save it to the file too if this run may write."""
+    """Return the memory with the store that this audit accepted; if this run may write, save this store to the file."""
     learned = to_remember(snapshot, task.settings)
     if task.parts.store is not None and task.request.publish is not Publish.NEVER:
         _save(task, task.parts.store, memory.store, learned)

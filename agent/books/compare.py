@@ -22,7 +22,7 @@ from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
 
-# The provider of a promised claim on a class of child providers. It stands for any child of the root.
+# The provider of a promised claim on a class of child providers. This key stands for any child of the root.
 CHILD = ProviderKey("child", "")
 SHARED = "shared"
 

@@ -111,7 +111,7 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken`` with the new NUMA cells if the instance's row names this host before its move to it is finished.
+    """Return ``taken`` with the new NUMA cells if the instance's row names this host before its move is finished.
 
     The migration context must belong to that move. nova does not check this: after a failed move to this node, nova
     would use the new cells of the instance's next move.

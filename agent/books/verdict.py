@@ -181,7 +181,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The instance's row names this host, but the instance does not count on it: the row may name another node.
+    # The instance's row names this host, but the instance does not count on this host: the row may name another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 

@@ -87,7 +87,7 @@ class FleetListener:
             return None
 
     def close(self) -> None:
-        """Stop the server and close the connection, each for at most a second if the broker is frozen."""
+        """Stop the server and close the connection, each for at most a second if the broker hangs."""
         if self._up.is_set() and self._refused is None:
             ended_within(STOP_S, lambda: end_server(self._server), "bus-listener-stop")
         ended_within(STOP_S, self._bus.close, "bus-close")

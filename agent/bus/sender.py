@@ -1,10 +1,10 @@
 """Send messages from one thread: the host's state at each change and each interval, and notifications in order.
 
-Sending to a frozen broker blocks until the AMQP heartbeat times out (a minute). So only this thread may send, and a
+Sending to a broker that hangs blocks until the AMQP heartbeat times out (a minute). So only this thread may send, and a
 stop does not wait for a blocked message.
 
-The thread decides which messages are due only when it can send. While the broker is unreachable, only the newest state
-is kept, and notifications up to the outbox's bound.
+The thread decides which messages are due only when it can send. While the broker is unreachable, the outbox stores only
+the newest state, and notifications up to a maximum number.
 """
 
 from __future__ import annotations

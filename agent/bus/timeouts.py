@@ -1,6 +1,6 @@
 """Limit the wait for a call that cannot be cancelled, and decide the pause before a new try to reach a lost broker.
 
-oslo.messaging's start, stop and cleanup wait for the broker, forever if the broker is frozen.
+oslo.messaging's start, stop and cleanup wait for the broker, forever if the broker hangs.
 """
 
 from __future__ import annotations

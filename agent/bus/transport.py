@@ -113,7 +113,7 @@ class PlainSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # t
 
 
 def end_server(server: Any) -> None:  # noqa: ANN401 - the library has no types
-    """Stop a started server and wait until it has ended. Waits forever if the broker is frozen."""
+    """Stop a started server and wait until it has ended. Waits forever if the broker hangs."""
     server.stop()
     server.wait()
 

@@ -1,7 +1,7 @@
 """Build the parts of an audit from a configuration, explicitly and in one place, for the daemon and the commands.
 
-This module opens no connection: the first audit opens them, so an unreachable libvirt or Placement is an error of that
-audit. ``wire`` raises only if the configuration cannot work.
+This module opens no connection. The first audit opens the connections, so an unreachable libvirt or Placement is an
+error of that audit. ``wire`` raises only if the configuration cannot work.
 """
 
 from __future__ import annotations

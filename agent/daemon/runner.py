@@ -96,7 +96,7 @@ class Runner:
         self._ready = True
 
     def _act_on(self, message: Message | None) -> int | None:
-        """Act on a message; return an exit code if it is the last message."""
+        """Act on a message; return an exit code if the message ends the process."""
         if isinstance(message, WorkerEnded):
             LOG.error(events.WORKER_ENDED, extra={"exit_code": message.code or BUG})
             self._notifier.send("STOPPING=1", "STATUS=the worker has ended")

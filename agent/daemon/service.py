@@ -109,7 +109,7 @@ class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service h
         self._outside = outside
 
     def start(self) -> None:
-        """Start all threads and request the first audit. Opens no connection, so a dead libvirt does not block here."""
+        """Start all threads and request the first audit. Opens no connection, so a dead libvirt blocks nothing."""
         self._bus.start()
         self._worker.start()
         # The event sources register libvirt's event loop. This must precede the connection that the first audit opens.

@@ -1,9 +1,9 @@
 """Run the one thread that audits and writes: take a request, run the audit, publish the report.
 
 An AgentError (a source or Placement fails) does not end the thread: the report contains the error. Two errors do end
-the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug: it is
-logged with a traceback, the report's outcome is CRASHED, and the next audit runs with the memory of the last successful
-audit. This thread replaces settings and parts as a whole, between two audits; no other thread touches them during use.
+the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug. A bug
+is logged with a traceback, the report's outcome is CRASHED, and the next audit has the memory of the last successful
+audit. This thread replaces settings and parts as a whole, between two audits; no other thread touches the two in use.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class AuditMemory:
     ``recheck_recorded``: whether the next audit must read allocations again.
     ``audits``: number of audits so far.
     ``audits_since_everything``: number of audits since the agent last read everything again, without its caches.
-    ``hold_s``: delay in seconds before a periodic audit's first write, so that it does not collide with other writers.
+    ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
     ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
     ``suspects``: suspicious consumers, whose records the next audit reads first.
     ``reported``: consumers named by findings that rest on recorded allocations; their whole records are read again.

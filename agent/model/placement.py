@@ -139,7 +139,7 @@ class PlacementView:
     ``typed_consumers``: whether the server stores a consumer's type (microversion 1.38).
     ``orphans``: the trees of the requested orphaned compute nodes. Their allocations are never from the cache.
     ``shared``: the providers that share with this host's tree; they are never part of the tree.
-    ``shared_is_read``: whether this read included sharing providers. If not, nothing is known about them.
+    ``shared_is_read``: whether this read included sharing providers. If False, ``shared`` proves nothing.
     ``unread``: (name, reason) of each sharing provider that the agent skipped because its list of allocations is too
     large; sorted. Such a provider is not in ``shared`` until the agent has read it.
     ``beside``: the agent's own providers that it searched for outside this host's tree, with the providers below them.

@@ -233,7 +233,7 @@ def _cell_usage(usage: CellUsage) -> Document:
     }
 
 
-# Ledger and storage rows are nearly all of the text. On an unchanged host they equal the rows of the last audit, so
+# Ledger and storage rows are nearly all of the text. On an unchanged host these rows equal the last audit's rows, so
 # their text is cached: with 1,000 guests this saves 16 of 85 ms.
 @for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:

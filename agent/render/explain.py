@@ -1,8 +1,8 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
 The books contain the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could
-not be read is unknown and has no amount. Only the status of the sources shows this, because an empty book and an unread
-book have the same rows.
+not be read is unknown and has no amount. Only the status of the sources shows this, because an empty book has no rows
+either.
 
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
 root provider (``owned``). For any other class these two books have no amount, which does not mean 0.

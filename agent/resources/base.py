@@ -135,7 +135,7 @@ def _promise(taken: Occupancy, resource_class: str, amount: int) -> Claim:
 
 
 def held_of_guests(resource_class: str, amounts: Iterable[tuple[Domain, int]]) -> tuple[Claim, ...]:
-    """Return one claim per guest with an amount above 0; agent/books/ledger.py decides which guests are foreign."""
+    """Return one claim per guest with an amount above 0, including guests that the cloud does not know."""
     return tuple(
         Claim(
             consumer=Consumer(key=domain.uuid, kind="domain", name=domain.name, uuid=domain.uuid),

@@ -64,7 +64,7 @@ class Disk(Resource):
         """Return the terms of the reserve, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
         As in nova, an option decides whether the image cache counts, whatever the images_type. A cache that could not
-        be measured adds 0 here, but ``reserve_needs`` then prevents a lower ``reserved``.
+        be measured adds 0, but the agent does not lower ``reserved`` then (``reserve_needs``).
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:

@@ -1,4 +1,4 @@
-"""Decide whether DISK_GB still counts the same store as before. In doubt, DISK_GB stays as Placement records it.
+"""Decide whether DISK_GB still counts the same store as before. If unsure, the agent leaves DISK_GB unchanged.
 
 If the store's file system is not mounted, statvfs raises no error, but returns the size of the file system below the
 mount point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
@@ -41,7 +41,7 @@ from agent.resources.volumes import device_paths
 
 # File system tables and thin pool metadata cause smaller changes of a store's size than this.
 TOLERANCE_PERCENT = 1
-# Names of errno values that mean: the file, or the store below it, is not there.
+# Names of errno values which mean that the file does not exist, or that its store is not mounted.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
 _NAMED = 3
 _EXPORTS = frozenset({"nfs", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs", "zfs", "fuse"})

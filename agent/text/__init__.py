@@ -1,4 +1,4 @@
-"""Write values as text for people, and check foreign text before the agent uses or quotes it.
+"""Write values as text for people, and check text of other programs before the agent uses or quotes it.
 
 For output: ``amounts.py`` writes numbers with units, and ``wording.py`` words verdicts, unknown values and long lists.
 For input: ``numbers.py`` decides which values count as numbers, ``own_rows.py`` reads rows from the agent's own files,

@@ -1,4 +1,4 @@
-"""Decide what counts as a number in a foreign document: from Placement, nova, Ceph or an older report.
+"""Decide what counts as a number in a document that was read: from Placement, nova, Ceph or an older report.
 
 JSON has no largest integer, and Python also reads ``NaN``, ``Infinity`` and ``1e999``. An integer of 400 digits passes
 every ``isinstance`` test and then fails far from its source, at the first calculation with a float. No server stores

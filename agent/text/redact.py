@@ -1,4 +1,4 @@
-"""Remove credentials from foreign text before the text gets into a message.
+"""Remove credentials from text of other programs before the text gets into a message.
 
 The agent never quotes its own requests, but proxies print a request, with headers and body, on their error pages, and
 libraries quote URLs that contain a password. A known credential (the token of the request) is removed wherever it
@@ -20,7 +20,7 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # The HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# No pattern begins with a repetition: a page may be one word of a megabyte, and each character would start a match.
+# No pattern begins with a repetition: a text may be one word of a megabyte, and each character would start a match.
 # The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(
