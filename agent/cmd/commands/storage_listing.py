@@ -48,14 +48,14 @@ def _people(row: StorageRow) -> tuple[str, ...]:
 
 
 def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
-    """Return one line per store, in the order of the rows; for the listing of one owner, without unexplained bytes."""
+    """Return one line per store, in the order of the rows; for the listing of one owner, without unaccounted bytes."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes
     if owner is not None:
         return tuple(f"total {store}: {_size(found)} of {_size(size)}" for (store, size), found in sums.items())
     feet = tuple(
-        f"total {store}: {_size(size)}, explained {_size(found)}, unexplained {size - found} bytes"
+        f"total {store}: {_size(size)}, accounted for {_size(found)}, unaccounted {size - found} bytes"
         for (store, size), found in sums.items()
     )
     return feet or ("no store could be read, or no store is configured",)

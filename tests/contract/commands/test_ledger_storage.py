@@ -51,12 +51,12 @@ def test_storage_ledger_rows_add_up_to_the_volume_group_size(host, group):
     ]
 
 
-def test_the_storage_ledger_total_line_reports_no_unexplained_bytes(host, group):
+def test_the_storage_ledger_total_line_reports_no_unaccounted_bytes(host, group):
     ended = storage(host, group)
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]
     assert foot == (
-        "total vg vg0: 0.996 GiB (1069547520 bytes), explained 0.996 GiB (1069547520 bytes), unexplained 0 bytes"
+        "total vg vg0: 0.996 GiB (1069547520 bytes), accounted for 0.996 GiB (1069547520 bytes), unaccounted 0 bytes"
     )
     assert "orphaned" in ended.stdout
 

@@ -31,12 +31,12 @@ def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> No
         ("vg guests", "free", "free extents", "1.000\n1073741824"),
     )
     whole = "8.500 GiB (9126805504 bytes)"
-    assert listing.foot == (f"total vg guests: {whole}, explained {whole}, unexplained 0 bytes",)
+    assert listing.foot == (f"total vg guests: {whole}, accounted for {whole}, unaccounted 0 bytes",)
 
 
-def test_the_storage_total_line_shows_unexplained_bytes() -> None:
+def test_the_storage_total_line_shows_unaccounted_bytes() -> None:
     (foot,) = storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot
-    assert foot.endswith("unexplained 1073741824 bytes")
+    assert foot.endswith("unaccounted 1073741824 bytes")
 
 
 def test_the_storage_listing_filters_rows_by_owner() -> None:
