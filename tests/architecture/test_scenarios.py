@@ -36,7 +36,7 @@ def test_every_scenario_number_cited_in_a_repository_file_exists():
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
-def test_cited_numbers_returns_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
+def test_function_cited_numbers_returns_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

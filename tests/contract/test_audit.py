@@ -167,7 +167,7 @@ def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_role_owner_writes_to_nova_computes_provider_only_after_a_takeover(placement, host):
+def test_the_owner_role_writes_to_nova_computes_provider_only_after_a_takeover(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
@@ -186,7 +186,7 @@ def test_role_owner_writes_to_nova_computes_provider_only_after_a_takeover(place
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_role_observer_does_not_report_nova_compute_as_a_rival_writer(placement, host):
+def test_the_observer_role_does_not_report_nova_compute_as_a_rival_writer(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})

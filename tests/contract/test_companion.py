@@ -136,7 +136,7 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_role_companion_allocates_the_resources_of_guests_unknown_to_nova(placement, host, door):
+def test_the_companion_role_allocates_the_resources_of_guests_unknown_to_nova(placement, host, door):
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -149,7 +149,7 @@ def test_role_companion_allocates_the_resources_of_guests_unknown_to_nova(placem
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_role_companion_adjusts_its_allocation_if_unknown_guests_change(placement, host, door):
+def test_the_companion_role_adjusts_its_allocation_if_unknown_guests_change(placement, host, door):
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -167,7 +167,7 @@ def test_role_companion_adjusts_its_allocation_if_unknown_guests_change(placemen
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_role_companion_recreates_its_deleted_allocation(placement, host, door):
+def test_the_companion_role_recreates_its_deleted_allocation(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -186,7 +186,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_role_companion_retries_with_a_smaller_allocation_if_capacity_is_taken(placement, host, door):
+def test_the_companion_role_allocates_less_in_a_retry_if_capacity_was_taken(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -198,7 +198,7 @@ def test_role_companion_retries_with_a_smaller_allocation_if_capacity_is_taken(p
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_role_companion_does_not_retry_a_409_with_an_undefined_error_code(placement, host, door):
+def test_the_companion_role_does_not_retry_a_409_with_an_undefined_error_code(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -235,7 +235,7 @@ def test_a_write_of_a_second_agent_causes_a_consumer_generation_conflict(placeme
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_an_audit_reads_again_if_the_consumer_of_role_companion_was_deleted(placement, host):
+def test_an_audit_reads_again_if_a_companion_consumer_was_deleted(placement, host):
     """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
@@ -253,7 +253,7 @@ def test_an_audit_reads_again_if_the_consumer_of_role_companion_was_deleted(plac
     assert held(placement, host) == {}
 
 
-def test_role_companion_reports_an_exhausted_class_and_allocates_other_classes(placement, host, door):
+def test_the_companion_role_reports_a_full_class_and_allocates_other_classes(placement, host, door):
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -280,7 +280,7 @@ def test_role_companion_reports_an_exhausted_class_and_allocates_other_classes(p
     ],
     ids=str,
 )
-def test_role_companion_adjusts_amounts_to_min_unit_and_max_unit_and_step_size(placement, host, door, limits, expected):
+def test_the_companion_role_obeys_min_unit_and_max_unit_and_step_size(placement, host, door, limits, expected):
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -290,7 +290,7 @@ def test_role_companion_adjusts_amounts_to_min_unit_and_max_unit_and_step_size(p
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_role_companion_keeps_its_allocation_if_the_database_is_unreadable(placement, host, door):
+def test_the_companion_role_keeps_its_allocation_if_the_database_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -302,7 +302,7 @@ def test_role_companion_keeps_its_allocation_if_the_database_is_unreadable(place
     assert held(placement, host) == {}
 
 
-def test_role_companion_keeps_its_allocation_if_libvirt_is_unreadable(placement, host, door):
+def test_the_companion_role_keeps_its_allocation_if_libvirt_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -310,7 +310,7 @@ def test_role_companion_keeps_its_allocation_if_libvirt_is_unreadable(placement,
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_role_companion_writes_nothing_if_placement_is_older_than_1_38(placement, host, door):
+def test_the_companion_role_writes_nothing_if_placement_is_older_than_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -321,7 +321,7 @@ def test_role_companion_writes_nothing_if_placement_is_older_than_1_38(placement
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_role_companion_does_not_create_a_missing_provider(placement, host, door):
+def test_the_companion_role_does_not_create_a_missing_provider(placement, host, door):
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -329,7 +329,7 @@ def test_role_companion_does_not_create_a_missing_provider(placement, host, door
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_report_and_ledger_list_the_allocation_of_role_companion(placement, host):
+def test_the_report_and_the_ledger_show_the_allocation_of_role_companion(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -354,7 +354,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_a_takeover_raises_reserved_before_deleting_role_companions_allocation(placement, host, door):
+def test_a_takeover_increases_reserved_before_deleting_the_companion_allocation(placement, host, door):
     """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
@@ -380,7 +380,7 @@ def test_a_takeover_raises_reserved_before_deleting_role_companions_allocation(p
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_a_takeover_keeps_role_companions_allocation_until_inventory_is_written(placement, host, door, answer):
+def test_a_takeover_keeps_the_companion_allocation_until_inventory_is_written(placement, host, door, answer):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -393,7 +393,7 @@ def test_a_takeover_keeps_role_companions_allocation_until_inventory_is_written(
     assert held(placement, host) == {}
 
 
-def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(placement, host, door):
+def test_the_owner_role_keeps_the_companion_allocation_if_the_database_is_down(placement, host, door):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -408,7 +408,7 @@ def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(pla
 
 
 @pytest.mark.root
-def test_role_companion_allocates_disk_gb_for_a_foreign_volume_until_removal(placement, host, door, tmp_path):
+def test_the_companion_role_allocates_disk_gb_while_a_foreign_volume_exists(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

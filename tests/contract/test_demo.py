@@ -120,7 +120,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_the_commands_that_a_kept_demo_prints_succeed(tmp_path):
+def test_the_commands_that_demo_with_option_keep_prints_succeed(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -151,7 +151,7 @@ def test_the_commands_that_a_kept_demo_prints_succeed(tmp_path):
     assert_nothing_is_left(folder)
 
 
-def test_the_json_document_of_a_kept_demo_contains_its_commands(tmp_path):
+def test_the_json_document_of_demo_with_option_keep_contains_its_commands(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -161,7 +161,7 @@ def test_the_json_document_of_a_kept_demo_contains_its_commands(tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_kept_demo_is_removed_if_stdout_is_closed(tmp_path):
+def test_a_demo_with_option_keep_is_removed_if_stdout_is_closed(tmp_path):
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,

@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_heal_reports_undecided_instead_of_stale_if_a_source_is_unreadable(host, source):
+def test_heal_does_not_call_a_plan_stale_while_a_source_is_unreadable(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -322,7 +322,7 @@ def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_of_a_single_finding_is_undecided_if_a_source_is_unreadable(host):
+def test_heal_of_one_finding_cannot_check_its_plan_while_libvirt_is_unreadable(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]

@@ -154,7 +154,7 @@ def test_the_published_disk_gb_reveals_a_lost_instance_store_if_no_guest_exists(
     assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_raised_if_the_instance_store_grows(placement, host, mounts):
+def test_the_total_of_disk_gb_increases_if_the_instance_store_grows(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -163,7 +163,7 @@ def test_disk_gb_is_raised_if_the_instance_store_grows(placement, host, mounts):
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_is_lowered_if_an_instance_store_with_all_guest_disks_shrinks(placement, host, mounts):
+def test_disk_gb_decreases_if_an_instance_store_with_all_guest_disks_shrinks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

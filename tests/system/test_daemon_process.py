@@ -337,7 +337,7 @@ def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_stop_asked_returns_true_from_the_first_sigterm_on():
+def test_function_stop_asked_returns_true_after_the_first_sigterm():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

@@ -135,7 +135,7 @@ def test_the_daemon_sends_ready_after_a_timeout_if_the_first_audit_is_slow(daemo
     assert "report clean" not in daemon.lines
 
 
-def test_sigterm_while_idle_stops_the_daemons_parts_in_order(daemon):
+def test_sigterm_while_idle_stops_the_daemons_components_in_order(daemon):
     daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0

@@ -313,7 +313,7 @@ def test_the_help_option_loads_no_heavy_library():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_nearest_returns_the_most_similar_command_or_none():
+def test_function_nearest_returns_the_most_similar_command_or_none():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 

@@ -60,7 +60,7 @@ def test_a_stale_provider_generation_raises_generation_conflict(rest, client, ro
     assert rest.inventories(root)["VCPU"]["total"] == 4
 
 
-def test_an_allocation_above_the_capacity_raises_a_no_room_conflict(client, root):
+def test_an_allocation_above_the_capacity_raises_an_error_of_kind_no_room(client, root):
     with pytest.raises(PlacementError) as full:
         AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
     assert full.value.conflict is ConflictKind.NO_ROOM

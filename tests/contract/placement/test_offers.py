@@ -163,7 +163,7 @@ def test_a_request_for_a_class_without_inventory_needs_few_inventory_reads(rest,
     ]
 
 
-def test_trees_beyond_the_read_limit_are_listed_as_unread(client, cloud):
+def test_trees_beyond_the_read_limit_are_listed_as_not_read(client, cloud):
     request = request_of(Words(resources=("VCPU=1",)))
     found = offers.cloud_offers(client, request, silent, most_reads=4)
     assert not found.offered.is_whole

@@ -220,7 +220,7 @@ def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, roo
     assert record.consumer_uuid == consumer
 
 
-def test_consumer_reads_are_limited_and_suspected_consumers_are_read_first(rest, reader, root):
+def test_consumer_reads_are_limited_and_suspicious_consumers_are_read_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()

@@ -57,7 +57,7 @@ def test_the_placement_server_ends_when_its_parent_process_dies(tmp_path):
     until(lambda: not alive(pid), 60, f"the server {pid} ends with its parent")
 
 
-def test_a_kept_placement_server_outlives_its_parent_and_keeps_its_database(tmp_path):
+def test_a_detached_placement_server_outlives_its_parent_with_its_database(tmp_path):
     pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
     try:
         assert requests.get(url + "/", timeout=60).ok

@@ -116,7 +116,7 @@ def test_each_read_covers_the_next_few_consumers_of_a_sharing_provider(rest, rea
     assert frozenset().union(*windows) == consumers
 
 
-def test_each_read_covers_suspected_consumers_and_the_consumers_of_the_tree(rest, reader, root, nfs):
+def test_each_read_covers_suspicious_consumers_and_the_consumers_of_the_tree(rest, reader, root, nfs):
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):

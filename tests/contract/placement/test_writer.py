@@ -108,7 +108,7 @@ def test_s146_custom_classes_and_traits_are_created_once(rest, client):
     ]
 
 
-def test_a_deleted_custom_trait_is_created_again_in_the_next_round(rest, client):
+def test_a_deleted_custom_trait_is_created_again_in_the_retry(rest, client):
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)

@@ -49,7 +49,7 @@ def test_the_stale_check_depends_on_age_and_last_change_of_the_heartbeat(read, s
     assert (why is None) if words is None else why.startswith(words)
 
 
-def test_a_longer_service_down_time_raises_the_accepted_heartbeat_age():
+def test_a_longer_service_down_time_increases_the_accepted_heartbeat_age():
     assert why_stale(old(200), None, 0.0, settings(service_down_time_s=300)) is None
     assert why_stale(old(300), None, 0.0, settings(service_down_time_s=300)) is not None
     # A shorter service_down_time says how soon a service counts as down; it says nothing about a replica's lag.

@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_the_field_stands_since_of_a_finding_is_reset_if_its_evidence_changes():
+def test_the_stands_since_time_of_a_finding_is_reset_if_its_evidence_changes():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,7 +87,7 @@ def test_the_field_stands_since_of_a_finding_is_reset_if_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_the_field_stands_since_is_reset_after_an_audit_without_the_finding():
+def test_the_stands_since_time_is_reset_after_an_audit_without_the_finding():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history
@@ -112,7 +112,7 @@ def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_the_field_unconfirmed_recorded_lists_consumers_of_unconfirmed_findings():
+def test_unconfirmed_recorded_contains_the_consumers_of_unconfirmed_findings():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -196,7 +196,7 @@ def test_a_reboot_resets_the_confirmation_count():
     assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
 
 
-def test_confirmed_now_applies_the_minimum_and_maximum_interval_of_audits():
+def test_function_confirmed_now_checks_the_time_between_two_audits():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

@@ -61,12 +61,12 @@ def test_vgpus_of_all_request_groups_are_compared_with_the_sum_over_children(hel
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_an_instance_is_promised_the_custom_mdev_class_of_its_flavor():
+def test_the_promised_amounts_include_the_custom_mdev_class_of_the_flavor():
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
 
-def test_an_encrypted_instance_is_promised_a_mem_encryption_context():
+def test_the_promised_amounts_of_an_encrypted_instance_include_its_context():
     sev = child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16))
     world = snapshot(
         nova=state(asking(hw__mem_encryption="true")),
@@ -86,7 +86,7 @@ def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_class_with_inventory_on_the_root_is_promised_on_the_root():
+def test_s106_vgpu_is_promised_on_a_root_that_has_vgpu_inventory():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
@@ -97,7 +97,7 @@ def test_a_root_allocation_of_another_consumer_does_not_change_the_verdict():
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_an_incoming_live_migration_is_promised_its_vgpu():
+def test_the_promised_amounts_of_an_incoming_live_migration_include_its_vgpu():
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )

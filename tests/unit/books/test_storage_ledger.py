@@ -94,7 +94,7 @@ METADATA = [
 ]
 
 
-def test_volume_group_rows_list_each_volume_with_its_owner() -> None:
+def test_the_rows_of_a_volume_group_name_each_volume_with_its_owner() -> None:
     found = rows_of(
         replace(volume(f"{HERE}_disk", 10), segment_type="linear"),
         replace(volume("before", 2), origin=f"{HERE}_disk", segment_type="linear"),

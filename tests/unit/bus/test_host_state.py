@@ -75,7 +75,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_the_field_published_is_true_only_if_placement_has_the_inventory(changes, published):
+def test_the_published_field_is_true_only_if_placement_has_the_inventory(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published

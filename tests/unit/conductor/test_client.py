@@ -120,7 +120,7 @@ def test_a_remote_builtin_exception_is_raised_as_remote_failure(monkeypatch, rai
     assert "Traceback" not in str(caught.value)
 
 
-def test_object_action_raises_if_the_response_is_not_a_pair(monkeypatch):
+def test_method_object_action_raises_an_error_if_the_response_is_not_a_pair(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):
@@ -128,7 +128,7 @@ def test_object_action_raises_if_the_response_is_not_a_pair(monkeypatch):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_object_action_returns_the_field_updates_and_the_result(monkeypatch):
+def test_method_object_action_returns_the_field_updates_and_the_result(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 

@@ -57,7 +57,7 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_new_node_contains_every_field_of_the_compute_node_record(record):
+def test_function_new_node_returns_every_field_of_the_record(record):
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -67,7 +67,7 @@ def test_new_node_contains_every_field_of_the_compute_node_record(record):
 
 
 @given(records(), records())
-def test_changed_node_contains_only_changed_fields_of_the_compute_node_record(stored, other):
+def test_function_changed_node_returns_only_changed_fields_of_the_record(stored, other):
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
@@ -85,7 +85,7 @@ def test_changed_node_contains_only_changed_fields_of_the_compute_node_record(st
 
 
 @given(records())
-def test_changed_node_can_contain_every_field_of_the_compute_node_record(record):
+def test_function_changed_node_can_return_every_field_of_the_record(record):
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 
@@ -93,7 +93,7 @@ def test_changed_node_can_contain_every_field_of_the_compute_node_record(record)
 
 
 @given(records())
-def test_known_node_contains_id_uuid_and_host_and_no_changed_fields(record):
+def test_function_known_node_returns_id_uuid_and_host_and_no_changed_fields(record):
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}

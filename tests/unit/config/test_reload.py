@@ -17,7 +17,7 @@ def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_needs_restart_lists_an_option_until_its_value_is_restored(tmp_path):
+def test_function_needs_restart_returns_an_option_until_its_value_is_restored(tmp_path):
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)

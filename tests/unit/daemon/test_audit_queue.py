@@ -144,7 +144,7 @@ def test_the_audit_queue_limits_reason_kinds_and_reasons_per_kind(queue, clock):
     assert max(map(len, taken)) <= 250
 
 
-def test_a_new_pacing_applies_to_waiting_requests(queue, clock):
+def test_changed_delays_of_the_queue_apply_to_waiting_requests(queue, clock):
     queue.request("domain: started")
     queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
     clock.now += 29
@@ -153,7 +153,7 @@ def test_a_new_pacing_applies_to_waiting_requests(queue, clock):
     assert queue.take(0) == ("domain: started",)
 
 
-def test_close_wakes_the_worker_and_later_requests_are_ignored(queue):
+def test_method_close_wakes_the_worker_and_later_requests_are_ignored(queue):
     real = AuditQueue(Pacing())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
@@ -191,7 +191,7 @@ def test_the_queue_keeps_all_reasons_of_concurrent_producers():
     assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
 
 
-def test_take_returns_when_the_request_is_due():
+def test_method_take_waits_until_the_request_is_due():
     queue = AuditQueue(Pacing(settle_s=0.1, cap_s=60.0))
     asked_at = time.monotonic()
     queue.request("domain: started")
@@ -199,7 +199,7 @@ def test_take_returns_when_the_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_hold_makes_the_queue_collect_requests_until_release(queue, clock):
+def test_a_queue_on_hold_collects_requests_until_its_release(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -210,7 +210,7 @@ def test_hold_makes_the_queue_collect_requests_until_release(queue, clock):
     assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
 
 
-def test_an_operator_request_is_due_at_once_even_during_hold(queue, clock):
+def test_an_operator_request_is_due_at_once_even_if_the_queue_is_on_hold(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_now("signal: USR1")
@@ -223,7 +223,7 @@ def test_an_operator_request_is_due_at_once_even_during_hold(queue, clock):
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_the_queue_paces_requests_as_usual_after_release(queue, clock):
+def test_a_released_queue_delays_requests_as_usual(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -267,7 +267,7 @@ def test_a_shorter_peer_interval_applies_to_waiting_requests(queue):
     assert queue.take(0) == ("rpc",)
 
 
-def test_request_by_peer_returns_none_on_a_closed_queue(queue):
+def test_method_request_by_peer_returns_none_on_a_closed_queue(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()

@@ -18,7 +18,7 @@ def listener(request, tmp_path):
         yield server, address
 
 
-def test_send_writes_all_assignments_as_a_single_datagram(listener):
+def test_method_send_writes_all_assignments_as_a_single_datagram(listener):
     server, address = listener
     Notifier(address, None).send("READY=1", "STATUS=two\nlines")
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
@@ -44,6 +44,6 @@ def test_a_watchdog_variable_that_is_invalid_or_of_another_process_is_ignored(en
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 
-def test_send_does_nothing_if_the_notify_socket_is_missing(tmp_path):
+def test_method_send_does_nothing_if_the_notify_socket_is_missing(tmp_path):
     Notifier(str(tmp_path / "gone"), None).send("READY=1")
     Notifier(None, None).send("READY=1")

@@ -91,7 +91,7 @@ def test_the_interval_trigger_requests_audits_repeatedly(trigger, asked):
     assert set(asked) == {"interval"}
 
 
-def test_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
+def test_method_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
     trigger.start(None)
     trigger.replace(0.02)
     until(lambda: len(asked) >= 2, 60, "two requests")

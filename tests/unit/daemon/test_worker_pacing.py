@@ -68,7 +68,7 @@ def test_a_failed_audit_or_a_request_to_audit_again_schedules_a_follow_up(audits
         ((), "ZeroDivisionError: a bug", True),
     ],
 )
-def test_worth_retrying_is_true_for_an_unreadable_source_or_an_error(ok, error, expected):
+def test_function_worth_retrying_is_true_for_an_unreadable_source_or_an_error(ok, error, expected):
     sources = tuple(
         SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
         for number, read in enumerate(ok)
@@ -118,7 +118,7 @@ def test_retry_pauses_double_until_they_reach_the_cap():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_follow_up_respects_not_before_as_the_earliest_time_of_an_audit(failed, audit_again, hold_s, due_in):
+def test_function_follow_up_schedules_no_audit_before_the_not_before_time(failed, audit_again, hold_s, due_in):
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)

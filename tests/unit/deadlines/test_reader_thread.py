@@ -102,7 +102,7 @@ def test_a_call_runs_with_the_context_variables_of_its_caller(reader):
     assert reader.call(audit.get, Deadline.after(60)) == "a2"
 
 
-def test_stop_ends_the_thread_and_rejects_further_calls(reader):
+def test_method_stop_ends_the_thread_and_rejects_further_calls(reader):
     thread = reader.call(threading.current_thread, Deadline.after(60))
     assert reader.stop()
     assert not thread.is_alive()
@@ -110,7 +110,7 @@ def test_stop_ends_the_thread_and_rejects_further_calls(reader):
         reader.call(lambda: 1, Deadline.after(60))
 
 
-def test_stop_returns_false_without_waiting_for_a_hung_call(reader, gate):
+def test_method_stop_returns_false_without_waiting_for_a_hung_call(reader, gate):
     miss(reader, gate)
     done = threading.Event()
     ended = []

@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_is_allocated_or_changing_or_unknown_or_unread(world):
+def test_no_finding_if_the_guest_is_allocated_or_changing_or_undecidable(world):
     assert findings(world, CODE) == ()

@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_lists_every_missing_capability_part_and_the_kept_traits():
+def test_one_finding_names_each_missing_capability_and_its_unchanged_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "host CPU features missing (CPU model is not known): HW_CPU_X86_* stay as recorded;"
@@ -56,7 +56,7 @@ def test_the_test_cases_cover_every_capability_part():
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_finding_names_the_traits_or_providers_kept_for_each_missing_part(name):
+def test_the_finding_names_the_unchanged_traits_or_providers_per_missing_part(name):
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"{name} missing (because): ")

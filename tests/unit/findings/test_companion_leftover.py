@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_role_owner_reports_role_companions_allocation_with_or_without_volume():
+def test_the_owner_role_reports_a_companion_allocation_for_any_volume():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -49,7 +49,7 @@ def test_role_owner_reports_role_companions_allocation_with_or_without_volume():
         assert found.rests_on_recorded
 
 
-def test_role_observer_reports_role_companions_allocation_for_a_removed_volume():
+def test_the_observer_role_reports_a_companion_allocation_without_its_volume():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "there is no foreign-volume use on this host" in found.expected
 
@@ -60,7 +60,7 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_every_role_reports_role_companions_allocation_under_an_old_host_uuid(role):
+def test_every_role_reports_a_companion_allocation_made_under_an_old_host_uuid(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_consumer_is_justified_or_foreign_or_unread(world, chosen):
+def test_no_finding_if_the_allocation_is_justified_or_foreign_or_undecidable(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -48,7 +48,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_for_own_rows_deleted_rows_conflicting_rows_or_unread_rows(world):
+def test_no_finding_for_own_or_deleted_or_conflicting_or_undecidable_rows(world):
     assert findings(world, CODE) == ()
 
 

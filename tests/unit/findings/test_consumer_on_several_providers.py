@@ -117,7 +117,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocations_are_expected_or_moving_or_unread(world):
+def test_no_finding_if_the_allocations_are_expected_or_moving_or_undecidable(world):
     assert findings(world, CODE) == ()
 
 

@@ -87,7 +87,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_is_changing_or_foreign_or_unread(world):
+def test_no_finding_if_the_guest_is_changing_or_foreign_or_undecidable(world):
     assert findings(world, CODE) == ()
 
 

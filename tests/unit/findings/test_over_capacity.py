@@ -264,7 +264,7 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_no_finding_if_a_child_provider_is_full_or_unread_or_lost(world, chosen):
+def test_no_finding_if_a_child_is_just_full_or_reserved_or_unreadable_or_lost(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -330,7 +330,7 @@ def test_guests_pinned_to_different_cpus_are_not_reported():
     assert of_cpus(pinned("a", 1), pinned("b", 2, 3, cell=1)) == []
 
 
-def test_floating_guests_on_the_same_cpu_are_not_reported():
+def test_unpinned_guests_on_the_same_cpu_are_not_reported():
     floating = InstanceCell(id=0, memory_mib=128, cpuset=(0,))
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 

@@ -50,5 +50,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_each_entry_has_a_device_or_a_device_is_unread(facts, chosen):
+def test_no_finding_if_each_entry_has_a_device_or_a_device_cannot_be_read(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

@@ -64,5 +64,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_provider_is_empty_or_missing_or_unread(world):
+def test_no_finding_if_the_provider_is_empty_or_missing_or_was_not_read(world):
     assert findings(world, CODE) == ()

@@ -47,7 +47,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_rival_and_the_remedy(placement, nova, chosen, why, remedy):
+def test_the_finding_says_who_else_writes_the_provider_and_names_the_remedy(placement, nova, chosen, why, remedy):
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
@@ -92,7 +92,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_provider_without_a_rival_is_written_and_not_reported(placement, nova, chosen):
+def test_a_provider_without_a_rival_writer_is_written_and_not_reported(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
@@ -106,7 +106,7 @@ def test_the_finding_is_reported_and_blocks_writes_while_nova_state_is_unread():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_role_observer_reports_no_finding_but_its_plan_names_the_rival():
+def test_the_observer_role_reports_a_live_nova_compute_only_in_its_plan():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

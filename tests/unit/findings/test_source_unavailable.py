@@ -97,7 +97,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_the_finding_names_every_frozen_resource_class_and_provider_family(chosen):
+def test_the_finding_names_all_classes_and_providers_whose_updates_stop(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -111,7 +111,7 @@ def test_the_finding_names_every_frozen_resource_class_and_provider_family(chose
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_the_finding_names_frozen_child_providers_that_exist_or_are_configured():
+def test_the_finding_names_the_child_providers_whose_updates_stop():
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual

@@ -43,7 +43,7 @@ def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_a_changed_store_freezes_disk_gb_and_the_plan_names_the_finding():
+def test_a_changed_store_stops_disk_gb_updates_and_the_plan_names_the_finding():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]

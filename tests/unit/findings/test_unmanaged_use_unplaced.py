@@ -88,7 +88,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_the_finding_requires_unmanaged_use_that_role_companion_cannot_allocate(there, chosen):
+def test_the_finding_requires_unmanaged_use_that_cannot_be_allocated(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 

@@ -109,7 +109,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_volume_has_an_owner_or_takes_no_space_or_is_unread(world):
+def test_no_finding_if_the_volume_has_an_owner_or_no_size_or_is_undecidable(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 

@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_volume_is_expected_or_foreign_or_unread(world):
+def test_no_finding_if_the_volume_is_expected_or_foreign_or_undecidable(world):
     assert findings(world, CODE, lvm_settings()) == ()

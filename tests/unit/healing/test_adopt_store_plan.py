@@ -33,7 +33,7 @@ def test_an_unchanged_store_needs_no_adoption():
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_refuses_an_unread_store_and_a_ceph_store():
+def test_adopt_refuses_a_store_that_was_not_read_and_a_ceph_store():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")

@@ -92,13 +92,13 @@ def test_a_created_identity_is_written_and_found_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_create_makes_a_missing_state_folder(tmp_path):
+def test_method_create_makes_a_missing_state_folder(tmp_path):
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
 
 
-def test_create_keeps_an_existing_identity_file(files):
+def test_method_create_keeps_an_existing_identity_file(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -106,7 +106,7 @@ def test_create_keeps_an_existing_identity_file(files):
     assert path.read_text() == ONE
 
 
-def test_create_rejects_and_keeps_an_invalid_identity_file(files):
+def test_method_create_rejects_and_keeps_an_invalid_identity_file(files):
     path = every_path(files)[3]
     path.write_text("garbage")
 

@@ -42,7 +42,7 @@ def no_descriptor():
     return asked
 
 
-def test_a_module_parameter_is_unread_if_no_file_descriptor_is_free(tmp_path, no_descriptor):
+def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path, no_descriptor):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -52,7 +52,7 @@ def test_a_module_parameter_is_unread_if_no_file_descriptor_is_free(tmp_path, no
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_a_read_error_yields_an_unread_or_unknown_value(tmp_path, monkeypatch, number):
+def test_a_read_error_yields_a_value_marked_as_unread_or_none(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 

@@ -68,7 +68,7 @@ def test_an_invalid_store_file_is_loaded_as_none_and_is_logged_once_and_kept(tmp
     assert (tmp_path / "store.json.bad").read_text() == text
 
 
-def test_save_logs_an_unwritable_folder_and_put_raises_a_config_error(tmp_path: Path, caplog):
+def test_method_save_logs_an_unwritable_folder_and_method_put_raises_an_error(tmp_path: Path, caplog):
     (tmp_path / "state").write_text("no folder")
     file = StoreFile(str(tmp_path / "state"))
     with caplog.at_level(logging.WARNING):

@@ -26,7 +26,7 @@ def test_two_hosts_have_different_uuids_for_their_own_consumers():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
-def test_own_consumers_is_empty_without_a_root_provider():
+def test_the_agent_has_no_own_consumers_without_a_root_provider():
     assert own_consumers(None) == {}
 
 

@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_is_unchanged_if_its_card_is_gone_or_unread_or_not_enabled(libvirt, chosen):
+def test_a_provider_is_unchanged_if_its_card_is_gone_or_disabled_or_unreadable(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -152,7 +152,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unread_devices_freeze_the_mdev_providers(libvirt, lost, why):
+def test_unreadable_devices_stop_updates_of_the_mdev_providers(libvirt, lost, why):
     old = child(GPU_06, inventory("VGPU", 4))
     world = snapshot(libvirt=libvirt, placement=standing(old), lost=lost)
     tree = tree_of(world, ONE_TYPE)
@@ -221,7 +221,7 @@ def test_function_place_of_converts_a_libvirt_device_name_to_a_pci_address(name,
     assert place_of(name) == place
 
 
-def test_the_mdev_family_decides_nothing_while_libvirt_is_unread():
+def test_no_mdev_provider_is_added_or_withdrawn_while_libvirt_is_unread():
     family, blind = MediatedDevices(), snapshot(lost=[LIBVIRT])
     assert family.needs(ONE_TYPE) == {LIBVIRT}
     assert family.obstacle(blind, ONE_TYPE) is None

@@ -147,7 +147,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_sev_support_freezes_the_encryption_providers(libvirt, lost, why):
+def test_unknown_sev_support_stops_updates_of_the_encryption_providers(libvirt, lost, why):
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -155,13 +155,13 @@ def test_unknown_sev_support_freezes_the_encryption_providers(libvirt, lost, why
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unrelated_missing_capability_freezes_no_encryption_provider():
+def test_an_unrelated_missing_capability_does_not_stop_encryption_providers():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
-def test_an_unread_machine_type_is_ignored_if_another_type_supports_sev():
+def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_sev():
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
@@ -175,7 +175,7 @@ def test_libvirts_capabilities_are_not_needed_if_the_kernel_lacks_sev():
 NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
-def test_an_unread_host_cpu_freezes_the_encryption_providers():
+def test_an_unreadable_host_cpu_stops_updates_of_the_encryption_providers():
     """The architecture of such a host is empty."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
@@ -260,7 +260,7 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_unknown_tdx_support_freezes_the_encryption_providers(libvirt, lost, why):
+def test_unknown_tdx_support_stops_updates_of_the_encryption_providers(libvirt, lost, why):
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}
@@ -276,7 +276,7 @@ def test_libvirts_capabilities_are_not_needed_if_the_options_rule_out_tdx(chosen
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
 
 
-def test_an_unread_machine_type_is_ignored_if_another_type_supports_tdx():
+def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_tdx():
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 

@@ -241,7 +241,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unread_devices_freeze_the_pci_providers(facts, why):
+def test_unreadable_devices_stop_updates_of_the_pci_providers(facts, why):
     there = tree(child(GPU, inventory(T4, 1)))
     facts = dataclasses.replace(facts, placement=snapshot(placement=there).placement)
     decision = decided(facts, ALL_T4)
@@ -250,13 +250,13 @@ def test_unread_devices_freeze_the_pci_providers(facts, why):
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_unreadable_non_pci_device_freezes_no_pci_provider():
+def test_an_unreadable_non_pci_device_stops_no_update_of_pci_providers():
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_a_provider_name_over_200_characters_freezes_the_pci_family(length, told):
+def test_a_provider_name_over_200_characters_stops_updates_of_pci_providers(length, told):
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
     facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
@@ -281,7 +281,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_a_spec_conflict_freezes_only_its_own_provider(devices, entries):
+def test_a_spec_conflict_stops_updates_of_only_its_own_provider(devices, entries):
     there = tree(child(PF, inventory(VF_CLASS, 2)))
     decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
     assert pci_providers(decision) == {GPU: {T4: 1}}
@@ -290,7 +290,7 @@ def test_a_spec_conflict_freezes_only_its_own_provider(devices, entries):
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_virtual_function_without_a_parent_freezes_each_possible_provider():
+def test_a_vf_without_a_parent_stops_updates_of_each_provider_it_may_belong_to():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -316,7 +316,7 @@ def test_live_migratable_requires_minimum_libvirt_and_qemu_versions(versions, of
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_a_live_migratable_device_is_frozen_while_qemus_version_is_unknown(there):
+def test_a_live_migratable_device_is_not_updated_while_qemus_version_is_unknown(there):
     """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
@@ -325,7 +325,7 @@ def test_a_live_migratable_device_is_frozen_while_qemus_version_is_unknown(there
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_live_migratable_false_works_with_any_libvirt_and_qemu_version():
+def test_a_device_with_live_migratable_false_works_with_any_libvirt_and_qemu():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):

@@ -120,7 +120,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
-def test_a_provider_of_doubtful_ownership_is_kept_and_reported(whole):
+def test_an_orphaned_provider_with_signs_of_another_owner_is_kept_and_reported(whole):
     world = world_of(whole)
     plan = after(world)
     assert plan.removals == ()
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_obstacle_returns_none_for_a_missing_or_unallocated_provider():
+def test_a_missing_or_unallocated_provider_is_no_obstacle_to_a_deletion():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

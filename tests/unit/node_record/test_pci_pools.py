@@ -33,7 +33,7 @@ def record(pool: PciPool) -> dict[str, Any]:
     return dict(document["nova_object.data"])
 
 
-def test_equal_devices_share_one_pool():
+def test_equal_pci_devices_are_counted_in_one_pool():
     found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
     assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
     assert record(found[0]) == {

@@ -104,19 +104,19 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_free_pools_excludes_devices_claimed_in_rows_or_defined_in_guests():
+def test_function_free_pools_omits_devices_claimed_in_rows_or_used_by_guests():
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))
     assert left(host(guest, devices=DEVICES), ONE) == without((ONE, "type-PCI"), (TWO, "type-PCI"))
 
 
-def test_free_pools_excludes_the_physical_function_of_a_used_virtual_function():
+def test_function_free_pools_omits_the_physical_function_of_a_used_vf():
     assert left(host(devices=DEVICES), VF) == {**without((PF, "type-PF")), (PF, "type-VF"): 1}
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 
 
-def test_free_pools_returns_none_while_the_pci_devices_are_unread():
+def test_function_free_pools_returns_none_while_the_pci_devices_are_unread():
     assert free_pools(host(), CHOSEN, None) is None
 
 

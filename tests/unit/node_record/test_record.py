@@ -280,7 +280,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_roles_companion_and_observer_write_no_compute_node_record(chosen):
+def test_the_companion_and_observer_roles_write_no_compute_node_record(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
@@ -318,9 +318,9 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_record_note_explains_if_and_how_the_record_is_written(role, kind, said):
+def test_the_record_note_explains_if_and_how_the_record_is_written(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_record_note_reports_that_nova_state_is_unread():
+def test_the_record_note_reports_that_novas_state_was_not_read():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

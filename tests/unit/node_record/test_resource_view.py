@@ -89,7 +89,7 @@ def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_cluster():
     assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="other")) is None
 
 
-def test_unread_sources_leave_columns_unknown_with_a_reason():
+def test_columns_whose_source_was_not_read_are_unknown_with_a_reason():
     found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
     assert (found.cpu, found.cells, found.pci_pools, found.hypervisor_version) == (None, None, None, None)
     assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)

@@ -67,7 +67,7 @@ def test_records_of_many_new_consumers_are_requested_over_several_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_a_suspect_consumer_is_read_at_once_and_only_once():
+def test_a_suspicious_consumer_is_read_at_once_and_only_once():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
@@ -99,7 +99,7 @@ def test_the_record_of_a_removed_consumer_is_dropped():
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_reads_of_unsuspicious_consumers_reach_all_consumers_in_one_rotation(count, reads):
+def test_reads_of_unsuspicious_consumers_include_all_of_them_in_one_rotation(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

@@ -202,11 +202,11 @@ def provider(uuid: str, parent: str | None, name: str = "") -> Provider:
 
 
 @given(st.permutations([provider("a", None), provider("z", "a"), provider("b", "z"), provider("c", "a")]))
-def test_parents_first_sorts_parents_before_children(providers):
+def test_function_parents_first_sorts_parents_before_children(providers):
     assert [p.uuid for p in wire.parents_first(providers)] == ["a", "c", "z", "b"]
 
 
-def test_parents_first_raises_on_a_loop_of_parents():
+def test_function_parents_first_raises_placement_unavailable_on_a_loop():
     with pytest.raises(PlacementUnavailable, match="loop"):
         wire.parents_first([provider("a", "b"), provider("b", "a")])
 

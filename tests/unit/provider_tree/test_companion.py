@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_role_companion_writes_one_consumer_per_cause_of_unmanaged_use():
+def test_the_companion_role_writes_one_consumer_per_cause_of_unmanaged_use():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -108,7 +108,7 @@ def test_role_companion_writes_one_consumer_per_cause_of_unmanaged_use():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_role_companion_writes_no_provider_tree_and_reports_no_rival(nova):
+def test_the_companion_role_writes_no_provider_and_reports_no_rival_writer(nova):
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
@@ -129,7 +129,7 @@ def test_a_changed_amount_is_written_with_the_generation_that_was_read():
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_role_companion_empties_a_consumer_whose_last_volume_or_guest_is_gone():
+def test_the_companion_role_empties_a_consumer_whose_last_cause_is_gone():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_role_companion_empties_a_consumer_whose_last_volume_or_guest_is_gone():
         (PLACEMENT, True, True),
     ],
 )
-def test_role_companion_does_not_change_a_consumer_while_its_source_is_unread(lost, kept_volume, kept_guest):
+def test_the_companion_role_keeps_a_consumer_while_its_source_is_unread(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -155,21 +155,21 @@ def test_role_companion_does_not_change_a_consumer_while_its_source_is_unread(lo
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_role_companion_keeps_the_amount_of_an_unread_class_and_updates_others():
+def test_the_companion_role_updates_all_classes_except_those_not_read():
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_role_companion_frees_volume_allocations_if_policy_is_report_or_ignore(policy):
+def test_the_companion_role_frees_volume_allocations_unless_policy_is_reserve(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_role_companion_does_not_count_a_guest_that_has_its_own_allocations():
+def test_the_companion_role_does_not_count_a_guest_that_has_its_own_allocations():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -186,7 +186,7 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_role_companion_requires_the_hosts_own_provider_and_microversion_1_38(placement, why):
+def test_the_companion_role_needs_the_hosts_own_provider_and_microversion_1_38(placement, why):
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
@@ -199,17 +199,17 @@ def test_a_compute_node_record_with_another_node_name_blocks_all_writes():
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_role_observer_reports_a_running_nova_compute_as_a_rival():
+def test_the_observer_role_treats_a_running_nova_compute_as_a_rival_writer():
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_role_companion_does_not_count_foreign_volumes_in_reserved():
+def test_the_companion_role_does_not_count_foreign_volumes_in_reserved():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
-def test_the_ledger_lists_cause_and_source_of_role_companions_consumers():
+def test_the_ledger_shows_cause_and_source_of_companion_consumers():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]
@@ -343,7 +343,7 @@ def test_law_the_sum_of_shares_exceeds_the_demand_by_less_than_one_step(there, c
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_law_roles_companion_and_owner_leave_the_same_capacity_for_instances(found, ratio):
+def test_law_the_companion_and_owner_roles_leave_instances_the_same_capacity(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -392,14 +392,14 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_role_owner_raises_reserved_and_empties_role_companions_consumers():
+def test_the_owner_role_increases_reserved_and_empties_companion_consumers():
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_role_owner_keeps_role_companions_consumers_if_nova_compute_is_running():
+def test_the_owner_role_keeps_companion_consumers_if_nova_compute_is_running():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,10 +407,10 @@ def test_role_owner_keeps_role_companions_consumers_if_nova_compute_is_running()
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_role_owner_keeps_role_companions_consumer_while_its_source_is_unread(lost, volume_goes, guest_goes):
+def test_the_owner_role_keeps_a_companion_consumer_whose_source_is_unread(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_role_owner_writes_no_allocations_without_role_companions_consumers():
+def test_the_owner_role_writes_no_allocations_without_companion_consumers():
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

@@ -119,7 +119,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
-def test_a_class_of_an_unread_or_invalid_source_is_frozen_with_a_reason(world, chosen, expected):
+def test_a_class_whose_source_is_unusable_is_left_unchanged_with_a_reason(world, chosen, expected):
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -259,7 +259,7 @@ def test_unmanaged_use_is_reserved_on_the_root_and_never_on_a_child():
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
 
 
-def test_a_frozen_provider_family_does_not_freeze_other_families():
+def test_unreadable_mdev_devices_do_not_stop_updates_of_other_child_providers():
     devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]

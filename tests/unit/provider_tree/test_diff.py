@@ -98,7 +98,7 @@ def test_allocations_on_another_provider_do_not_prevent_a_removal():
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_a_frozen_class_keeps_its_recorded_inventory():
+def test_a_class_with_an_unreadable_source_keeps_its_recorded_inventory():
     lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -106,7 +106,7 @@ def test_a_frozen_class_keeps_its_recorded_inventory():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_a_frozen_class_that_placement_lacks_is_not_created():
+def test_a_class_with_an_unreadable_source_is_not_created_in_placement():
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 

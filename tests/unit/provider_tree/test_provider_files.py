@@ -68,7 +68,7 @@ def test_an_entry_matches_the_root_by_name_before_the_root_exists():
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_entries_by_uuid_and_by_name_for_one_provider_conflict():
+def test_s130_two_entries_for_one_provider_by_uuid_and_by_name_are_a_conflict():
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -224,7 +224,7 @@ def test_an_added_value_that_the_agent_itself_wants_is_no_longer_remembered():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_files_do_not_change_a_frozen_or_unlisted_child_provider(facts, entries):
+def test_provider_files_do_not_change_a_child_provider_whose_updates_stop(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -248,7 +248,7 @@ def test_a_child_provider_to_be_deleted_gets_only_a_delete_write():
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
 
 
-def test_an_entry_applies_to_a_child_provider_whose_family_is_disabled():
+def test_an_entry_applies_to_a_gpu_provider_even_if_no_mdev_type_is_enabled():
     there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
     added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
     assert custom(added.providers[-1]) == {"CUSTOM_B": 1}

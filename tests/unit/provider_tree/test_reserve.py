@@ -78,7 +78,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_function_raised_returns_reserved_plus_the_unmanaged_use(before, claims, expected):
+def test_function_raised_adds_the_unmanaged_use_to_reserved(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
@@ -96,7 +96,7 @@ def test_an_operator_reserve_above_the_total_is_reported_as_overflow():
     assert terms.overflow == 5
 
 
-def test_reserve_terms_list_each_cause_and_add_up_to_reserved():
+def test_the_terms_of_the_reserve_name_each_cause_and_add_up_to_reserved():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)

@@ -86,11 +86,11 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_the_observed_silence_restarts_on_a_new_heartbeat_or_new_generation(there, known, after):
+def test_the_time_without_heartbeats_restarts_on_a_heartbeat_or_generation(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_missing_root_has_a_rival_only_if_nova_compute_is_running():
+def test_a_missing_root_has_a_rival_writer_only_if_nova_compute_is_running():
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -149,12 +149,12 @@ def test_function_judged_returns_none_for_a_provider_that_was_never_written():
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_a_rival_is_reported_after_two_foreign_changes(strikes, stopped):
+def test_a_rival_writer_is_reported_after_two_foreign_changes(strikes, stopped):
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
 
-def test_the_rival_message_shows_the_written_and_the_present_inventories():
+def test_the_message_about_a_rival_writer_shows_both_inventories():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -164,13 +164,13 @@ def test_the_rival_message_shows_the_written_and_the_present_inventories():
     )
 
 
-def test_a_rival_is_still_reported_after_its_change_was_reverted():
+def test_a_rival_writer_is_still_reported_after_its_change_was_reverted():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("now equal again")
 
 
-def test_function_remembered_keeps_the_strike_count_after_a_corrective_write():
+def test_function_remembered_keeps_the_count_of_foreign_changes_after_a_write():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 

@@ -88,7 +88,7 @@ def test_finding_table_lists_the_most_severe_findings_first():
     assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
 
 
-def test_plan_lines_list_writes_with_units_and_then_the_held_back_changes():
+def test_the_plan_text_has_writes_with_units_and_then_the_held_back_changes():
     said = list(plan_lines(DOCUMENT["plan"], 400))
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -111,7 +111,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_plan_lines_show_only_changed_traits_and_the_document_shows_all_traits():
+def test_the_plan_text_shows_only_changed_traits_and_the_document_all_traits():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -135,7 +135,7 @@ def children(count):
         yield PutTraits(provider_uuid=uuid, traits=("CUSTOM_OWNER_STOCKTAKE",))
 
 
-def test_plan_lines_group_equal_writes_to_many_child_providers():
+def test_the_plan_text_groups_equal_writes_to_many_child_providers():
     other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"
@@ -149,5 +149,5 @@ def test_plan_lines_group_equal_writes_to_many_child_providers():
     assert len(plan["writes"]) == 127
 
 
-def test_plan_lines_list_writes_to_a_few_child_providers_separately():
+def test_the_plan_text_has_a_line_per_write_to_a_few_child_providers():
     assert len(list(plan_lines(planned(*children(5)), 400))) == 1 + 15

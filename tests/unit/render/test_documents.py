@@ -88,7 +88,7 @@ TRAIT = [
 ]
 
 
-def test_documents_have_every_key_of_the_stable_format():
+def test_json_documents_have_every_key_of_the_stable_format():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1

@@ -285,7 +285,7 @@ def test_a_promised_amount_without_rows_is_unknown_while_libvirt_is_unread():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_held_disk_is_a_lower_bound_while_lvm_is_unread():
+def test_the_held_amount_of_disk_is_a_lower_bound_while_lvm_is_unread():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -293,7 +293,7 @@ def test_held_disk_is_a_lower_bound_while_lvm_is_unread():
     assert "DISK_GB promised 20 GiB = 20 (1 instance)" in said
 
 
-def test_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
+def test_the_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
@@ -437,7 +437,7 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
     assert "CUSTOM_LICENCE held not counted" in text_of(explain_class(found, "CUSTOM_LICENCE"))
 
 
-def test_verdict_unknown_of_an_owned_class_is_explained_by_an_unread_source():
+def test_verdict_unknown_is_explained_by_a_source_that_was_not_read():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     assert "  verdict: unknown: a source that the verdict needs could not be read, or leaves the verdict open" in said

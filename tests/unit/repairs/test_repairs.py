@@ -115,13 +115,13 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_declines_a_two_host_instance_that_is_here_or_moving_or_deleted(changes, words):
+def test_heal_declines_an_instance_on_two_hosts_if_its_host_is_this_or_unclear(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_declines_a_two_host_consumer_whose_guest_is_defined_here():
+def test_heal_declines_a_two_host_consumer_if_its_guest_is_on_this_host():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
@@ -212,7 +212,7 @@ def test_heal_refuses_to_change_the_agents_own_consumers():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_candidates_lists_only_consumers_that_heal_may_change():
+def test_function_candidates_returns_only_consumers_that_heal_may_change():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())

@@ -63,7 +63,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_obstacle_names_the_option_and_the_missing_or_offline_cpus(facts, options, option, missing):
+def test_an_obstacle_names_the_option_and_the_missing_or_offline_cpus(facts, options, option, missing):
     assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 
@@ -77,7 +77,7 @@ def test_obstacle_names_the_option_and_the_missing_or_offline_cpus(facts, option
     ],
     ids=["none", "shared", "dedicated", "s78 dedicated and offline, with power management"],
 )
-def test_obstacle_is_none_for_usable_cpu_sets(options):
+def test_usable_cpu_sets_cause_no_obstacle(options):
     assert cpus.obstacle(HALF_ONLINE, settings(**options)) is None
 
 
@@ -92,5 +92,5 @@ def test_obstacle_is_none_for_usable_cpu_sets(options):
     ],
     ids=["all", "some", "one outside", "floating", "no dedicated set"],
 )
-def test_is_pinned_requires_that_all_guest_cpus_are_dedicated(pinned, dedicated, expected):
+def test_a_guest_counts_as_pinned_only_if_all_its_cpus_are_dedicated(pinned, dedicated, expected):
     assert cpus.is_pinned(domain(pinned_cpus=pinned), settings(cpu_dedicated_set=dedicated)) is expected

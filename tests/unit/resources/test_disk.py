@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_obstacle_names_a_store_that_its_source_does_not_report(world, chosen, expected):
+def test_an_obstacle_names_a_store_that_its_source_does_not_report(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 
@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_held_disk_lists_each_owner_with_exact_bytes():
+def test_the_claims_for_held_disk_name_each_owner_with_exact_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -293,13 +293,13 @@ SHARING = Provider(
 )
 
 
-def test_s99_a_sharing_provider_does_not_replace_the_local_disk():
+def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
     ours = root(aggregates=frozenset({uuid("aggregate")}))
     world = snapshot(placement=view(providers=(ours, SHARING)), files=filesystem(200))
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_an_unread_ceph_cluster_freezes_only_disk_gb():
+def test_an_unreadable_ceph_cluster_stops_updates_of_only_disk_gb():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")
@@ -333,7 +333,7 @@ def test_the_image_cache_reserve_is_not_reduced_while_images_are_unread(world, c
     assert disk_of(world, chosen)[0].reserved == reserved
 
 
-def test_reserve_terms_list_the_image_cache_separately():
+def test_the_image_cache_is_a_separate_term_of_the_reserve():
     world = with_cache(snapshot(files=filesystem(200)), 1025 * MIB)
     wanted = wanted_root(decided(world, settings(reserve_image_cache=True, reserved_host_disk_mib=1024)))
     (terms,) = (one for one in wanted.reserves if one.resource_class == "DISK_GB")

@@ -103,7 +103,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_an_unknown_namespace_count_freezes_the_pmem_classes(world, why):
+def test_an_unknown_namespace_count_stops_updates_of_the_pmem_classes(world, why):
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}
@@ -111,7 +111,7 @@ def test_an_unknown_namespace_count_freezes_the_pmem_classes(world, why):
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_frozen_pmem_class_missing_in_placement_is_reported_as_held_back():
+def test_a_new_pmem_class_with_missing_namespaces_is_reported_as_held_back():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 

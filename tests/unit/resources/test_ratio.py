@@ -20,5 +20,5 @@ def test_s97_s98_the_ratio_is_the_configured_or_recorded_or_initial_value(world,
 
 
 @pytest.mark.parametrize("value", [4.0, 1.0, 0.9, 16.1, 1.5, 123456.0])
-def test_storable_returns_common_ratios_unchanged(value):
+def test_function_storable_returns_common_ratios_unchanged(value):
     assert storable(value) == value

@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_likeness_compares_file_system_identities_across_a_reboot(before, now, expected):
+def test_function_likeness_compares_file_system_identities_across_a_reboot(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -126,7 +126,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
-def test_store_doubt_detects_a_lost_or_replaced_file_system(world, expected):
+def test_a_lost_or_replaced_file_system_is_detected(world, expected):
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -145,13 +145,13 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
-def test_store_doubt_detects_a_lost_or_replaced_volume_group(found, before, expected):
+def test_a_lost_or_replaced_volume_group_is_detected(found, before, expected):
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_guest_disks_counts_only_disks_on_the_store():
+def test_function_guest_disks_counts_only_disks_on_the_store():
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -179,7 +179,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_to_remember_returns_a_store_that_is_new_or_larger_or_better_identified(world, expected):
+def test_a_store_is_remembered_if_it_is_new_or_larger_or_better_identified(world, expected):
     assert to_remember(world, settings()) == expected
 
 

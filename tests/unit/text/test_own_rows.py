@@ -23,7 +23,7 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_read_rows_skips_only_the_too_deeply_nested_row(row, read):
+def test_function_read_rows_skips_only_the_too_deeply_nested_row(row, read):
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])

@@ -36,11 +36,11 @@ def test_every_verdict_has_a_distinct_meaning():
 
 
 @given(st.text())
-def test_printable_returns_one_line_without_control_characters(text):
+def test_function_printable_returns_one_line_without_control_characters(text):
     assert printable(text).isprintable()
 
 
-def test_printable_keeps_any_script_and_escapes_control_characters():
+def test_function_printable_keeps_any_script_and_escapes_control_characters():
     assert printable("größer 東京") == "größer 東京"
     assert printable("a\x1b[2J\n") == "a\\u001b[2J\\u000a"
     assert printable("\U000e0041") == "\\U000e0041"

@@ -25,7 +25,7 @@ def test_each_period_of_k_consecutive_audits_has_one_scheduled_read(host, every,
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_audits_to_turn_returns_the_number_of_audits_to_the_next_read(host, every, audit):
+def test_function_audits_to_turn_counts_the_audits_to_the_next_read(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}

@@ -46,12 +46,12 @@ def test_phase_separates_salt_from_identity():
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_until_turn_is_at_most_one_period(now, period_s, part):
+def test_the_wait_until_a_hosts_phase_is_at_most_one_period(now, period_s, part):
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_until_turn_keeps_its_schedule_across_a_restart(now, period_s, later):
+def test_a_host_keeps_its_phase_in_the_period_across_a_restart(now, period_s, later):
     """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)

@@ -45,5 +45,5 @@ def test_architecture_traits_are_wanted_and_never_unwanted(capabilities, expecte
 
 
 @pytest.mark.parametrize("facts", [world(None), snapshot(lost=[LIBVIRT])])
-def test_architecture_traits_are_undecided_without_capabilities(facts):
+def test_architecture_traits_are_neither_set_nor_cleared_without_capabilities(facts):
     assert architecture.wish(facts, settings()) == Wish()

@@ -23,7 +23,7 @@ def test_a_known_trait_is_wanted_if_its_answer_is_true_and_unwanted_if_false(ans
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 
 
-def test_merged_returns_the_union_of_trait_wishes():
+def test_function_merged_returns_the_union_of_wanted_and_of_unwanted_traits():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()

@@ -92,12 +92,12 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_only_traits_with_unknown_facts_are_undecided(facts, silent):
+def test_only_traits_with_unknown_facts_are_neither_set_nor_cleared(facts, silent):
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 
 
-def test_the_plain_ephemeral_encryption_trait_is_never_decided():
+def test_the_plain_ephemeral_encryption_trait_is_never_set_or_cleared():
     wish = compute_capabilities.wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 

@@ -96,7 +96,7 @@ def test_a_flag_without_a_table_entry_sets_no_trait(features):
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 
-def test_sev_flags_decide_no_cpu_trait_of_the_root():
+def test_sev_cpu_flags_neither_set_nor_clear_an_amd_sev_trait_of_the_root():
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -183,16 +183,16 @@ NOTHING_SAID = {
 
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
-def test_cpu_traits_are_undecided_without_known_features(capabilities, cpu, virt_type):
+def test_cpu_traits_are_neither_set_nor_cleared_without_known_features(capabilities, cpu, virt_type):
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_are_undecided_while_libvirt_is_unread():
+def test_cpu_traits_are_neither_set_nor_cleared_while_libvirt_is_unread():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_every_cpu_trait_is_decided_in_any_flag_order(features, flags):
+def test_every_cpu_trait_is_set_or_cleared_whatever_the_order_of_flags(features, flags):
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again

@@ -70,7 +70,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_a_trait_is_decided_by_at_most_one_trait_family(facts, chosen):
+def test_at_most_one_trait_family_sets_or_clears_a_trait(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -85,7 +85,7 @@ def test_wanted_and_unwanted_traits_are_disjoint_and_have_valid_names(facts, cho
 
 
 @given(worlds, choices)
-def test_s109_no_family_decides_an_operators_custom_trait(facts, chosen):
+def test_s109_no_trait_family_sets_or_clears_an_operators_custom_trait(facts, chosen):
     decided_names = frozenset().union(*(wish.wanted | wish.unwanted for wish in wishes(facts, chosen).values()))
     assert decided_names - STANDARD == {"CUSTOM_OWNER_STOCKTAKE"}
 
@@ -101,7 +101,7 @@ def test_trait_wishes_are_independent_of_the_order_of_capabilities(capabilities,
 
 
 @given(capability_sets, choices)
-def test_unknown_capabilities_do_not_reverse_a_trait_decision(capabilities, chosen):
+def test_unknown_capabilities_do_not_swap_wanted_and_unwanted_traits(capabilities, chosen):
     """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
@@ -133,5 +133,5 @@ def test_trait_family_names_are_unique():
     assert len(set(names)) == len(names)
 
 
-def test_usual_traits_include_traits_of_each_static_family():
+def test_usual_traits_include_traits_that_do_not_depend_on_the_host():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

@@ -35,7 +35,7 @@ def test_graphics_traits_match_the_offered_video_models(capabilities, expected):
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_graphics_traits_are_undecided_without_capabilities(facts):
+def test_graphics_traits_are_neither_set_nor_cleared_without_capabilities(facts):
     assert graphics.wish(facts, settings()) == Wish()
 
 

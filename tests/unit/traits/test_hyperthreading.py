@@ -35,7 +35,7 @@ def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected)
 
 
 @pytest.mark.parametrize("facts", [world(None, cells=(cell(0, (0, 1)),)), snapshot(lost=[LIBVIRT])])
-def test_the_hyperthreading_trait_is_undecided_without_capabilities(facts):
+def test_the_hyperthreading_trait_is_not_set_or_cleared_without_capabilities(facts):
     assert hyperthreading.wish(facts, settings()) == SILENT
 
 
@@ -50,7 +50,7 @@ ASLEEP = {
 
 
 @pytest.mark.parametrize(("power", "dedicated", "siblings", "expected"), ASLEEP.values(), ids=ASLEEP.keys())
-def test_hyperthreading_is_undecided_only_if_a_dedicated_cpu_is_powered_down(power, dedicated, siblings, expected):
+def test_hyperthreading_is_unknown_only_if_a_dedicated_cpu_is_powered_down(power, dedicated, siblings, expected):
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
     assert hyperthreading.wish(snapshot(libvirt=asleep), chosen) == expected

@@ -45,7 +45,7 @@ def test_storage_bus_traits_match_the_offered_buses(virt_type, capabilities, exp
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_storage_bus_traits_are_undecided_without_capabilities(facts, virt_type):
+def test_storage_bus_traits_are_neither_set_nor_cleared_without_capabilities(facts, virt_type):
     assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 

@@ -60,7 +60,7 @@ def test_secret_security_traits_follow_the_configuration(ways):
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_tpm_model_traits_are_undecided_without_capabilities(facts):
+def test_tpm_model_traits_are_neither_set_nor_cleared_without_capabilities(facts):
     assert told(facts) == (SECRETS, set())
 
 

@@ -30,5 +30,5 @@ def test_function_at_least_checks_libvirt_version_and_qemu_version_and_driver(as
     assert at_least(facts, **asked) is expected
 
 
-def test_as_integer_returns_a_version_number_in_libvirts_format():
+def test_function_as_integer_returns_a_version_in_libvirts_number_format():
     assert (as_integer((10, 4, 0)), as_integer((8, 2, 2)), as_integer((0, 0, 7))) == (10004000, 8002002, 7)

@@ -70,7 +70,7 @@ def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_capacity_advice_is_to_free_room_or_raise_the_ratio_or_ask_for_less():
+def test_capacity_advice_is_to_free_some_or_increase_the_ratio_or_ask_for_less():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -83,14 +83,14 @@ def test_capacity_advice_is_to_free_room_or_raise_the_ratio_or_ask_for_less():
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
-def test_freeing_room_is_not_advised_for_an_amount_that_max_unit_refuses():
+def test_freeing_capacity_is_not_advised_for_an_amount_above_max_unit():
     nearly_full = of("host", CPUS, used=(("VCPU", 180),))
     [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
     assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_asking_less_and_freeing_room_are_advised_together_if_both_are_needed():
+def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
@@ -99,7 +99,7 @@ def test_asking_less_and_freeing_room_are_advised_together_if_both_are_needed():
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_room_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
+def test_freeing_capacity_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
@@ -193,7 +193,7 @@ def test_a_missing_trait_is_reported_beside_a_capacity_obstacle():
     ) == 1  # fmt: skip
 
 
-def test_the_advice_to_add_a_trait_is_the_same_before_and_after_freeing_room():
+def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
     now = asked([*PF, FULL], wanted).obstacles[-1]
     [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles
@@ -257,7 +257,7 @@ def test_groups_on_one_provider_are_summed_against_capacity_and_max_unit():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_freeing_room_is_not_advised_for_a_sum_that_max_unit_refuses():
+def test_freeing_capacity_is_not_advised_for_a_sum_above_max_unit():
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())

@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_a_stale_move_and_a_foreign_volume_are_findings_that_hold_capacity():
+def test_a_stale_move_and_a_foreign_volume_are_findings_that_use_up_capacity():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -84,7 +84,7 @@ def test_a_foreign_volume_without_a_reserve_is_not_counted():
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_foreign_volume_that_role_companion_allocates_is_counted_once():
+def test_a_foreign_volume_that_the_companion_role_allocates_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -97,7 +97,7 @@ def test_a_finding_of_another_class_or_provider_is_not_counted(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_on_a_sharing_provider_count_only_for_an_obstacle_there():
+def test_findings_on_a_sharing_provider_count_only_for_its_own_obstacle():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
@@ -108,7 +108,7 @@ def test_findings_on_a_sharing_provider_count_only_for_an_obstacle_there():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_findings_hold_capacity_only_if_capacity_is_the_first_obstacle():
+def test_findings_are_named_only_if_capacity_is_the_first_obstacle():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

@@ -43,7 +43,7 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_cell_rooms_subtracts_used_amounts_and_pinned_cpus_and_reserved_pages():
+def test_free_amounts_of_a_cell_exclude_used_and_pinned_and_reserved_amounts():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
@@ -195,7 +195,7 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_function_rooms_of_uses_the_allocation_ratios_of_placement():
+def test_function_rooms_of_uses_placements_ratios_for_free_amounts_of_cells():
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 

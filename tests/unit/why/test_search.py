@@ -113,14 +113,14 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_search_tries_equal_parts_and_equal_providers_only_once():
+def test_search_tries_equal_amounts_and_equal_providers_only_once():
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is SearchResult.FITS
 
 
-def test_search_returns_undecided_beyond_its_step_limit():
+def test_search_gives_up_with_result_undecided_at_its_step_limit():
     rng = random.Random(16)
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]

@@ -37,7 +37,7 @@ def asked(*providers, **changes):
     )
 
 
-def test_lines_print_the_first_obstacle_and_the_smallest_change():
+def test_the_text_has_the_first_obstacle_and_the_smallest_change():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
@@ -47,13 +47,13 @@ def test_lines_print_the_first_obstacle_and_the_smallest_change():
     )
 
 
-def test_lines_are_wrapped_to_the_terminal_width():
+def test_the_lines_of_the_text_are_wrapped_to_the_terminal_width():
     text = lines(asked(offered(1), notes=("word " * 60,)), 80)
     assert max(map(len, text)) <= 80
     assert any(line.startswith("      word") for line in text)
 
 
-def test_lines_print_further_obstacles_and_notes_and_unread_sources():
+def test_the_text_has_further_obstacles_and_notes_and_sources_not_read():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_lines_print_further_obstacles_and_notes_and_unread_sources():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_lines_count_trees_by_first_obstacle_and_name_the_nearest_trees():
+def test_the_text_counts_trees_by_first_obstacle_and_names_the_nearest_trees():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -81,7 +81,7 @@ def test_lines_count_trees_by_first_obstacle_and_name_the_nearest_trees():
     assert len(told) == 4 + 2 * 5
 
 
-def test_unread_trees_set_exit_code_2_unless_another_tree_fits():
+def test_trees_that_were_not_read_cause_exit_code_2_unless_another_tree_fits():
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  not read, so each may fit or not: 2 trees: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
@@ -148,7 +148,7 @@ def test_numa_cells_and_page_size_are_printed_with_the_request(cells, page, said
     assert (request["numa_nodes"], request["page_size"]) == (cells, page)
 
 
-def test_holding_findings_are_printed_below_the_first_obstacle():
+def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )
@@ -172,7 +172,7 @@ def test_a_missing_host_provider_is_printed_with_the_reason():
     assert document(report)["tree"] is None
 
 
-def test_an_undecided_answer_returns_exit_code_2():
+def test_an_answer_whose_search_was_given_up_returns_exit_code_2():
     undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)

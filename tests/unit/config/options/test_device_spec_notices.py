@@ -93,7 +93,7 @@ def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
+def test_function_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first

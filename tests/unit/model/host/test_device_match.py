@@ -75,11 +75,11 @@ def test_remote_managed_matches_only_a_virtual_function_with_a_serial(kind, seri
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_idle_returns_the_device_spec_entries_without_an_assigned_device():
+def test_function_idle_returns_the_entries_without_an_assigned_device():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]
 
 
-def test_an_entry_that_repeats_an_earlier_entry_is_idle():
+def test_an_entry_that_repeats_an_earlier_entry_has_no_assigned_device():
     assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]

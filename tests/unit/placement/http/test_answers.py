@@ -139,5 +139,5 @@ def test_deeply_nested_json_raises_placement_unavailable():
         Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
 
 
-def test_quoted_collapses_whitespace_in_short_text():
+def test_function_quoted_collapses_whitespace_in_short_text():
     assert quoted("  all \n of it ") == "all of it"

@@ -28,7 +28,7 @@ def root(name):
     return capabilities_document(document("capabilities", name))
 
 
-def test_host_cpu_reads_the_cpu_of_a_recorded_host():
+def test_function_host_cpu_reads_the_cpu_of_a_recorded_host():
     cpu = host_cpu(root("x86_64_qemu_7_2"))
     assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
@@ -36,7 +36,7 @@ def test_host_cpu_reads_the_cpu_of_a_recorded_host():
     assert len(cpu.features) == RECORDED.count("<feature name=")
 
 
-def test_host_cpu_omits_a_disabled_feature():
+def test_function_host_cpu_omits_a_disabled_feature():
     assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
 
 
@@ -56,13 +56,13 @@ def test_maxphysaddr_without_a_bits_attribute_is_accepted():
         ("test_driver", "i686", None, None),
     ],
 )
-def test_host_cpu_reads_other_architectures_and_drivers(name, arch, model, features):
+def test_function_host_cpu_reads_other_architectures_and_drivers(name, arch, model, features):
     cpu = host_cpu(root(name))
     assert (cpu.arch, cpu.model, cpu.features) == (arch, model, features)
 
 
 @pytest.mark.parametrize(("written", "read"), [("amd64", "x86_64"), ("i386", "i686"), ("AArch64", "aarch64")])
-def test_host_cpu_uses_novas_architecture_name(written, read):
+def test_function_host_cpu_uses_novas_architecture_name(written, read):
     xml = f"<capabilities><host><cpu><arch>{written}</arch></cpu></host></capabilities>"
     assert host_cpu(capabilities_document(xml)).arch == read
 
@@ -117,14 +117,14 @@ def test_function_model_question_replaces_the_model_and_drops_features():
     )
 
 
-def test_model_question_does_not_modify_the_document():
+def test_function_model_question_does_not_modify_the_document():
     whole = root("x86_64_two_sockets")
     before = ET.tostring(whole)
     model_question(whole, "EPYC")
     assert ET.tostring(whole) == before
 
 
-def test_expanded_features_omits_disabled_features():
+def test_function_expanded_features_omits_disabled_features():
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")
@@ -143,7 +143,7 @@ def test_expanded_features_omits_disabled_features():
         ("mode='passthrough'", "", "<maxphysaddr> has no attribute mode"),
     ],
 )
-def test_host_cpu_error_names_the_invalid_element(old, new, named):
+def test_the_error_of_function_host_cpu_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         host_cpu(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -158,7 +158,7 @@ def test_host_cpu_error_names_the_invalid_element(old, new, named):
         ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
-def test_guests_error_names_the_invalid_element(old, new, named):
+def test_the_error_of_function_guests_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))

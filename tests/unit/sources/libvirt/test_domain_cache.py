@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_all_domains_are_read_once_after_a_call_of_trust_or_forget():
+def test_all_domains_are_read_once_after_method_trust_or_forget_is_called():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)

@@ -100,7 +100,7 @@ def test_a_vdpa_device_is_parsed():
 
 
 @pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
-def test_pci_name_derives_the_device_name_from_the_address(name):
+def test_function_pci_name_derives_the_device_name_from_the_address(name):
     assert pci_name(read(name).pci.address) == name
 
 

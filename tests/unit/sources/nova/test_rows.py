@@ -433,7 +433,7 @@ def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_boots_from_volume_depends_on_the_boot_disk_and_on_the_image(disks, image_ref, volume):
+def test_whether_an_instance_boots_from_volume_depends_on_boot_disk_and_image(disks, image_ref, volume):
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
@@ -611,7 +611,7 @@ def test_a_valid_flavor_is_read_unchanged(sizes, specs):
 
 
 @given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
-def test_state_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
+def test_novas_state_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
     instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
     migrations = [migration_row(id=n) for n in numbers]
     nodes = [node_row(id=n) for n in numbers]

@@ -408,13 +408,13 @@ def test_walk_skips_the_contents_of_an_unlistable_folder(place, monkeypatch):
     assert walked(place)[str(place / UUID)] == blocks(place / UUID)
 
 
-def test_cache_bytes_counts_only_files_directly_in_the_cache(place):
+def test_function_cache_bytes_counts_only_files_directly_in_the_cache(place):
     (place / "_base" / "folder").mkdir()
     (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
-def test_cache_bytes_skips_an_image_that_vanishes_and_counts_the_others(place, monkeypatch):
+def test_function_cache_bytes_skips_a_vanishing_image_and_counts_the_others(place, monkeypatch):
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
@@ -458,7 +458,7 @@ def test_an_unlistable_image_store_is_reported_and_disks_are_still_read(source, 
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_cache_bytes_is_zero_if_the_cache_is_missing_or_on_another_device(place):
+def test_function_cache_bytes_returns_0_without_a_cache_on_the_same_device(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
@@ -478,7 +478,7 @@ def test_an_invalid_or_old_compute_nodes_file_lists_no_hosts(place, written):
     assert registered_hosts(str(place), 1e9) == ()
 
 
-def test_filesystem_type_finds_a_mount_by_its_device(tmp_path):
+def test_function_filesystem_type_finds_a_mount_by_its_device(tmp_path):
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 27 0:21 / /proc rw - proc proc rw\n"
@@ -490,5 +490,5 @@ def test_filesystem_type_finds_a_mount_by_its_device(tmp_path):
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_filesystem_type_reads_the_type_of_the_real_proc_mount():
+def test_function_filesystem_type_reads_the_type_of_the_real_proc_mount():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"
