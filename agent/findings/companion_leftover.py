@@ -66,7 +66,7 @@ _OF_AN_OLD_IDENTITY = (
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="no action: an agent in role owner or companion removes the consumer once every source that shows the use "
-    "has been read; an agent in role observer does not remove the consumer",
+    remedy="no action in role owner or companion: the agent removes the consumer when it has read every source that "
+    "could show its use; in role observer no agent removes it",
     find=_find,
 )

@@ -15,8 +15,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if len(guarded.chosen) < most:
         return None
     return (
-        f"{most} changes are in this run already, for {count} consumers on this host, the most that [heal] max_percent "
-        f"({percent:g}) allows"
+        f"{most} changes are in this run already, the most that [heal] max_percent ({percent:g}) allows on a host with "
+        f"{count} consumers"
     )
 
 

@@ -116,7 +116,7 @@ def _have_separate_providers(slots: Sequence[Slot]) -> bool:
 
 
 class _Walk:
-    """One search with limited steps through the choices of providers. Use an instance for one search only."""
+    """One search through the choices of providers, with a limit on its steps. Create a new object for each search."""
 
     def __init__(self, problem: Problem, contested: tuple[str, ...]) -> None:
         self._problem = problem

@@ -93,7 +93,7 @@ def _why_not_known(report: WhyReport) -> str:
 
 def _host(report: WhyReport) -> Iterator[str]:
     for obstacle in report.answer.host_obstacles:
-        yield f"  not known to Placement: {obstacle.constraint.value}: {obstacle.words}"
+        yield f"  outside of Placement ({obstacle.constraint.value}): {obstacle.words}"
         yield from _change("    change: ", obstacle)
     yield from (f"  note: {note}" for note in report.notes)
 

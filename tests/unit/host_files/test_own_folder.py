@@ -10,12 +10,12 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_function_failure_returns_folder_unavailable_for_a_temporary_error(number):
+def test_a_temporary_error_becomes_folder_unavailable(number):
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR])
-def test_function_failure_returns_config_error_if_an_operator_must_act(number):
+def test_an_error_that_an_operator_must_mend_becomes_config_error(number):
     assert type(failure("/x", OSError(number, os.strerror(number)))) is ConfigError

@@ -101,7 +101,7 @@ def test_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_a_promised_or_held_amount_without_an_entry_is_null_in_the_ledger():
+def test_the_ledger_document_has_null_where_nothing_is_promised_or_held():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (

@@ -65,7 +65,7 @@ def test_the_text_has_further_obstacles_and_notes_and_sources_not_read():
     text = lines(report, WIDE)
     assert text[2].startswith("  first: max-unit: ")
     assert text[4].startswith("  also: capacity: ")
-    assert "  not known to Placement: numa-cell: no cell" in text
+    assert "  outside of Placement (numa-cell): no cell" in text
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
