@@ -7,8 +7,8 @@ allocation on this host at all.
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
 findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
 
-For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage cannot
-show such a CPU, because the ledger counts both guests in full.
+For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage
+cannot show such a CPU, because the ledger counts both guests in full.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
 
 
 def place_of(parent: str) -> str:
-    """Return the PCI address in libvirt's device name (``0000:84:00.0``), else the name in lower case (``mtty_mtty``)."""
+    """Return the PCI address (``0000:84:00.0``) that libvirt's name contains, else the name in lower case."""
     found = _PCI_NAME.fullmatch(parent)
     return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
 

@@ -4,10 +4,10 @@ The volume's name decides first, then the guest that uses the volume. If neither
 volume, it is counted with that volume: a snapshot with its origin, a leg with its mirror, a thin volume with its pool.
 So the row of such a dependent volume has 0 bytes; the sum of all rows is the space taken from the groups.
 
-A thin pool with an instance's disk is not counted as one volume. The pool's bytes are split among its volumes: each volume gets
-its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with every write of a
-guest, but ``reserved`` in Placement must not change that often. The pool's own row has the rest: the space that guests
-can still get, and the space that the pool itself needs.
+A thin pool with an instance's disk is not counted as one volume. The pool's bytes are split among its volumes: each
+volume gets its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with
+every write of a guest, but ``reserved`` in Placement must not change that often. The pool's own row has the rest: the
+space that guests can still get, and the space that the pool itself needs.
 """
 
 from __future__ import annotations
