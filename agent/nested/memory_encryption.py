@@ -78,7 +78,7 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one AMD SEV context for the consumer: a nova-compute with this class on the root knows only AMD SEV."""
+        """Return one AMD SEV context for the consumer: a nova-compute with the class on the root knows only AMD SEV."""
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}
