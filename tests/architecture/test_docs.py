@@ -64,6 +64,12 @@ def test_operating_md_lists_every_heal_repair():
     assert sorted(_first_column("docs/operating.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
+def test_configuration_md_lists_exactly_the_codes_that_heal_repairs():
+    row = (ROOT / "docs/configuration.md").read_text().partition("\n| `codes` | ")[2].partition("\n")[0]
+    codes = row.partition("any of ")[2].partition(". ")[0]
+    assert re.findall(r"`([a-z-]+)`", codes) == sorted(repair.code for repair in REPAIRS)
+
+
 def test_operating_md_lists_all_heal_guards_in_evaluation_order():
     assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
