@@ -169,7 +169,7 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_is_assigned_the_rest_of_the_written_bytes(
+def test_an_inactive_thin_volume_gets_used_bytes_that_no_active_volume_explains(
     percent: float, shares: dict[str, int]
 ) -> None:
     snap = thin("before", 10, origin=f"{HERE}_disk")

@@ -108,7 +108,7 @@ def test_adopt_does_not_rename_a_child_that_an_interrupted_run_already_renamed()
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_only_notes_a_compute_node_row_that_the_agent_cannot_write():
+def test_a_compute_node_row_that_the_agent_cannot_write_gets_only_a_note():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]

@@ -55,7 +55,7 @@ def test_the_advised_ratio_suffices_in_single_and_double_precision():
 
 
 @given(st.floats(0.0001, 1e6))
-def test_function_single_rounds_to_a_four_byte_float(ratio):
+def test_single_returns_the_nearest_four_byte_float(ratio):
     assert single(ratio) == struct.unpack("f", struct.pack("f", ratio))[0]
 
 
