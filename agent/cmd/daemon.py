@@ -114,7 +114,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
         # Without a state directory the agent runs, but stores nothing across restarts. If the host's identity is only
-        # in that directory, the first audit ends the process with 75.
+        # in that directory, the first audit ends the process with exit code 75.
         logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
     wiring.sweep_left_behind(loaded)
     return loaded, wiring.wire(loaded) if arguments.once else wiring.wire(loaded, math.inf)
@@ -158,7 +158,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     """Run one audit that reads everything, and return its exit code.
 
     Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
-    read now. A dry run keeps the report file, so that ``stocktake status`` still shows the daemon's last report.
+    read now. A dry run does not write the report file, so ``stocktake status`` still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from

@@ -86,12 +86,12 @@ class _Agent:
         return self._last
 
     def holds(self) -> tuple[InventoryRow, ...]:
-        """Read the inventory that Placement records for this host again, and return it."""
+        """Return the inventory that Placement records for this host, freshly read from Placement."""
         rows = inventory_rows(self._view(), None)
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, vcpus: int) -> TreeAnswer | None:
-        """Return whether this host's tree can take ``vcpus``, and what refuses them; None if the host has no tree."""
+        """Return what refuses ``vcpus`` in this host's provider tree, if anything; None if the host has no tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
         trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)
@@ -112,7 +112,7 @@ def _agent(built: DemoCloud, host: HostCast) -> Iterator[_Agent]:
 
 
 def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:
-    """Return the wired parts. If the host's volume group is simulated, recorded reports replace lvm2's commands."""
+    """Return the agent's parts. If the demo simulates the volume group, the LVM part reads recorded lvm2 output."""
     recorded = [g for g in built.groups if isinstance(g, RecordedGroup) and g.name == host.group]
     if not recorded:
         return wired.parts
@@ -122,7 +122,7 @@ def _parts(built: DemoCloud, host: HostCast, wired: Wired) -> Parts:
 
 @contextlib.contextmanager
 def _lvm_sees(built: DemoCloud) -> Iterator[None]:
-    """Make lvm2 see only the demo's devices inside the block."""
+    """During the ``with`` block, let lvm2's commands see only the demo's devices."""
     before = os.environ.get("LVM_SYSTEM_DIR")
     os.environ["LVM_SYSTEM_DIR"] = str(built.lvm_folder)
     try:

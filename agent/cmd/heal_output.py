@@ -1,4 +1,4 @@
-"""Render a run of ``stocktake heal`` as a JSON document and as lines for people; adopt and undo use some functions."""
+"""Render a run of ``stocktake heal`` as a JSON document and as lines. adopt and undo use some of the functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def heal_document(run: HealRun) -> Document:
 
     ``actions`` are in execution order, each of the ``refusals`` names its guard, and ``results`` are the outcomes of
     the actions that were carried out. ``unread`` are the sources that could not be read; the plan leaves out findings
-    that need these sources. ``undecided``: because of ``unread``, the run cannot decide whether the approved plan is
-    still current.
+    that need these sources. ``undecided`` is true if, because of ``unread``, the run cannot tell whether the approved
+    plan is still current.
     """
     plan = run.prepared.plan if run.prepared else HealPlan()
     return {
@@ -42,7 +42,7 @@ def heal_document(run: HealRun) -> Document:
 
 
 def outcome_keys(outcome: WriteAttempt) -> Document:
-    """Return the outcome of one change, as keys of the document."""
+    """Return the keys and values that describe the outcome of one change in a JSON document."""
     return {"result": outcome.result.value, "words": outcome.words, "entry_id": outcome.entry_id}
 
 
@@ -82,7 +82,7 @@ def _end(document: Document) -> Iterator[str]:
         yield f"nothing was done: it is not known whether the plan has changed, because {names} could not be read"
         yield "run the same command again later"
     elif document["stale"] and not actions:
-        yield "nothing was done: the plan is empty now: the findings are gone, or cannot be healed yet"
+        yield "nothing was done: the plan is empty now, because the findings are gone or cannot be healed yet"
     elif document["stale"]:
         yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
     elif actions and not document["results"]:

@@ -119,7 +119,7 @@ class _Formatters(tuple[_Formatter, ...]):
 class ListCommand(BaseCommand, Lister):
     """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
-    The table format prints the short form with units, unless the operator selects columns or an order.
+    The table format prints ``people_rows``, a short form with units, unless the operator selects or sorts columns.
     """
 
     COLUMNS: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class ListCommand(BaseCommand, Lister):
         """Return the listing (None if nothing could be read) and the exit code."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Row]]:
-        """Return the columns and rows for programs."""
+        """Return all columns and rows. cliff requires this method, but ``run`` of this class does not call it."""
         found, _ = self.listing(parsed_args)
         return (found.columns, found.rows) if found else (self.COLUMNS, ())
 

@@ -15,7 +15,7 @@ class ConfigCheck(DocumentCommand):
     """Check the configuration and print every problem in it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0, or 78 after one line on stderr for each problem. A line with "note:" is not a problem."""
+        """Write each problem to stderr and return 78, or 0 if there is none. A line with "note:" is not a problem."""
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
         from agent.exit_codes import CLEAN, CONFIGURATION

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent.demo.outcome import DemoRun
 
 NOT_SHOWN = 1
-# 128 + the number of the signal, as shells report it.
+# If a signal ends the demo, the exit code is this number + the number of the signal, as in shells.
 BY_SIGNAL = 128
 
 
@@ -103,7 +103,7 @@ def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
 
 
 class _Progress:
-    """Writes one line with the elapsed time to stderr for each step. A signal may end the demo during the write."""
+    """Writes one line to stderr for each step. During the write, a new or deferred signal raises Interrupted."""
 
     def __init__(self, interruptions: Interruptions) -> None:
         self._interruptions = interruptions
@@ -153,7 +153,7 @@ def _how_to_end(built: DemoCloud, commands: Mapping[str, str]) -> str:
     devices = [group.device for group in built.groups if isinstance(group, VolumeGroupRig) and group.device]
     recorded = [group.name for group in built.groups if isinstance(group, RecordedGroup)]
     lines = [
-        f"Kept in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Try:",
+        f"The cloud stays in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Try:",
         *(f"  (volume group {name} was only a recorded report; these commands cannot read it)" for name in recorded),
         *(f"  {command} explain VCPU" for command in commands.values()),
         "To remove the demo's cloud (the volume groups disappear with their files):",

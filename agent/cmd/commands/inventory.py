@@ -23,13 +23,13 @@ class Inventory(ListCommand):
         argument(
             "--diff",
             action="store_true",
-            help="also show what Placement records (recorded_*), and what differs: field names,"
-            " absent (Placement has no such class), unwanted (this host has none), unknown (Placement was not read)",
+            help="also show what Placement records (recorded_*); the column differs has the names of differing fields,"
+            " or absent (not in Placement), unwanted (only in Placement), unknown (Placement was not read)",
         ),
     )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
-        """Return the columns; with --diff there are more."""
+        """Return the columns of the list; --diff adds the recorded_* columns and the column ``differs``."""
         return _BESIDE if parsed_args.diff else _WANTED
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:

@@ -10,7 +10,7 @@ from typing import Any
 from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
 from agent.host_files.journal import Entry
 
-# Output formats whose cells may be objects.
+# The output formats in which a cell may be a list or an object; in the other formats such a cell is text.
 NESTED = ("json", "yaml")
 # The width of the borders and blanks of a table with two columns.
 FRAME = 7
@@ -57,7 +57,7 @@ class Journal(ListCommand):
 
 
 def _people(entry: Entry, width: int) -> Row:
-    """Return two cells that fit a terminal of 80 columns. For an undone entry, the text names the entry of the undo."""
+    """Return two cells for ``width`` columns (80 at least). The first cell names the entries that undid this entry."""
     from agent.render.audit_text import LEFT_WIDTH
     from agent.text.wording import printable, wrapped
 
@@ -68,7 +68,7 @@ def _people(entry: Entry, width: int) -> Row:
 
 
 def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
-    """Return the entry by column. Unless ``nested``, the cells of nested values are JSON text."""
+    """Return the value of each column. Unless ``nested``, ``before``, ``after`` and ``undone_by`` become text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     if nested:
         return {**row, "undone_by": list(entry.undone_by)}

@@ -115,10 +115,10 @@ def _totals(report: AuditReport) -> tuple[str, ...]:
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 
-    books = "any readable one of the three books" if unread(report) else "any of the three books"
+    books = "readable promised, held or recorded" if unread(report) else "promised, held or recorded"
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer is in {books} (promised, held, recorded)",)
+    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer has a {books} amount",)
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Status(DocumentCommand):
         if last.is_stale:
             to_stderr(stale_line(last))
         for problem in last.problems:
-            to_stderr(f"{path}: unreadable, therefore left out: {problem}")
+            to_stderr(f"{path}: the answer leaves out an unreadable row: {problem}")
         self.answer(parsed_args.format, status_lines(last), status_document(last))
         return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 
@@ -42,5 +42,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A stale report and an unreadable row count like an unread source.
+    # A stale report or an unreadable row gives the same exit code as a source that could not be read.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -16,7 +16,7 @@ _GIB = 1 << 30
 
 
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
-    """Return the rows; only the rows of ``owner`` if an owner is given.
+    """Return the rows of all owners, or only the rows of ``owner`` if ``owner`` is not None.
 
     Raises UsageError if every source was read and the owner has nothing.
     """
@@ -48,7 +48,7 @@ def _people(row: StorageRow) -> tuple[str, ...]:
 
 
 def _feet(rows: tuple[StorageRow, ...], owner: str | None) -> tuple[str, ...]:
-    """Return one line per store, in the order of the rows; for the listing of one owner, without unaccounted bytes."""
+    """Return one total per store, in the order of the rows. If ``owner`` is given, leave out the unaccounted bytes."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

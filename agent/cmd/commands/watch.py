@@ -38,7 +38,7 @@ class Watch(DocumentCommand):
         argument(
             "--once",
             action="store_true",
-            help="request the state of all hosts from their agents, print it, and exit; 2 if no agent answers",
+            help="request the state of all hosts from their agents, print it, and exit (with 2 if no agent answers)",
         ),
         argument(
             "--timeout",
@@ -53,7 +53,7 @@ class Watch(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Show messages until the operator interrupts; with --once return 0, or 2 if no agent answered.
 
-        Raises ConfigError without a transport_url, SourceUnavailable (75) if the broker cannot be reached.
+        Raises ConfigError if transport_url is not set, SourceUnavailable (75) if the broker cannot be reached.
         """
         from agent.bus.listener import FleetListener
         from agent.cmd.watch_screen import screen_for
@@ -87,7 +87,7 @@ def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int
 
 
 def _receive(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
-    """Wait up to ``timeout_s`` and at most REDRAW_S for a message. Pass all received messages to the screen."""
+    """Wait ``timeout_s``, but at most REDRAW_S, for a message. Then pass all received messages to the screen."""
     message = listener.take(min(timeout_s, REDRAW_S))
     while message is not None:
         received_at, document = message

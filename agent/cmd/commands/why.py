@@ -36,7 +36,7 @@ def _page(text: str) -> int | str:
         return text
     if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a page size: KiB, such as 2048 or 1048576, or large")
+    raise argparse.ArgumentTypeError(f"{text} is not a page size: give KiB, such as 2048, or the word large")
 
 
 _SEVERAL = (
@@ -78,7 +78,7 @@ class Why(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code: 0 the request fits, 3 it does not, 2 the answer is incomplete.
 
-        Raises UsageError (127) on bad input, PlacementUnavailable (75).
+        Raises UsageError (127) on bad input, PlacementUnavailable (75) if Placement cannot be read.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.why_run import answered, code_of
@@ -86,7 +86,7 @@ class Why(DocumentCommand):
         from agent.why.text import lines
 
         report = answered(self.app.options, _question(parsed_args))
-        # The text for people contains these lines already.
+        # The text answer says what could not be read. With JSON, stderr says it too.
         for line in report.unknown if parsed_args.format == JSON else ():
             to_stderr(f"could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
