@@ -27,7 +27,7 @@ OPTS = FROM_NOVA = [
         default=[],
         deprecated_name="enabled_vgpu_types",
         help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A type may have a group "
-        "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that create this type; one "
+        "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that offer this type; one "
         "type may omit them and then applies to all devices that no other type names. mdev_class: VGPU (the "
         "default) or a class CUSTOM_... max_instances: maximum number of mediated devices of this type on the host. "
         "Empty: guests get no mediated devices. All these options need a restart.",
@@ -84,7 +84,7 @@ def mdev_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """Return (type, device) for each device that is not named by PCI address: a virtual device, or a mistake."""
+    """Return (type, name) for each of the ``device_addresses`` that is no PCI address: a virtual device or a typo."""
     pairs = ((name, address) for name in _enabled(loaded) for address in _addresses(loaded, name))
     return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
 

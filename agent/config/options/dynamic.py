@@ -1,7 +1,7 @@
-"""Find the groups that exist only if another option has a value: [mdev_TYPE], [neutron_physnet_NAME] and the broker's.
+"""Find the option groups whose existence depends on the configuration.
 
-The other option may be set in Stocktake's own files or in nova.conf. The options of these groups, too, may be set in
-both places.
+They are [mdev_TYPE], [neutron_physnet_NAME] and [oslo_messaging_rabbit]. The options on which they depend, and the
+options of these groups, may be set in Stocktake's own files or in nova.conf.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Family(NamedTuple):
 
 MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
 PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
-# The last family is [mdev_TYPE] with its deprecated prefix.
+# The last family is [vgpu_TYPE], the deprecated name of [mdev_TYPE].
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
 def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ...]:
-    """Return (group, option) for each option of the groups that exist with the configured values.
+    """Return (group, option) for each option of the groups [mdev_TYPE], [neutron_physnet_NAME] and the broker's group.
 
-    A value in Stocktake's ``own`` files decides which groups exist, else a value in ``nova_conf``, else the default.
+    enabled_mdev_types lists the TYPEs, physnets the NAMEs. A list in Stocktake's ``own`` files replaces nova.conf's.
     """
     return (
         *_members(_in_force(own, nova_conf, MDEV), devices.type_group, devices.type_opts),
@@ -45,7 +45,7 @@ def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ..
 
 
 def _broker_opts(own: Book, nova_conf: Book) -> list[tuple[str, cfg.Opt]]:
-    """Return the broker's options if ``transport_url`` is set or one of Stocktake's own files contains the group."""
+    """Return [oslo_messaging_rabbit]'s options if ``transport_url`` is set or a file of Stocktake has that group."""
     (url,) = (opt for group, opt in own.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
     is_named = any(book.file_of("DEFAULT", url) for book in (own, nova_conf))
     if not is_named and not any(RABBIT in file.sections for file in own.files):

@@ -15,9 +15,9 @@ OPTS = [
         "enabled",
         default=False,
         mutable=True,
-        help="Whether the daemon itself repairs, after an audit, confirmed findings with the codes below. Off by "
-        "default, because the agent changes the cloud's allocations only if the operator wants that; the operator "
-        "can make the same repairs with stocktake heal. SIGHUP applies it.",
+        help="Whether the daemon itself repairs, after an audit, confirmed findings whose code is in [heal] codes. Off "
+        "by default, because the agent changes the cloud's allocations only if the operator wants that; "
+        "stocktake heal can make the same repairs. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "codes",
@@ -32,17 +32,17 @@ OPTS = [
         default=300,
         min=0,
         mutable=True,
-        help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. The default is "
-        "longer than the time between nova's two writes of a build, a delete or a resize confirmation. SIGHUP "
-        "applies it.",
+        help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. During a build, a "
+        "delete or a resize confirmation, Placement and nova's database differ for a time; the default is longer than "
+        "that. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "max_consumers",
         default=2,
         min=1,
         mutable=True,
-        help="Maximum number of consumers that one run may change: if a fault makes many consumers look wrong, a run "
-        "changes only a few of them. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
+        help="Maximum number of consumers that one run may change, so that a fault that makes many consumers look "
+        "wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "max_percent",

@@ -114,8 +114,8 @@ OPTS = FROM_NOVA = [
         "supported_tpm_secret_security",
         default=["user", "host", "deployment"],
         mutable=True,
-        help="Who may own the secret of an emulated TPM on this host: any of user, host and deployment. The host "
-        "offers them if swtpm_enabled is true. The default is nova's. SIGHUP applies it.",
+        help="Who may own the secret of an emulated TPM on this host: any of user, host and deployment. If "
+        "swtpm_enabled is true, the host gets a trait for each listed owner. The default is nova's. SIGHUP applies it.",
     ),
     cfg.ListOpt(
         "pmem_namespaces",
@@ -130,7 +130,7 @@ OPTS = FROM_NOVA = [
         mutable=True,
         help="Maximum number of guests with Intel TDX on this host, at most 2147483647; needs cpu_mode = "
         "host-passthrough. Unset: the number that the kernel reports (tdx in /sys/fs/cgroup/misc.capacity). Set the "
-        "option if the kernel reports no number; a greater number than the kernel's applies too. 0: no guests with "
-        "TDX. SIGHUP applies it.",
+        "option if the kernel reports no number. The option applies even if it exceeds the kernel's number. 0: no "
+        "guests with TDX. SIGHUP applies it.",
     ),
 ]

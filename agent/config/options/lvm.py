@@ -11,8 +11,8 @@ OPTS = [
         "volume_groups",
         default=[],
         sample_default="<[libvirt] images_volume_group>",
-        help="LVM volume groups to audit, in addition to [libvirt] images_volume_group, which the agent audits in any "
-        "case with images_type = lvm. Needs a restart.",
+        help="LVM volume groups to audit. If [libvirt] images_type = lvm, the agent also audits [libvirt] "
+        "images_volume_group, even if this list does not name it. Needs a restart.",
     ),
     cfg.FloatOpt(
         "deadline",

@@ -44,8 +44,8 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 def logging_opts() -> list[cfg.Opt]:
     """Return oslo.log's options, from oslo.log's own entry point.
 
-    ``log.register_options`` would register them as command line options. For a malformed command line option,
-    oslo.config exits the process with status 1 and does not raise an error.
+    oslo.log's function ``register_options`` is not used, because it registers command line options. If a command line
+    option is malformed, oslo.config ends the process with status 1 and does not raise an error.
     """
     (point,) = importlib.metadata.entry_points(group="oslo.config.opts", name="oslo.log")
     # fatal_deprecations configures a helper for deprecations in other projects; Stocktake does not read it.
@@ -53,7 +53,7 @@ def logging_opts() -> list[cfg.Opt]:
 
 
 def registered_opts() -> list[tuple[str, cfg.Opt]]:
-    """Return (group, option) that Stocktake's own files may set, without the options of auth.py and dynamic.py."""
+    """Return (group, option) pairs that Stocktake's own files may set; auth.py and dynamic.py supply further pairs."""
     own = [(module.GROUP, opt) for module in GROUPS for opt in module.OPTS]
     return own + [("DEFAULT", opt) for opt in logging_opts()]
 

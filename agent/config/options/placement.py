@@ -24,8 +24,8 @@ DEFAULTS = {
 FROM_NOVA = [
     *loading.get_auth_common_conf_options(),
     *loading.get_session_conf_options(),
-    # Without the deprecated ``interface``: keystoneauth raises TypeError if both ``interface`` and valid_interfaces,
-    # which has a default here, are set.
+    # The deprecated option ``interface`` is omitted: valid_interfaces has a default here, and keystoneauth raises
+    # TypeError if both options are set.
     *loading.get_adapter_conf_options(include_deprecated=False),
 ]
 
@@ -35,10 +35,10 @@ AGENT_OPTS = [
         default=10,
         min=1,
         mutable=True,
-        help="Number of audits after which the agent reads all allocations again even if no generation changed, "
-        "because Placement does not increase the generation when an allocation is removed. After ten times this "
-        "number of audits, the agent reads this host's whole provider tree again, because a restored database may "
-        "have old generations. The hosts of a fleet do this at different audits. SIGHUP applies it.",
+        help="Number of audits after which the agent reads all allocations again even if no provider's generation "
+        "changed, because Placement does not increase it when an allocation is removed. After ten times this number "
+        "of audits, the agent reads this host's whole provider tree again, because a generation can recur after "
+        "Placement's database was restored. Each host of a fleet does this at other audits. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "consumer_reads",
@@ -47,8 +47,8 @@ AGENT_OPTS = [
         mutable=True,
         help="Maximum number of consumers whose records one audit reads from Placement, one request each: suspicious "
         "consumers first, then new or changed ones. This limits the requests of an audit after many changes. An "
-        "audit that reads all allocations again (full_read_every) reads one record more: of the consumer whose last "
-        "read is the oldest. 0: the agent reads no record. SIGHUP applies it.",
+        "audit that reads all allocations again (full_read_every) reads one record more, in rotation over the other "
+        "consumers. 0: the agent reads no record. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "slow_answer",
@@ -63,7 +63,7 @@ AGENT_OPTS = [
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Maximum seconds that a read waits because Placement answered late, or with 429 or 503; 0: a read never "
+        help="Maximum seconds that a read waits after Placement answered late, or with status 429 or 503. 0: it never "
         "waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
         "considers the agent stuck after three minutes. Needs a restart.",
     ),
@@ -73,7 +73,7 @@ OPTS = [*FROM_NOVA, *AGENT_OPTS]
 
 
 def sample_opts() -> list[cfg.Opt]:
-    """Return the options for the sample file, with the defaults above and the options of the plugin ``password``."""
+    """Return the options for the sample file, with ``DEFAULTS`` and the options of the auth plugin ``password``."""
     shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
     cfg.set_defaults(shown, **DEFAULTS)
     plugin = loading.get_auth_plugin_conf_options("password")

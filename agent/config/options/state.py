@@ -23,11 +23,11 @@ OPTS = [
         choices=[
             ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
             ("sql", "the cell database, read-only"),
-            ("none", "no cloud database: the agent takes libvirt's guests for the cloud's instances"),
+            ("none", "no cloud database: the agent treats every libvirt guest as an instance of the cloud"),
         ],
-        help="Unset: sql when [state] connection is set; else conductor when transport_url is set; else sql with "
-        "nova.conf's [database] connection. Without any of these options the agent does not start; a fleet "
-        "without Nova sets source = none. Needs a restart.",
+        help="Source of the cloud's instances and migrations. Unset: sql if [state] connection is set; else conductor "
+        "if transport_url is set; else sql with nova.conf's [database] connection; if all are unset, the agent does "
+        "not start. A fleet without Nova sets none. Needs a restart.",
     ),
     cfg.StrOpt(
         "connection",

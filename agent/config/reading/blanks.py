@@ -8,7 +8,7 @@ from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 
 
 def blank_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a sentence with the file for each line that leaves an option empty."""
+    """For each line that leaves an option empty, yield a sentence that names the file and the option."""
     known = {(group, opt.dest) for group, opt in loaded.options}
     for path, group, option, key in loaded.blanks:
         holds = f"; {_holds(loaded, *key)}" if key in known else ""

@@ -40,9 +40,9 @@ def _swtpm_problems(loaded: Loaded) -> Iterable[str]:
 
 
 def _mdev_problems(loaded: Loaded, sys_root: str) -> Iterable[str]:
-    """Yield a problem for each parent device that is neither a PCI address nor below /sys/devices/virtual.
+    """Yield a problem for each of the device_addresses that is neither a PCI address nor below /sys/devices/virtual.
 
-    In the name of a virtual parent, ``_`` stands for ``/``: mtty_mtty is mtty/mtty.
+    In the name of a virtual device, ``_`` stands for ``/``: mtty_mtty is the folder mtty/mtty.
     """
     for type_id, name in other_names(loaded):
         path = os.path.join(sys_root, "devices/virtual", name.replace("_", "/"))
@@ -65,7 +65,7 @@ def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
 
 
 def _is_local(address: str) -> bool:
-    """Return whether a socket can bind to the address. A host name returns False: resolving it may take long."""
+    """Return whether a socket can bind to the IP address; False for a host name, because resolving it may take long."""
     try:
         family = socket.AF_INET if ipaddress.ip_address(address).version == 4 else socket.AF_INET6
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -29,9 +29,9 @@ def file_backed_memory_mib(loaded: Loaded) -> int:
 
 
 def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
-    """Return the reserved pages, sorted by NUMA cell and page size; of two entries for one size, the later applies.
+    """Return the reserved huge pages, sorted by NUMA cell and page size. Raises ConfigError if an entry is malformed.
 
-    Raises ConfigError with the problem of each malformed entry.
+    If two entries have the same NUMA cell and page size, the later entry applies.
     """
     problems: list[str] = []
     found: dict[tuple[int, int], ReservedPages] = {}
@@ -55,7 +55,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each entry that a later entry with another count replaces, and for keys unknown to nova."""
+    """Yield a notice if a later entry with another count replaces an entry, or if nova.conf has an unknown key."""
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
         quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
@@ -87,7 +87,7 @@ def _key_of(item: str) -> str:
 
 
 def parse_reserved_pages(text: str) -> ReservedPages:
-    """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit, as in 2MB or 1GB. Raises ValueError."""
+    """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit (2MB). Raises ValueError if invalid."""
     fields = dict(_pair(item) for item in text.split(","))
     if missing := [key for key in _KEYS if key not in fields]:
         raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")

@@ -13,7 +13,7 @@ from agent.config.loaded import Loaded
 from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
-# The longest label: Placement's limit for the name of a resource class, minus the prefix of a label's class.
+# Maximum length of a label: the name of its resource class, this prefix and the label, has at most 255 characters.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 
@@ -43,5 +43,5 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
 
 
 def _class_part(label: str) -> str:
-    """Return the label as it appears in the class name. Two labels with an equal result have the same class."""
+    """Return the label as the name of its resource class contains it. Labels with the same result share a class."""
     return re.sub(r"[^0-9A-Z]+", "_", label.upper())
