@@ -43,8 +43,8 @@ def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
     """Return the running configuration, with the new value of each mutable option.
 
-    The result has a new ConfigOpts with the options of ``running`` only. If the files now name another auth plugin,
-    its options might conflict: ``endpoint`` of ``admin_token`` and ``endpoint`` of ``none`` are different options.
+    The result has a new ConfigOpts with the options of ``running`` only. The options of a new auth plugin may conflict
+    with those of the old plugin: keystoneauth's ``admin_token`` and ``none`` each define a different ``endpoint``.
     """
     conf = empty_conf()
     sources = {(group, opt.dest): fresh if opt.mutable else running for group, opt in running.options}

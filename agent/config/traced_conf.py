@@ -27,7 +27,7 @@ _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 class Blank(NamedTuple):
-    """A line that leaves an option empty: ``[group] option`` as written, and the option's current name (``key``)."""
+    """A line that leaves an option empty. ``group``, ``option``: as the file names them; ``key``: the current names."""
 
     path: str
     group: str
@@ -77,7 +77,7 @@ class Book:
     blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Register options, except those already registered, and move the empty lines of new options to ``blanks``."""
+        """Register all new options. Move each line that leaves a new option empty from ``held`` to ``blanks``."""
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))
@@ -89,7 +89,7 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """Return the file of each value of an option that may be set several times; each file adds values, in order."""
+        """Return the file of each value of an option whose values add up over all files, in the order of the files."""
         return tuple(
             file.path
             for file in self.files
@@ -104,7 +104,7 @@ class Book:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             cause = error.__context__ or error
-            # oslo.config's own message is better only for a ``$name`` that refers to an unknown option.
+            # If a ``$name`` refers to an unknown option, use oslo.config's message, otherwise the text of ``wanted``.
             hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, hint or str(cause))) from None

@@ -18,7 +18,7 @@ from agent.config.options.dynamic import FAMILIES
 INSTEAD = {
     ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
     ("DEFAULT", "lock_path"): "the agent's lock file is in [agent] state_dir",
-    ("database", "connection"): "the cell database is [state] connection",
+    ("database", "connection"): "set [state] connection to the URL of the cell database",
 }
 
 

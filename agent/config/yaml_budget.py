@@ -14,7 +14,7 @@ from agent.errors import ConfigError
 #: Enough for about 1700 providers with an inventory and two traits each, which take 1.5 s to read. The operator may use
 #: several files.
 MOST_CHARACTERS = 1 << 18
-#: A provider.yaml file of the largest size normally has fewer nodes, if no alias repeats a part of the file.
+#: The maximum number of nodes. Without aliases, even a provider.yaml file of MOST_CHARACTERS normally has fewer.
 MOST_PARTS = 50_000
 
 

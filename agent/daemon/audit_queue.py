@@ -8,8 +8,8 @@ next ``take``, so every request is followed by an audit that starts after the re
 If [agent] start_splay spreads start-ups over time, the first audit waits for this host's start time. Until then, only a
 request of an operator or a peer makes the reasons due.
 
-A peer (a caller on the message bus) may request audits without limit. All requests of peers cause at most one audit per
-``peer_s``, or join an audit that another request causes.
+A peer (a caller on the message bus) may request audits without limit. All peers together cause at most one audit per
+``peer_s`` seconds. If another request causes an audit earlier, that audit also answers the waiting peers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The maximum number of different reasons per kind (the text before the first colon). If more, only the kind is named.
+#: The maximum number of reasons per kind (the text before the colon). A kind with more is named without its reasons.
 REASONS_PER_KIND = 8
-#: The maximum number of different kinds of reasons. Callers use only a few kinds.
+#: The maximum number of different kinds of waiting reasons; every further kind is replaced by OTHER_KIND.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -29,9 +29,9 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """When waiting reasons are due: ``settle_s`` seconds after the last reason, at most ``cap_s`` after the first.
+    """Waiting reasons cause an audit ``settle_s`` seconds after the last reason, at most ``cap_s`` after the first.
 
-    ``peer_s`` is the minimum time in seconds between two audits that only peers request.
+    If only peers request audits, ``peer_s`` is the minimum time in seconds between two audits.
     """
 
     settle_s: float = 0.2
@@ -64,7 +64,7 @@ class _Gathering:
     def reasons(self) -> list[str]:
         shown: list[str] = []
         for kind, known in self.by_kind.items():
-            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: more than {REASONS_PER_KIND}",))
+            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: over {REASONS_PER_KIND} reasons",))
         return shown
 
 
@@ -72,7 +72,7 @@ class AuditQueue:
     """The queue of reasons to audit, with many producers and one consumer.
 
     Only the worker calls ``take``. Any thread may call the other methods, even in a callback of libvirt, because they
-    cannot fail and no thread keeps the queue's lock during slow work. ``closed``: ``take`` returns no more reasons.
+    cannot fail and no thread keeps the queue's lock during slow work. Once ``closed`` is True, ``take`` returns None.
     """
 
     def __init__(self, pacing: Pacing, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,15 +102,15 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit, without the settle time but not before this host's start time (``release``)."""
+        """Request a periodic audit without the settle time. During ``hold``, the request waits for ``release``."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
 
     def request_by_peer(self, reason: str) -> float | None:
-        """Request an audit for a peer; return the maximum seconds until it is due, None if the queue is closed.
+        """Request an audit for a peer. Return the maximum seconds until the audit, None if the queue is closed.
 
-        The audit is due ``peer_s`` after ``take`` last returned a peer's request, or earlier with another request.
+        The audit is due ``peer_s`` seconds after ``take`` last returned a peer's request; any earlier audit counts too.
         """
         with self._changed:
             if self.closed:

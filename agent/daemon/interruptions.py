@@ -1,9 +1,9 @@
 """Shorten a stop of the daemon: end the worker's pauses, and tell whether the worker is in a read.
 
-The agent pauses between two tries after a conflict, before it checks a write whose response was lost, and while
-Placement is overloaded. After the end of its pause, the paused code decides itself whether to end, because it must
-still verify and journal a change that is half done. A stop does not wait for the end of a read: a read has no side
-effects, and may take half a minute or more if libvirt, Placement or the database hangs. A stop waits for a write.
+The worker pauses before it repeats a write that conflicted with another writer's, before it checks a write whose
+response was lost, and while Placement is overloaded. A stop only ends the pause. The code after the pause decides when
+the audit ends, because it must verify and journal a half-done change. A stop waits for a write. It does not wait
+for a read: a read has no side effects, and may take half a minute or more if libvirt, Placement or the database hangs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pauses:
 
 
 class ReadMark:
-    """A flag, ``in_progress``, that the worker's thread sets and the stopping thread reads."""
+    """``in_progress`` is True during a read of the worker's thread. The thread that stops the worker checks it."""
 
     in_progress = False
 

@@ -1,7 +1,7 @@
 """Report this process's state to systemd: the sd_notify protocol, of which oslo.service sends only READY.
 
 Each message is one datagram to ``$NOTIFY_SOCKET``. The agent removes systemd's variables from its environment, so that
-vgs and other child processes cannot send in the agent's name. Without systemd, every message is dropped.
+systemd gets no message from vgs or another child process. Without systemd, every message is dropped.
 """
 
 from __future__ import annotations

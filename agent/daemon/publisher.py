@@ -31,7 +31,7 @@ class ReportDesk:
     """Publishes each audit's report.
 
     ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
-    ``publish`` passes a report, and the changes of findings that the log reports, to the thread that sends messages.
+    ``publish`` passes a report and the findings that the log reports as changed to the thread that sends messages.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ReportDesk:
         self._bugs: Counter[str] = Counter()
 
     def publish(self, report: AuditReport, configured: Configured) -> None:
-        """Log the changes, save the report, and pass on the audit's status line."""
+        """Log what changed since the last report, send and save the report, and pass a status line to ``on_status``."""
         before = self._log_state
         self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)

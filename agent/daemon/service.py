@@ -25,7 +25,7 @@ from agent.telemetry.finding_changes import FindingChange
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that a stop waits for a read in progress. With all its other work, a stop ends within five seconds.
+#: Seconds that a stop waits for a read in progress. Unless a write is in progress, a stop takes five seconds at most.
 READ_GRACE_S = 1.0
 
 
@@ -64,7 +64,7 @@ class Outside:
     - ``reload`` reads the configuration files again and returns the configuration, or raises ConfigError.
     - ``save`` replaces the report file.
     - ``misses`` returns how many reads of libvirt in a row have timed out.
-    - ``close`` frees the resources of the parts.
+    - ``close`` closes the audit's connections and ends its reader threads.
     - ``graceful_s`` is the time limit of a stop in seconds, 0 for no limit.
     - ``reading`` returns whether the audit is in a read; ``end_pauses`` ends the audit's pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
@@ -87,7 +87,7 @@ class Outside:
 
 
 class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
-    """Starts, stops and reloads one queue, one worker and everything that requests audits from them."""
+    """Starts, stops and reloads the worker, its queue of audit requests, and everything that adds requests to it."""
 
     def __init__(
         self,

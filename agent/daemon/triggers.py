@@ -1,8 +1,8 @@
 """Request audits by the clock: the first audit, and then periodic audits, which find changes whose event was lost.
 
-A host's name, which is known before any read, decides the times of the host's audits. So hosts that one command started
-query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py).
-By default, oslo.service's looping call ends forever after one exception, so the function that it calls must not fail.
+A host's name, which is known before any read, decides the times of the host's audits. So hosts that start at the same
+moment query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py).
+By default, oslo.service's looping call ends forever after one exception; ``stop_on_exception=False`` prevents that.
 """
 
 from __future__ import annotations

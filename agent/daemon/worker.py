@@ -3,7 +3,7 @@
 An AgentError (a source or Placement fails) does not end the thread: the report contains the error. Two errors do end
 the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug. A bug
 is logged with a traceback, the report's outcome is CRASHED, and the next audit has the memory of the last successful
-audit. This thread replaces settings and parts as a whole, between two audits; no other thread touches the two in use.
+audit. After a reload, the thread switches to the new settings and parts between two audits, never during an audit.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from agent.timing.backoff import grown_s
 
 #: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
 TAKE_S = 0.5
-#: The worker counts as stuck if for this many seconds it did not wait for work, reach a point between two stages or
-#: send a request. Every single read or request has a much lower time limit. A whole stage has no time limit: the first
-#: read of a slow Placement takes dozens of requests.
+#: The worker counts as stuck if for this many seconds none of these happened: it waited for work, it ended a stage or a
+#: write of an audit, it sent a request to Placement. Every single read or request has a much lower time limit. A whole
+#: stage has no time limit: the first read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
@@ -87,10 +87,10 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """The next audit that the worker requests itself, a retry or a repetition; ``at`` is None if none is planned.
+    """The worker's own next request: a retry after a failure, or a repetition after an audit returned ``audit_again``.
 
-    ``at`` is in monotonic seconds, ``failures`` is the number of failed audits in a row, and ``repeats`` is the number
-    of audits in a row that asked for a repetition.
+    ``at`` is in monotonic seconds, None if no request is planned. ``failures`` is the number of failed audits in a row,
+    and ``repeats`` is the number of audits in a row that asked for a repetition.
     """
 
     failures: int = 0
@@ -117,8 +117,8 @@ def follow_up(
 ) -> FollowUp:
     """Return the retry or repetition that follows an audit, if any. The periodic audits continue in any case.
 
-    Placement wants no request before the time ``not_before`` (Retry-After). If a retry is already planned, and an event
-    or the interval causes an earlier audit that fails too, the planned retry and its back-off do not change.
+    Placement wants no request before the time ``not_before`` (Retry-After). If an event or the interval causes an audit
+    before a planned retry, and that audit fails too, the retry keeps its planned time, and the back-off does not grow.
     """
     earliest = not_before or now
     repeats = before.repeats + 1 if audit_again else 0
@@ -134,11 +134,11 @@ def follow_up(
 
 
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
-    """Return the pacing after ``report``: as configured, but with longer waits while Placement cannot be read.
+    """Return the waiting times of the audit queue after ``report``: longer than ``pacing`` if Placement is unreadable.
 
     The longer waits apply to events: many events must not cause many requests to a Placement that is down. Requests of
-    operators, retries and periodic audits do not wait. While the host's identity is unknown, the pacing stays as
-    configured: the audit has not queried Placement then, and a libvirt event may mean that the identity can be read.
+    operators, retries and periodic audits do not wait. While the host's provider UUID is unknown, ``pacing`` applies
+    unchanged: such an audit has not queried Placement, and a libvirt event may mean that the UUID can now be read.
     """
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
@@ -251,8 +251,8 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # Even the first audit has the default depth: a full audit would read the records of a thousand consumers before
-        # it writes the inventory.
+        # The first audit too has the default depth (Depth.ECONOMICAL). With Depth.FULL, it would read the records of a
+        # thousand consumers before it writes the inventory.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
@@ -261,8 +261,8 @@ class Worker:
         except Exception as error:
             # A bug in one audit must not prevent the next audits.
             if isinstance(error, FolderUnavailable) and self._memory.identity is None:
-                # Only the unavailable folder could supply the host's identity. The process exits, and systemd starts
-                # the agent again until the folder can be read.
+                # Without the folder, the agent cannot learn the host's identity (its provider's UUID). The process
+                # exits, and systemd starts the agent again until the folder can be used.
                 raise
             if not isinstance(error, AgentError):
                 self._publisher.bug("audit", error)
@@ -278,10 +278,10 @@ class Worker:
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use a replaced configuration from now on; drop all caches that were filled under the old configuration.
+        """Use ``configured`` from now on. If a reload created it, drop all caches filled under the old configuration.
 
-        Also drop the memory of the agent's last write and of unknown traits: by a reload an operator signals that
-        another writer of the inventory is gone, or that Placement was upgraded and knows more traits.
+        Then also forget the agent's last write and the traits that Placement did not know: an operator may reload
+        because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

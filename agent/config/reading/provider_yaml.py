@@ -79,7 +79,7 @@ _SCHEMA = {"type": "object", "properties": {"providers": {"type": "array", "item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
-    """The content of all provider.yaml files, by file name; ``notices`` name entries that have no effect."""
+    """The entries of all provider.yaml files, sorted by file name; ``notices``: messages about parts without effect."""
 
     entries: tuple[ProviderEntry, ...] = ()
     notices: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
                 raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
-            # The key's line is yielded last, so that it replaces the value's line: an operator searches for the key.
+            # The caller's dict keeps the last line yielded for a part: the key's, because operators search for the key.
             yield (*where, key.value), line
 
 
@@ -300,7 +300,7 @@ def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """Return notices about ignored parts of the files. For an invalid file, ``provider_entries`` raises instead."""
+    """Return notices about ignored parts; none if a file is invalid, because ``provider_entries`` reports that."""
     try:
         return read_provider_files(loaded.value("compute", "provider_config_location")).notices
     except ConfigError:

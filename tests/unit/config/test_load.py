@@ -150,7 +150,7 @@ def test_auth_section_registers_the_options_of_its_plugin(tmp_path):
             "[DEFAULT]\nstate_path = /x\n",
             "unknown option [DEFAULT] state_path: set [agent] state_dir instead",
         ),
-        ("[database]\nconnection = x\n", "unknown option [database] connection: the cell database is [state]"),
+        ("[database]\nconnection = x\n", "unknown option [database] connection: set [state] connection to the URL"),
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],
 )
