@@ -1,8 +1,8 @@
 """Assign every byte of the host's storage to an owner, in rows that add up to the size of each store.
 
-For a thin volume, these rows show the bytes that lvm2 reports as written. The books count the volume's virtual size or
-its share of the pool (agent/resources/volumes.py), which may be more. If lvm2 cannot report how full a pool is, the
-virtual sizes count as written, up to the pool's size. Pure.
+For a thin volume, these rows show the bytes that lvm2 reports as written. agent/resources/volumes.py instead counts the
+volume's virtual size, or its share of the pool, which may be more. If lvm2 cannot report how full a pool is, these rows
+show the virtual sizes, up to the pool's size. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 FREE = "free"
-# lvm2's roles of the hidden volume with a thin pool's data; raid legs below this volume have other roles.
+# The roles that lvm2 gives to the hidden volume that holds a thin pool's data. Its raid legs have other roles.
 _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 
@@ -89,7 +89,7 @@ def _group_rows(
 def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], instances: frozenset[str]) -> StorageRow:
     found = by_path[part.volume.path]
     owner = by_path[found.serves] if found.serves else found
-    # An instance may use volumes that are not named after it. Such a volume's owner is then the instance too.
+    # A volume without an instance's name belongs to the guest that uses it, which may be an instance of nova.
     is_instance = owner.kind is OwnerKind.DOMAIN and owner.owner_uuid in instances
     return StorageRow(
         store=f"vg {group.name}",
@@ -103,7 +103,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield each volume's bytes. The data bytes of a thin pool are split among its thin volumes by written bytes."""
+    """Yield the bytes of each volume. ``_pool_parts`` divides a thin pool's data among the thin volumes in the pool."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
@@ -151,9 +151,10 @@ def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) 
     """Return how many of the pool's ``used_bytes`` each thin volume gets.
 
     The written bytes that lvm2 reports do not add up to ``used_bytes`` exactly: lvm2 rounds to 1/10,000 of a size, and
-    volumes share blocks with their snapshots. So a volume without snapshots gets its written bytes. Snapshots and
-    volumes with snapshots share the rest in proportion to their written bytes. Inactive volumes (most thin snapshots),
-    for which lvm2 reports nothing, share what is left then, in proportion to their sizes.
+    a volume shares blocks with its snapshots. So three groups get their bytes in turn. First, volumes without snapshots
+    get their written bytes. Second, snapshots and volumes with snapshots get theirs. Third, volumes for which lvm2
+    reports nothing (inactive, as most thin snapshots are) get bytes by size. The last group, or a group whose bytes
+    exceed what is left, divides all that is left in proportion.
     """
     related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (

@@ -1,8 +1,9 @@
-"""Decide the verdict about one consumer and class from the three books, also while nova builds, moves or deletes.
+"""Judge one consumer and resource class by the three books, also while nova builds, moves or deletes an instance.
 
-A source that was not read allows no conclusion. A consumer without a row in the cloud is reported only after its record
-in Placement was read, because the record's consumer type may show that another service owns the consumer. If a row does
-not parse, its consumer is unknown; the agent does not take the consumer for deleted or moved. Pure.
+The books are the amounts that nova promised, that the host holds and that Placement records. A source that was not read
+allows no conclusion. A consumer without a row in nova's database is reported only after its record in Placement was
+read: the record's consumer type may show that another service owns the consumer. If nova's row does not parse, the
+verdict is "unknown", so the agent does not take the consumer for deleted or moved. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# The causes that alone decide the verdict: use of the host outside the cloud, usage without a consumer in Placement.
+# These causes decide the verdict alone: the cloud does not know the use, or Placement lists no consumer for the usage.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
@@ -35,7 +36,7 @@ _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Look-up tables of one snapshot. ``unreadable`` has the messages about rows that do not parse, one per line."""
+    """Look-up tables of one snapshot. ``unreadable``: one line for each row of nova's that does not parse."""
 
     written: Books
     state: NovaState | None
@@ -54,7 +55,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerClass:
-    """The consumer and class that one verdict is about."""
+    """The consumer and the resource class that one verdict is about."""
 
     consumer: str
     instance: Instance | None
@@ -93,7 +94,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's own consumer, for use outside the cloud: that use has rows of its own
+        return Verdict.AGREED  # the agent's own consumer stands for use outside the cloud; other rows judge that use
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):
@@ -115,10 +116,10 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer to which the cloud promised resources of this host."""
     if item.promised is None and not owned(item.resource_class):
-        return Verdict.UNKNOWN  # a class that no module of agent/resources decides is not compared
+        return Verdict.UNKNOWN  # nothing to compare: not promised, and no module of agent/resources decides the class
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
-    # If the row just changed, the allocation may be outdated, because Placement was read before the row.
+    # If nova's row just changed, the allocation may be outdated, because the agent read Placement before that row.
     fits_less = found not in (Verdict.AGREED, Verdict.UNKNOWN)
     return Verdict.SETTLING if fits_less and _just_changed(known, item) else found
 
@@ -132,7 +133,7 @@ def _of_the_settled(known: Known, item: ConsumerClass, *, settling: bool) -> Ver
 
 
 def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
-    """Compare promised with recorded for an instance that is on this host and is not moving."""
+    """Compare the amount that nova promised with the amount in Placement, for an instance here that is not moving."""
     if item.promised == item.recorded:
         return Verdict.AGREED
     if item.recorded is None and (shared := _from_shared(known, item)) is not None:
@@ -141,10 +142,11 @@ def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
 
 
 def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
-    """Return the verdict if, by the consumer's record, a sharing provider serves the class (DISK_GB on shared storage).
+    """Return AGREED if a sharing provider serves the promised amount (DISK_GB on shared storage), else None.
 
-    None if no provider of the tree is in an aggregate, the consumer has no recorded claim, or its allocations outside
-    the tree have a different amount.
+    A sharing provider is possible only if a provider of this host's tree is in an aggregate and the consumer has an
+    allocation in the tree. It serves the amount if the consumer's allocations outside the tree add up to this amount.
+    Return UNKNOWN if these allocations were not read.
     """
     if not known.may_share or item.consumer not in known.holders:
         return None
@@ -181,7 +183,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The instance's row names this host, but the instance does not count on this host: the row may name another node.
+    # The instance's row names this host, but nova promised the instance nothing here: the row may name another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -197,7 +199,7 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer with an allocation, but no guest or promise of the cloud on this host."""
+    """Judge a consumer with an allocation on this host, but without a guest here and without a promise by the cloud."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING
@@ -206,7 +208,7 @@ def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
-        # nova hides one of the two rows during a cross-cell resize; the other cell's row still needs the allocation.
+        # In a cross-cell resize each cell has a row of the instance. The row that is not hidden needs the allocation.
         return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
     return _of_living_instance(known, instance, item.migration)
 
@@ -222,26 +224,26 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 
 
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer whose instance has no row, by the consumer type.
+    """Return the verdict about a consumer for which no instance's row was found; its consumer type decides.
 
-    The consumer may be a migration. A migration's row cannot exist without its instance's row (foreign key), so the
-    rows that were read are then incomplete, and the instance may be on this host.
+    The consumer may be a migration whose row was read. nova's foreign key requires a row of its instance too, so the
+    instance's row was only not read, and the instance may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # An agent created this consumer (for use outside the cloud) under another root: see the finding companion-leftover.
+    # A Stocktake agent created such a consumer for another root provider: see the finding companion-leftover.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 
 def _stands_for(known: Known, instance: Instance) -> bool:
-    """Return whether a finished migration's allocation is the only allocation for an instance on this host.
+    """Return whether the instance is on this host, but only its finished migration has an allocation here.
 
-    A rollback or revert leaves this state if it stops before nova moves the allocation back to the instance. Removing
-    the allocation would free capacity that a guest uses. The finding allocation-missing reports the instance; once the
-    instance has its allocation again, the migration's allocation gets the verdict allocation-stale-move.
+    This happens if a rollback or revert stops before nova moves the allocation from the migration back to the instance.
+    Removing the migration's allocation would free capacity that the guest uses. The finding allocation-missing reports
+    the instance. Once it has its own allocation again, the migration's gets the verdict allocation-stale-move.
     """
     return _is_of_this_host(known, instance) and instance.uuid not in known.holders
 
@@ -252,7 +254,7 @@ def _of_living_instance(known: Known, instance: Instance, migration: Migration |
     if migration is not None:
         return Verdict.UNKNOWN if _stands_for(known, instance) else Verdict.ALLOCATION_STALE_MOVE
     if instance.host is None:
-        # A build that failed permanently stays without a host; any other instance is scheduled but not started yet.
+        # An instance without a host has failed to build (vm_state error), or is scheduled but not started yet.
         return Verdict.ALLOCATION_STALE_MOVE if instance.vm_state == "error" else Verdict.SETTLING
     # If the row names this host but another node, the instance has not moved away: the verdict is unknown.
     return Verdict.UNKNOWN if _is_of_this_host(known, instance) else Verdict.ALLOCATION_STALE_MOVE

@@ -44,7 +44,7 @@ class RpcFunctions:
 
 
 class AgentEndpoint:
-    """The RPC methods. They reject all arguments, so a caller's mistake raises an error and no argument is trusted."""
+    """The RPC methods. They take no arguments: a call with arguments gets an error, so a caller cannot pass in data."""
 
     target = oslo_messaging.Target(version=VERSION)
 
@@ -60,7 +60,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request an audit; return ``accepted`` (false if the agent stops), ``waiting`` (reasons), ``audit_in_s``."""
+        """Request an audit. ``accepted`` is false during a stop; ``waiting``: all reasons for the next audit."""
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {
@@ -84,7 +84,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request a message with the host's state for all watchers; ``accepted`` is false if the agent sends none."""
+        """Request a message with the host's state for all watchers. ``accepted``: whether this agent sends any."""
         _refuse(arguments)
         return {"accepted": self._reached.publish_now()}
 

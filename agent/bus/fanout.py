@@ -44,7 +44,7 @@ class Fanout:
         except (TypeError, ValueError):
             raise
         except Exception as error:
-            # The library lets exceptions of three other libraries through, and they have no common base class.
+            # oslo.messaging also raises exceptions of three other libraries, which have no common base class.
             raise SourceUnavailable(BROKER, str(error)) from error
 
 

@@ -127,7 +127,7 @@ def _amounts(document: Mapping[str, Any]) -> dict[str, tuple[float | None, float
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the number, as int if whole, so that ``watch`` shows no fraction; None if the field is null."""
+    """Return the number in the field ``name``; None if it is null. Integers stay int: ``watch`` shows no fraction."""
     value: float | None = row[name]
     return value if value is None else whole(value) or _finite(row, name)
 

@@ -77,7 +77,7 @@ def _was_read(report: AuditReport, name: str) -> bool:
 
 
 def _is_in_placement(report: AuditReport) -> bool:
-    """Return whether Placement was read and records exactly these inventories.
+    """Return whether libvirt and Placement were read, and Placement records exactly the inventories that are wanted.
 
     The report's ``published`` says only whether this audit itself wrote the inventories.
     """
@@ -108,7 +108,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return the amounts of each cause by provider and class: promised, held and recorded, null if there is none."""
+    """Sum the promised, held and recorded amounts by provider, class and cause; null if no row has such an amount."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))

@@ -67,7 +67,7 @@ class FleetListener:
         self._refused: Exception | None = None
 
     def listen(self) -> None:
-        """Start to receive messages; return when the server is up. Raises SourceUnavailable with the broker's error."""
+        """Start to receive messages; return when the server is up. Raises SourceUnavailable if it does not start."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()

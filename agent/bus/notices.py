@@ -1,4 +1,4 @@
-"""Turn an audit into notifications: one for its end, and one for each change of a finding that the log reports too.
+"""Turn an audit into notifications: one for the audit's end, and one for each change of a finding that is also logged.
 
 The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. New keys
 may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has examples. Pure.
@@ -19,8 +19,7 @@ SCHEMA_VERSION = 1
 AUDIT_END = "stocktake.audit.end"
 FINDING = "stocktake.finding."
 
-#: The maximum number of claims in one notification's ``evidence``, so that a finding about a thousand volumes fits in
-#: a message.
+#: The maximum number of claims in a notification's ``evidence``: a finding about 1,000 volumes must fit in a message.
 EVIDENCE = 20
 
 INFO = "info"

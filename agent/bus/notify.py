@@ -32,14 +32,14 @@ class Unsent(logging.Filter):
         return True
 
     def taken(self) -> BaseException | None:
-        """Return the error of this thread's last message (None: no error), and clear it."""
+        """Return and then forget the error of the message that this thread sent last; None if there was no error."""
         error: BaseException | None = getattr(self._found, "error", None)
         self._found.error = None
         return error
 
 
 class Notifications:
-    """Sends notifications with the publisher id ``stocktake.HOST``. Only one thread may use an instance."""
+    """Sends notifications with the publisher id ``stocktake.HOST``. Only one thread may use a Notifications object."""
 
     def __init__(self, bus: Bus, host: str, topics: tuple[str, ...]) -> None:
         self._bus = bus

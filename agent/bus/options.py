@@ -46,9 +46,9 @@ class PublishingOptions:
 class DaemonControl:
     """The daemon's functions for RPC callers: they can only request audits and read reports. Any thread may call them.
 
-    ``request_by_peer`` queues a reason to audit. It returns the maximum number of seconds until the audit is due (a
-    running audit ends first), None if no audit follows. ``waiting`` returns the reasons that wait for the next audit.
-    ``last_report`` returns None before the first audit.
+    ``request_by_peer`` queues a reason to audit. It returns the maximum number of seconds until the audit is due, or
+    None if the agent is stopping. The audit starts later if another audit is still running then. ``waiting`` returns
+    the reasons that wait for the next audit. ``last_report`` returns None before the first audit.
     """
 
     request_by_peer: Callable[[str], float | None]

@@ -12,7 +12,7 @@ from collections import deque
 from agent.bus.notices import Notice
 from agent.model.report import AuditReport
 
-#: Enough for 500 audits without changes, or for the changed findings of an hour with many problems.
+#: The maximum number of waiting notifications: about 500 audits without changed findings, or an hour with many changes.
 MOST_NOTICES = 512
 
 
@@ -61,7 +61,7 @@ class Outbox:
             self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Block until ``put``, ``ask`` or ``close`` is called. A call since the last ``wait`` counts too."""
+        """Wait until ``put``, ``ask`` or ``close`` is called; return at once if one was called since the last wait."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False

@@ -3,8 +3,8 @@
 Sending to a broker that hangs blocks until the AMQP heartbeat times out (a minute). So only this thread may send, and a
 stop does not wait for a blocked message.
 
-The thread decides which messages are due only when it can send. While the broker is unreachable, the outbox stores only
-the newest state, and notifications up to a maximum number.
+The thread builds a message with the state just before it sends the message. While the broker is unreachable, the outbox
+stores only the newest audit report, and notifications up to a maximum number.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """The functions that send a host's state and a notification (None: nothing is sent). They raise SourceUnavailable.
+    """The functions that send the host's state and a notification; None if the agent sends no messages of this kind.
 
-    ``interval_s`` is the time between two messages with the state, ``broker`` the broker's name in the log.
+    A function raises SourceUnavailable if the broker does not accept the message. ``interval_s`` is the time between
+    two messages with the state, ``broker`` the broker's name in the log.
     """
 
     send_state: Callable[[dict[str, Any]], None] | None
@@ -77,7 +78,7 @@ class Sender:
             self._thread.join(STOP_S)
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Queue an audit's report, and the changes of findings that the log reported."""
+        """Queue an audit's report and its notifications; ``changed``: the changes of findings that are also logged."""
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def ask(self) -> None:
@@ -134,7 +135,7 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # The next message is due after 90 to 100 % of the interval: hosts started together soon send at various times.
+        # Due after a random 90 to 100 % of the interval: hosts that started together must not go on sending together.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 
@@ -156,7 +157,7 @@ class Sender:
         event = events.BROKER_STILL_LOST if self._failures else events.BROKER_LOST
         self._failures += 1
         self._retry_at = time.monotonic() + pause_s(self._failures)
-        # A stop closes the connection even if the broker has not accepted the last message. Do not log that failure.
+        # Do not log a failure after a stop: the stop closes the connection even while a message is being sent.
         if worth_reporting(self._failures) and not self._outbox.closed:
             LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._failures})
 

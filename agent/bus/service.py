@@ -91,6 +91,6 @@ def checked_bus(options: BusOptions) -> Bus:
     try:
         _ = bus.rpc, bus.notification
     except Exception as error:
-        # oslo.messaging's errors about a URL have no common base class. They quote only the URL's scheme.
+        # oslo.messaging's URL errors have no common base class. Their text contains the URL's scheme, but no password.
         raise ConfigError(f"[DEFAULT] transport_url: {options.shown}: {error}") from error
     return bus

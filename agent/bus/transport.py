@@ -40,15 +40,13 @@ PUBLISH_NOW = "publish_now"
 #: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
 FLEET_TOPIC = "stocktake_fleet"
 HOST_STATE = "host_state"
-#: All watchers share this server name: with separate names, each watcher that ever ran would leave an empty queue in
-#: the broker.
+#: All watchers share this server name. With separate names, each ended watcher would leave a queue in the broker.
 WATCHER = "watch"
 
-#: The name of the broker in SourceUnavailable.
+#: The source that a SourceUnavailable error names if the broker is unavailable.
 BROKER = "broker"
 
-#: The number of tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's own default is
-#: 1, growing to 30).
+#: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's default is 1, growing to 30).
 TRIES = 2
 #: Threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after 60 calls).
 SERVER_THREADS = 4

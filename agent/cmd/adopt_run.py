@@ -2,8 +2,8 @@
 
 The operator approves a plan by naming its digest.
 
-Each run reads everything again: with --store it runs a dry audit, without --store it reads the files, the provider and
-the compute node record. So a run carries out only its own plan, and only if the operator named its digest.
+Each run reads everything and plans again: with --store it runs a dry audit, without --store it reads the files, the
+provider and the compute node record. The run carries out its new plan only if the operator named this plan's digest.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def adopted(
 
 
 def identity_run(task: AuditTask) -> AdoptRun:
-    """Read this host's identities, and plan how to make them match."""
+    """Read this host's uuids and names in its files, Placement and nova, and plan how to make them match."""
     parts = task.parts
     if parts.names is None or parts.own_file is None:
         raise AssertionError("adopt was wired without access to provider names or identity files")
@@ -124,7 +124,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return the facts that ``adopt --store`` read, as keys of the document; ``before`` is the saved store."""
+    """Return what ``adopt --store`` read, as JSON keys. ``before`` is the saved store, ``now`` the present one."""
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 
@@ -150,7 +150,7 @@ def adopt_document(run: AdoptRun) -> Document:
 def adopt_lines(document: Document) -> Iterator[str]:
     """Yield the plan and its refusals, then either the results or the command that carries out the plan."""
     if "store" in document:
-        command, about = "stocktake adopt --store", "the store that DISK_GB counts"
+        command, about = "stocktake adopt --store", "the disk store from which DISK_GB is computed"
     else:
         origin = document["identity_origin"] or "none found"
         command, about = "stocktake adopt", f"{document['provider_uuid'] or 'no identity'} ({origin})"

@@ -44,7 +44,7 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 
 @contextlib.contextmanager
 def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> Iterator[AuditTask]:
-    """Build the parts for a command's audit or change, and close them at the end of the block. Raises ConfigError."""
+    """Build the sources and clients for a command's audit or change; close them after the block. Raises ConfigError."""
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
     with wiring.wire(loaded) as wired:
         yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)

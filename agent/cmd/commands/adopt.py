@@ -1,4 +1,4 @@
-"""``stocktake adopt``: plan the move of this host's provider to a new identity, or confirm a new disk store.
+"""``stocktake adopt``: give this host its Placement provider back, or confirm a new disk store.
 
 With --store, the plan confirms that DISK_GB counts the present store. ``--plan DIGEST --yes`` carries the plan out.
 """
@@ -11,7 +11,7 @@ from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, 
 
 
 class Adopt(DocumentCommand):
-    """After a rename or reinstallation, make uuid, names and record of this host match, or confirm a new disk store."""
+    """Give this host its Placement provider back after a rename or reinstallation, or confirm a new disk store."""
 
     ARGUMENTS = (
         argument(
