@@ -97,7 +97,7 @@ def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _read_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
-            # The new read led to the same plan, so no other consumer took the capacity: a retry would fail again.
+            # The plan after the new read is the plan that Placement refused, so Placement would refuse it again.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 
@@ -121,7 +121,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         snapshot,
         task.settings,
         _subject(memory),
-        # An audit that may write the tree compares with the agent's last write, to find what another writer changed.
+        # Only an audit that may write the tree compares the tree with the agent's last write, to find other writers.
         memory.written if task.owns() else None,
         before,
         history=memory.history,
@@ -173,7 +173,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
     """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
 
     Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers: it may
-    remove a consumer's allocation only after an inventory whose ``reserved`` counts the same use.
+    remove a consumer's allocation only after Placement accepted an inventory whose ``reserved`` counts the same use.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
@@ -187,7 +187,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete the providers of orphaned nodes whose records are deleted. A provider with new allocations stays."""
+    """Delete orphaned nodes' providers after their compute node records. A provider with new allocations stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -227,9 +227,9 @@ def _refusal(applied: Applied) -> AgentError | None:
         return None
     count = len(applied.refused)
     left = (
-        "one write and the writes that depend on it"
+        "one write, and the agent skipped the writes that depend on it"
         if count == 1
-        else f"{count} writes and the writes that depend on them"
+        else f"{count} writes, and the agent skipped the writes that depend on them"
     )
     return WritesRefused(f"Placement refused {left}; all other writes of the plan were done (see write-refused)")
 
@@ -248,9 +248,9 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement and decide again. Keep the other sources' readings: the first read of Placement was before them.
+    """Read Placement and decide again. Keep the readings of the other sources, made after the first Placement read.
 
-    Allocations are read too: a consumer's deletion may cause the conflict, but does not change a generation.
+    Read allocations even if no generation changed: a consumer's deletion may cause the conflict, but changes none.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(task, memory, Turn.ALLOCATIONS)

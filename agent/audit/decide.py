@@ -90,7 +90,7 @@ def decide(
 
     ``before`` is the last audit's comparison, which is reused if its facts are equal; this never changes the result.
     ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` has the findings of
-    earlier audits and their additions to providers; ``reads`` says when and how this audit read its sources.
+    earlier audits and what provider.yaml files added; ``reads`` says when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
@@ -102,8 +102,8 @@ def decide(
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # While a living nova-compute keeps the agent from writing, a value that nova-compute wrote stays in Placement. This
-    # is one overwrite, so the agent does not count it again in each audit.
+    # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there.
+    # The agent does not judge them: otherwise each audit would count them as another overwrite.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)
@@ -224,7 +224,7 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Allocations of role companion are removed after the inventories are written: ``reserved`` replaces them.
+        # Remove the allocations that role companion wrote, after writing inventories whose ``reserved`` replaces them.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

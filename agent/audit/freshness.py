@@ -4,8 +4,8 @@ A database replica whose replication lags or has stopped still answers at once a
 the cell's services shows the age of the rows: each conductor, scheduler and nova-compute writes a heartbeat every
 ``report_interval`` (10 s). So rows are at most 10 s newer than the newest heartbeat that is read with them.
 
-``SHOW REPLICA STATUS`` would not help: the statement shows nothing if a proxy answers. If the state source has a clock
-of its own, that clock measures the age, not the hypervisor's clock. Pure.
+``SHOW REPLICA STATUS`` would not help: through a database proxy, the statement shows nothing. The age is measured with
+the state source's clock if the state source has one, otherwise with the hypervisor's clock. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OLDEST_S = 60.0
 
 
 def oldest_s(settings: Settings) -> float:
-    """Return the maximum age of the newest heartbeat. A cloud with rarer heartbeats has a longer service_down_time."""
+    """Return the age at which the newest heartbeat is too old: ``service_down_time``, but at least OLDEST_S."""
     return max(OLDEST_S, settings.service_down_time_s)
 
 

@@ -31,12 +31,12 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 T = TypeVar("T")
 EVERY_CONSUMER = 10**9
 USAGE_UNLISTED = "usage-unlisted"
-# The number of unsuspicious consumers whose records a scheduled read of allocations includes, in rotation. With one
-# such record, an unchanged host needs fewer than 1.25 requests per audit, whatever its number of consumers.
+# A scheduled read of allocations also reads the consumer records of this many unsuspicious consumers, in rotation. With
+# one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers it has.
 UNSUSPICIOUS_READS = 1
-# A read that fails this close to its deadline counts as late: a library may end the call (agent/conductor/client.py).
+# A read that fails this shortly before its deadline counts as late, because a library may end a call a little early.
 JUST_BEFORE_S = 0.5
-# The maximum number of consumers of sharing providers per audit; the state source reads their rows in one statement.
+# An audit reads at most this many consumers of sharing providers: the state source reads their rows in one statement.
 SHARED_READS = 500
 
 
@@ -47,7 +47,7 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    if identity is None or (identity.invented and task.owns()):  # SIGHUP may have set role to owner, which needs a file
+    if identity is None or (identity.invented and task.owns()):  # role owner (set by SIGHUP) needs a compute_id file
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
@@ -67,7 +67,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host):
-        # The finding identity-changed reports guests of an unknown host; the next audit reads the state source again.
+        # Libvirt was not read, or nova does not know the guests' host (finding identity-changed): create no identity.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -90,7 +90,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
     task.stop_if_cancelled()
     if view and view.name_holder:
-        # The compute node row shows whether the provider belongs to another host or to an old installation of this one.
+        # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     nova = _with_removable(task, memory, nova, placement.value)
@@ -130,7 +130,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # 0 if everything is read again: such an audit sends the most requests, and these reads would add a third.
+        # A full read (Turn.EVERYTHING) sends the most requests. Reads of unsuspicious consumers would add a third.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -157,9 +157,9 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node rows with the uuids of left providers that could be deleted: another host may use the uuid.
+    """Add the compute node rows with the uuids of left providers that could be deleted: a row may be another host's.
 
-    Left providers are providers that stayed in Placement when the agent deleted their compute node records.
+    A left provider stayed in Placement when the agent deleted its compute node record. Its uuid may be in use again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():

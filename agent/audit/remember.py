@@ -105,7 +105,7 @@ def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return the providers whose compute node records the agent deleted or will delete; no other data names them."""
+    """Return providers whose compute node records the agent deleted or will delete; only this list still names them."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -152,7 +152,7 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     """Return the suspicious consumers, whose records the next audit reads first.
 
-    While libvirt or the state source cannot be read, UNKNOWN is not suspicious, because most verdicts are UNKNOWN then.
+    While libvirt or the state source cannot be read, most verdicts are UNKNOWN, so UNKNOWN is not suspicious then.
     """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}

@@ -22,7 +22,7 @@ from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
 
-# The provider of a promised claim on a class of child providers. This key stands for any child of the root.
+# Stands for "some child of the root": a promised claim on a class of child providers does not say which child.
 CHILD = ProviderKey("child", "")
 SHARED = "shared"
 
@@ -63,7 +63,7 @@ def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]
 def _was_here(known: Known, consumer: str) -> bool:
     """Return whether the consumer is an instance deleted on this host, or a finished migration away from this host.
 
-    An instance that is not deleted rightly keeps its allocation on a sharing provider, whichever host it moves to.
+    While an instance exists, its allocation on a sharing provider is correct, whichever host the instance moves to.
     """
     if known.state is None:
         return False
@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the held claims for which the agent created this consumer in Placement; () for any other consumer."""
+    """If the agent created this consumer for use outside the cloud, return the claims on that use, otherwise ()."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()
@@ -117,7 +117,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Return the row's provider: for CHILD, the child with the consumer's allocation if only one child has it."""
+    """Return ``place``. But if it is CHILD and only one child has allocations of the consumer, return that child."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

@@ -32,7 +32,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
     """Return the books and rows of these facts; reuse the result ``before`` if its facts were equal."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # Keep the newer facts: the next read returns their unchanged parts as the same objects, which compare fast.
+        # Keep the newer facts: the next snapshot has the same objects for unchanged parts, which makes == fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))

@@ -1,7 +1,8 @@
 """Decide which findings are confirmed, given what earlier audits saw.
 
-A finding is counted again if the next audit sees it with equal evidence, after a minimum and before a maximum time. Two
-audits within milliseconds see the same moment of a build; two audits weeks apart say nothing about the time between.
+A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count as two only if the
+time between them is neither too short nor too long: within milliseconds, both may see the same moment while nova builds
+an instance; two audits weeks apart say nothing about the time between.
 
 The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
 audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
@@ -109,7 +110,7 @@ def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) ->
             read_until=reads.seen_at,
         ),
         recheck_recorded=recheck,
-        # A reset finding can be counted again in the next audit only if that audit reads allocations.
+        # The next audit can count findings about allocations (also those in ``unseen``) only if it reads allocations.
         awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in seen_now),
         unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
     )
@@ -132,7 +133,7 @@ def confirmed_now(
 
 
 def _in_a_row(history: History, reads: AuditReads) -> Iterable[Sighting]:
-    """Return the history's sightings, with their counts reset if this audit does not continue the history."""
+    """Return the history's sightings. All counts become 0 if this audit does not follow the last one (``follows``)."""
     if reads.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)
@@ -156,7 +157,7 @@ def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) ->
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
     if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):
-        # The count stops at ``confirm_audits``, so that the file of an unchanged history need not be written again.
+        # The count stops at ``confirm_audits``: otherwise the agent would have to save the history in every audit.
         counted_at = reads.seen_at if times < reads.confirm_audits else counted_at
         times = min(times + 1, reads.confirm_audits)
     in_a_row = before is not None and same and before.times > 0

@@ -66,7 +66,7 @@ class _Guests:
 
 
 def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Return the rows of the instances file system and of the Ceph pool that were read; free bytes are the last row."""
+    """Return the rows of each instances file system and Ceph pool that was read; a store's last row is free bytes."""
     stores = [row for store in snapshot.stored.image_stores for row in _store_rows(store, _guests(snapshot, store))]
     return (*stores, *(row for pool in snapshot.stored.ceph_pools for row in _pool_rows(pool)))
 
@@ -94,7 +94,7 @@ def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _top(path: str, store: ImageStore) -> str:
-    """Return the direct entry of the store that is, or contains, the path; "" for a path outside the store."""
+    """Return the file or folder directly below the store that is, or contains, the path; "" for a path outside."""
     inner = path.removeprefix(f"{store.path}/")
     return "" if inner == path else f"{store.path}/{inner.partition('/')[0]}"
 

@@ -81,7 +81,7 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Return whether the instance is on the node by its row, or may be on the node, whatever its vm_state.
+    """Return whether the instance is, or may be, on the node according to its row. The vm_state does not matter.
 
     If a row does not parse (``problem``), the instance may be on the node if its row names this node or no node. A
     moving instance may be on the node whatever its row names, because the row that does not parse may be a migration's.
@@ -113,8 +113,8 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
     """Return ``taken`` with the new NUMA cells if the instance's row names this host before its move is finished.
 
-    The migration context must belong to that move. nova does not check this: after a failed move to this node, nova
-    would use the new cells of the instance's next move.
+    The migration context must belong to that move. nova does not check this: if that move failed and the instance moves
+    again, nova would use the new cells of the second move.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:
@@ -212,7 +212,7 @@ def _untracked(
     if _to_here(migration, host, node):
         side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
-        # Without an old flavor, nova is confirming the resize now, and nothing counts on the source host (scenario 32).
+        # If the instance has no old flavor, nova is confirming the resize: nothing counts on the source (scenario 32).
         side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
     flavor = _flavor_of_move(instance, migration, side)
     if flavor is None:

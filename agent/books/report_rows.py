@@ -84,7 +84,7 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
-    """Return the wanted and the recorded inventory of each class of each provider, owned by the agent or not."""
+    """Return each provider's wanted and recorded inventory per class, also for classes that the agent does not own."""
     used = view.used if view else None
     return tuple(row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
 
