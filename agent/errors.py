@@ -2,8 +2,8 @@
 
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
-    ├─ FolderUnavailable           at start: exit 75 if no other source has the identity
-    ├─ SourceError                 becomes Reading.error; values that depend on the source do not change
+    ├─ FolderUnavailable           at start: exit 75 if the host's provider uuid is unknown
+    ├─ SourceError                 becomes Reading.error; Placement keeps the old values that depend on the source
     │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
     │  ├─ SourceStale              complete, but not proven to be current       NEXT_AUDIT
@@ -56,9 +56,9 @@ class ConflictKind(enum.Enum):
 
 
 class Acknowledged(Protocol):
-    """The part of a plan that Placement acknowledged before the plan failed.
+    """The writes of a plan that Placement acknowledged before the plan failed.
 
-    model.plan.Applied implements this protocol; this module imports no model.
+    agent.model.plan.Applied implements this protocol, so that this module need not import agent.model.
     """
 
     @property
@@ -77,9 +77,9 @@ class AgentError(Exception):
 
 
 class ConfigError(AgentError):
-    """An option that is missing, malformed or impossible.
+    """The configuration cannot be used, for example because an option is missing or malformed.
 
-    ``problems`` has one sentence for each problem, with file, option and value.
+    ``problems`` has one sentence for each problem. A sentence about an option names the file, the option and its value.
     """
 
     retry = Retry.NEVER
@@ -94,7 +94,7 @@ class FolderUnavailable(AgentError):
 
 
 class SourceError(AgentError):
-    """A read that returned no usable data. ``source`` is the name of the source."""
+    """A read of ``source`` returned no usable data. Sources are, for example, libvirt, LVM and nova's database."""
 
     def __init__(self, source: str, message: str) -> None:
         super().__init__(f"{source}: {message}")
@@ -114,7 +114,7 @@ class SourceStale(SourceError):
     """The source's data is complete, but nothing proves that it is current.
 
     ``behind_s`` is the minimum age of the data in seconds, None if unknown. ``heartbeat`` is the newest heartbeat of a
-    nova service in the data: the next read compares its newest heartbeat with this heartbeat.
+    nova service in the data: the next audit checks whether nova has written a newer heartbeat since.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class SourceStale(SourceError):
 
 
 class SourceUnsupported(SourceError):
-    """The driver or the server lacks the call; a retry would fail again."""
+    """libvirt's driver or its server does not implement a call that the agent needs; a retry would fail again."""
 
     retry = Retry.NEVER
 
@@ -141,7 +141,7 @@ class PlacementError(AgentError):
 
     applied: Acknowledged | None = None
     not_before: float | None = None
-    #: The cause of the 409; None in the classes of other errors.
+    #: The cause of a 409. Subclasses set the value; it is None if no ConflictKind fits the error.
     conflict: ConflictKind | None = None
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
@@ -218,7 +218,7 @@ class PlacementRejected(PlacementError):
 
 
 class WritesRefused(PlacementError):
-    """Placement rejected some writes of a plan permanently. The agent made each write that depends on none of these."""
+    """Placement rejected some writes of a plan. The agent made all writes that do not depend on a rejected write."""
 
     retry = Retry.NEVER
 

@@ -20,8 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: If a call has time-outs of its own, callers add this time to the deadline: the call's own error, which has the
-#: reason, then arrives before ReaderThread raises Unanswered, which has no reason.
+#: A caller adds this time to the deadline if the function to run has its own time-out. The function's error, which
+#: contains a reason, then arrives before ReaderThread raises Unanswered without a reason.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 
@@ -57,7 +57,7 @@ class _Job(Generic[T]):
 
 
 class ReaderThread:
-    """The single thread of the source ``name``; the thread starts with the first call."""
+    """Runs all calls to the source ``name`` on one thread, which starts with the first call."""
 
     def __init__(self, name: str) -> None:
         self.name = name

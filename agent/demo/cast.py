@@ -1,7 +1,7 @@
 """Define the demo's two hosts, their guests and the five problems, as constants.
 
-The demo's stories name these numbers. First host: 16 vCPUs for four guests, 8 for a finished evacuation. Second host:
-24 CPUs x 2.0 with 91 vCPUs allocated, so -43 are free; 500 GiB of disk with 7,832 allocated, so -7,332 are free.
+Placement records these amounts. First host: 16 vCPUs for four guests, 8 vCPUs for an instance that was evacuated.
+Second host: 91 of 48 vCPUs (24 CPUs, ratio 2.0) and 7,832 of 500 GiB of disk, so -43 vCPUs and -7,332 GiB are free.
 """
 
 from __future__ import annotations

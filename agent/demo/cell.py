@@ -2,7 +2,7 @@
 
 Only the demo and the tests use this module: an agent never writes to a cell database. The tables come from
 ``cell_schema.json``, which ``tools/make_cell_schema.py`` creates with nova's own migrations. The functions take the
-same types that a state source returns, so that a test can compare written and read values with ``==``.
+types that the agent's reader of nova's database returns: a test can compare written and read values with ``==``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, MetaData, Table, types
 
 from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migration, PciRow, Service
 
-# MariaDB rejects an index over more than 3,072 bytes, and a character takes 3 bytes. nova's migrations limit wide index
-# columns to a prefix too, but cell_schema.json comes from SQLite, which drops the prefix lengths.
+# An index covers this many characters of a wide column: MariaDB rejects an index over more than 3,072 bytes. nova's own
+# migrations set such prefix lengths too, but cell_schema.json lacks them, because it comes from SQLite.
 INDEX_PREFIX = 100
 # The nova-conductor whose heartbeat shows that the cell is current. The id must differ from all other services' ids.
 HEART_HOST = "cell-conductor"
@@ -68,7 +68,7 @@ def add_service(
 
 
 def add_heartbeat(connection: Connection) -> None:
-    """Add a nova-conductor whose last report is now, by the database's clock; without it the cell counts as stale."""
+    """Add a nova-conductor whose heartbeat is now; without a recent heartbeat, the agent considers the cell stale."""
     now = sqlalchemy.text("datetime('now')" if connection.dialect.name == "sqlite" else "UTC_TIMESTAMP()")
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):
@@ -144,7 +144,7 @@ def add_instance(connection: Connection, instance: Instance) -> None:
 
 
 def add_boot_disk(connection: Connection, instance_uuid: str, destination_type: str) -> None:
-    """Add the block device with boot index 0; its type is ``volume`` for booting from a volume, otherwise ``local``."""
+    """Add the boot disk; ``destination_type`` is ``volume`` if the instance boots from a volume, else ``local``."""
     _insert(
         connection,
         "block_device_mapping",

@@ -231,9 +231,10 @@ def _resize(at: datetime.datetime) -> Migration:
 
 
 def _second_host_as_it_was(cloud: DemoCloud) -> None:
-    """Create the second host's provider with its earlier, larger inventory, and all allocations on that provider.
+    """Create the second host's provider with its earlier, larger inventory, and allocations that fit this inventory.
 
-    Story 5 needs this order: Placement rejects allocations above the capacity, but later accepts a smaller inventory.
+    Story 5 (negative free capacity) needs the larger inventory first. Placement rejects allocations above the capacity,
+    but the agent may later reduce the inventory below the existing allocations.
     """
     host = cast.SECOND
     _placement(cloud, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})

@@ -27,8 +27,8 @@ WIDTH = 118
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
     """Return the JSON document; the keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
 
-    ``inventory`` is the inventory in Placement after the run. ``commands``: with --keep, the beginning of a
-    ``stocktake`` command line for each host.
+    ``inventory`` is the inventory in Placement after the run. ``commands`` maps each host's name to the beginning of
+    its ``stocktake`` command lines; the mapping is empty without --keep.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -58,7 +58,7 @@ def _story(story: Story, commands: Mapping[str, str]) -> Document:
 
 
 def demo_text(ran: DemoRun, commands: Mapping[str, str]) -> str:
-    """Return the text: ledgers, findings and inventories, then the stories; ``commands`` as in demo_document."""
+    """Return each host's ledger, findings and inventory, then the stories. ``commands``: see demo_document."""
     parts = [_host_text(run) for run in ran.hosts]
     parts.extend(_story_text(story, commands) for story in ran.stories)
     if ran.simulated:

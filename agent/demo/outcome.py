@@ -10,7 +10,7 @@ from agent.model.report import AuditReport, InventoryRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """One host's last report, and its inventory in Placement after the run."""
+    """The report of one host's last audit, and the host's inventory in Placement after the run (``holds``)."""
 
     name: str
     report: AuditReport

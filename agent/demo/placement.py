@@ -69,11 +69,11 @@ def start_placement(
     """Start a server with its files in ``folder``, and return when the server accepts requests.
 
     ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder. ``port``: 0
-    means a free port. ``waiting``: a context manager around the wait for the server's start, the only part of this
-    function that a signal may interrupt. ``cell``: a SQLite cell database; the server process writes a nova-conductor's
-    heartbeat there.
+    means a free port. ``waiting`` returns a context manager in which this function waits for the server's start: a
+    signal may interrupt only this wait. ``cell``: a SQLite cell database, into which the server process writes a
+    nova-conductor's heartbeat.
 
-    Raises PlacementUnavailable with the end of the server's log. After any exception, no server process remains.
+    If the server does not start, raises PlacementUnavailable with the end of its log. No exception leaves a process.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def start_placement(
             stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # When the operator ends the demo with Ctrl-C, the server must run until the demo stops it.
+            # In its own session the server gets no Ctrl-C of the operator: it must run until the demo stops it.
             start_new_session=True,
         )
     try:
@@ -102,7 +102,7 @@ def start_placement(
 
 
 def wait_for_port(folder: Path, process: subprocess.Popen[bytes]) -> int:
-    """Return the port of the server in ``folder`` when the server accepts requests. Raises PlacementUnavailable."""
+    """Wait until the server accepts requests, and return its port. Raises PlacementUnavailable if it does not start."""
     end = time.monotonic() + START_TIMEOUT_S
     pause = threading.Event()
     while time.monotonic() < end and process.poll() is None:

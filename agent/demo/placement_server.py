@@ -105,7 +105,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """Return ``application``, with role ``service`` for the token admin: ``noauth2`` alone does not allow a reshape."""
+    """Return ``application``; requests with the token admin get the role ``service``, which a reshape needs."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":

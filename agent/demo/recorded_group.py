@@ -30,7 +30,7 @@ class NoVolumeGroup(AgentError):
 class RecordedGroup:
     """A simulated volume group for a host where the demo cannot create a real one; ``reason`` says why it cannot.
 
-    The group is its own runner: ``run`` returns lvm2 2.03's reports on the current volumes, extents included.
+    The agent calls ``run`` in place of lvm2's commands: ``run`` reports the current volumes as lvm2 2.03 would.
     """
 
     name: str
@@ -45,11 +45,11 @@ class RecordedGroup:
 
     @property
     def runner(self) -> Runner:
-        """A runner whose output always describes the current volumes."""
+        """Return this object, because its ``run`` replaces vgs and lvs."""
         return self
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        """Add a linear volume. Raises NoVolumeGroup if the name exists, or if too few extents are free."""
         if name in self._volumes:
             raise NoVolumeGroup(f"volume {name} exists already in {self.name}")
         if _extents(size_bytes) > self._free_extents():

@@ -1,9 +1,9 @@
-"""Decide for each of the five stories whether the agent's reports show its problem, and collect the evidence.
+"""Decide for each of the demo's five problems ("stories") whether the agent's reports show it, and collect evidence.
 
-The expected numbers come from ``cast`` only. A story counts as shown only if the reports, and in story 3 Placement's
-own answers, contain the expected facts.
+The expected numbers come from ``cast`` only. A story is shown only if the agent's reports contain the expected facts.
+Story 3 also needs the expected inventory and allocation candidates from Placement.
 
-Pure.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Seen:
     """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
     ``offered_for_asked``: the providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs.
-    ``offered_for_max_unit``: those for a request of one vCPU for each CPU of the first host. ``answer``: the answer of
-    ``stocktake why`` to the first request on the first host, None if the host has no provider tree.
+    ``offered_for_max_unit``: the providers for a request of as many vCPUs as the first host has CPUs. ``answer``: why
+    the first host fits ``cast.ASKED_VCPUS`` or not (``stocktake why``); None if the host has no provider tree.
     """
 
     first: AuditReport
@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five stories; ``evidence``: sentences with numbers; ``ask``: a command that shows them on ``host``."""
+    """One of the five stories. The ``stocktake`` command ``ask`` shows the numbers of ``evidence`` on ``host``."""
 
     number: int
     title: str
@@ -70,7 +70,7 @@ def _counted_twice(seen: Seen) -> Story:
         title="4 guests have 16 vCPUs, and Placement counts 24: which consumer has the other 8?",
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=(
-            f"VCPU: promised {promised}, recorded {recorded}, on {report.node}",
+            f"VCPU: nova promised {promised} to instances, Placement records {recorded}, on {report.node}",
             *(f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}: contributes 0" for note in notes),
             *_sentences(found),
         ),
@@ -124,7 +124,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether the obstacle is max_unit, with the numbers of story 3: the requested vCPUs and the host's CPUs."""
+    """Return whether the obstacle is that ``cast.ASKED_VCPUS`` exceed max_unit, the first host's number of CPUs."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 
@@ -139,7 +139,7 @@ def _the_cycle(seen: Seen) -> Story:
         evidence=(
             f"read: {reads}",
             f"decided: {len(report.ledger)} ledger rows, {len(report.findings)} findings; "
-            f"writes: {report.writes_done}, because nothing differs any more; requests to Placement: {report.requests}",
+            f"writes: {report.writes_done} (earlier audits made all changes); requests to Placement: {report.requests}",
             *_sentences(ghosts),
         ),
         host=cast.FIRST.name,
@@ -174,7 +174,7 @@ def _negative(seen: Seen) -> Story:
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} is being resized to this host: {row.promised} VCPUs already count here"
+                f"instance {row.consumer_uuid} is being resized to this host, which already counts {row.promised} VCPU"
                 for row in incoming
             ),
             leak_summary(report),
@@ -197,7 +197,7 @@ def leak_summary(report: AuditReport) -> str:
 
 
 def _overdrawn(seen: SeenFinding) -> str:
-    """Return the numbers of an over-capacity finding, without the leaked consumers, which other sentences name."""
+    """Return the amounts of an over-capacity finding. Other sentences of the story name the leaked consumers."""
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
     return f"{name}: {used} used, of which {leaked} leaked; free: {free}"

@@ -68,10 +68,10 @@ class DemoGroup(Protocol):
 
     @property
     def runner(self) -> Runner:
-        """A runner of vgs and lvs that reports only this group."""
+        """The runner through which the agent calls vgs and lvs; both commands report only this group."""
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        """Add a linear volume of whole extents (rounded up). Raises NoVolumeGroup if it cannot be created."""
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
@@ -127,7 +127,7 @@ class VolumeGroupRig:
 
     @property
     def runner(self) -> SubprocessRunner:
-        """A runner of lvm2's commands that see only this group."""
+        """The runner through which the agent calls lvm2's commands; the commands see only this group."""
         return SubprocessRunner(environment=self.environment)
 
     @property
@@ -139,7 +139,7 @@ class VolumeGroupRig:
         return next(iter(listed.split()), None)
 
     def create(self) -> None:
-        """Create the file, the loop device and the group. Raises NoVolumeGroup after removing what was created."""
+        """Create the file, the loop device and the group, or raise NoVolumeGroup and leave no part that it created."""
         if os.geteuid() != 0:
             raise NoVolumeGroup("a real volume group needs root")
         if self._file.exists():
@@ -154,7 +154,7 @@ class VolumeGroupRig:
             raise
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """Add a linear volume, its size rounded up to whole extents. Raises NoVolumeGroup."""
+        """Add a linear volume; its size is rounded up to whole extents. Raises NoVolumeGroup if lvcreate fails."""
         # Without device-mapper, lvm2 cannot activate, zero or wipe a volume, and the demo never opens its volumes.
         unopened = ("-an", "-Zn", "-Wn", "-y")
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
@@ -220,7 +220,7 @@ class VolumeGroupRig:
 
 
 def _reasons(stderr: str) -> str:
-    """Return stderr as one line, without the warnings that device-mapper is not used (_LVM_CONF turns it off)."""
+    """Return stderr as one line without warnings; lvm2 warns because _LVM_CONF turns device-mapper off."""
     lines = (line.strip() for line in stderr.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("WARNING:")) or "nothing on stderr"
 
@@ -230,7 +230,7 @@ class _Busy(NoVolumeGroup):
 
 
 def _free_loop_devices() -> Iterator[str]:
-    """Yield loop devices that the kernel reports as free; create missing device nodes (containers). Raises OSError."""
+    """Yield loop devices that the kernel reports as free. Create a missing device node (containers). Raises OSError."""
     with _LOOP_CONTROL.open("rb") as control:
         for _ in range(_LOOP_TRIES):
             number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)
