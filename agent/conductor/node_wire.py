@@ -18,7 +18,7 @@ from agent.model.node_record import NodeRecord
 from agent.sources.nova.documents import SOURCE, Cells, short
 from agent.text.numbers import finite
 
-# Record field -> object field, for the fields that differ only by name.
+# Field of NodeRecord -> field of ComputeNode, for the fields that differ only by name.
 _RENAMED = {
     "memory_mib": "memory_mb",
     "local_gib": "local_gb",
@@ -45,7 +45,7 @@ def new_node(record: NodeRecord) -> dict[str, object]:
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """Return the ComputeNode on which ``save`` is called, with only the changed fields; None if none may change."""
+    """Return a ComputeNode for ``save``, with the changed fields that nova can save; None if nova can save none."""
     fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
     if not fields:
         return None
@@ -53,7 +53,7 @@ def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object
 
 
 def known_node(record: NodeRecord) -> dict[str, object]:
-    """Return the ComputeNode on which ``destroy`` is called. nova deletes only a record that still has this host."""
+    """Return a ComputeNode for ``destroy``. nova deletes the record only if the record still has the same host."""
     return _envelope("ComputeNode", {"id": record.id, "uuid": record.uuid, "host": record.host}, changes=())
 
 
@@ -97,7 +97,7 @@ def _object_fields(record: NodeRecord, names: Iterable[str]) -> dict[str, object
 
 
 def _field(record: NodeRecord, name: str) -> tuple[str, object]:
-    """Return (field of the object, serialized value) for a field of the record."""
+    """Return (field of ComputeNode, serialized value) for a field of NodeRecord."""
     if name == "stats":
         return "stats", dict(record.stats)
     if name == "supported_instances":

@@ -27,7 +27,7 @@ from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, sta
 
 
 class ConductorState:
-    """A StateSource over RPC, for one thread at a time. A writer may share ``client``; the caller closes ``client``."""
+    """A StateSource over RPC, for one thread at a time. ConductorRecords may share ``client``; the caller closes it."""
 
     name = STATE
 
@@ -60,14 +60,14 @@ class ConductorState:
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
     def pulse(self, deadline: Deadline) -> Pulse:
-        """See StateSource. The heartbeats are those of the conductors, the clock is this host's. Raises SourceError."""
+        """See StateSource. Reads only the heartbeats of nova-conductor; the time is this host's. Raises SourceError."""
         heartbeats = _heartbeats(Questions(self._client, deadline).conductors())
         return pulse_from(_own_clock(), heartbeats)
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return the rows of the host's instances, and of those that moves and consumers name, with disks and moves."""
+        """Return the migrations, the host's instances, those that migrations or ``consumers`` name, and boot disks."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -85,7 +85,7 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the instances' boot disks: read those not cached, and drop other instances' disks from the cache."""
+        """Return the boot disks of these instances. Read those not in the cache, and drop all others from the cache."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])

@@ -17,13 +17,13 @@ from agent.ports import Deadline
 
 
 class ConductorRecords:
-    """A RecordWriter that calls nova-conductor. The reader may share ``client``; the caller closes ``client``."""
+    """A RecordWriter that calls nova-conductor. ConductorState may share ``client``; the caller closes it."""
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
-        """See RecordWriter. Raises SourceError, and RecordRefused with nova's error text."""
+        """See RecordWriter. Raises SourceError if the call fails, RecordRefused with nova's text if nova rejects it."""
         record = write.record
         match write:
             case CreateComputeNode():

@@ -39,12 +39,12 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
     """Return the fields of each object in a list object such as InstanceList. Raises SourceInconsistent."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
-        raise SourceInconsistent(SOURCE, f"nova-conductor: objects of a {name} is not a list but {short(objects)}")
+        raise SourceInconsistent(SOURCE, f"nova-conductor: field objects of {name} is not a list but {short(objects)}")
     return tuple(object_fields(each, name.removesuffix("List")) for each in objects)
 
 
 def _row(table: str, fields: Fields) -> Row:
-    # A field that the object's minor version lacks becomes NULL.
+    # If the object's version lacks a field, the value of the column is None, as for NULL.
     return {column: fields.get(column) for column in COLUMNS[table]}
 
 

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 # The options for which an empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
     ("agent", "nova_conf"): "the agent reads no file of nova-compute",
-    ("heal", "codes"): "the daemon repairs nothing by itself; the default would change allocations",
+    ("heal", "codes"): "the daemon repairs nothing by itself, not even leaked allocations, as it does by default",
     (
         "compute",
         "provider_config_location",
-    ): "the agent reads no provider.yaml file, as with nova-compute",
-    ("libvirt", "supported_tpm_secret_security"): "the host offers no kind of TPM secret, as with nova-compute",
-    ("placement", "valid_interfaces"): "the agent uses the public endpoint, as with keystoneauth",
+    ): "the agent reads no provider.yaml file; an empty value means the same to nova-compute",
+    ("libvirt", "supported_tpm_secret_security"): "the host offers no kind of TPM secret; nova-compute does the same",
+    ("placement", "valid_interfaces"): "the agent uses the public endpoint, which is keystoneauth's default",
 }
 
 

@@ -24,17 +24,17 @@ class Bound(NamedTuple):
 
 
 _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
-_MORE_THAN_0 = Bound(lambda number: number > 0, "must be more than 0, or the class has no capacity")
+_MORE_THAN_0 = Bound(lambda number: number > 0, "must be above 0: with 0, the resource class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # No check against report_interval: nova-compute itself increases a service_down_time not above that option.
+    # No check against report_interval: if service_down_time is not above it, nova-compute increases service_down_time.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.
     ("DEFAULT", "initial_cpu_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_ram_allocation_ratio"): _MORE_THAN_0,
     ("DEFAULT", "initial_disk_allocation_ratio"): _MORE_THAN_0,
-    # Placement accepts no greater total of an inventory. Without TDX in libvirt, nova-compute never reads the option.
+    # Placement accepts no inventory total above this bound. nova-compute reads the option only if libvirt offers TDX.
     ("libvirt", "num_intel_tdx_guests"): Bound(lambda number: number <= 2**31 - 1, "must be at most 2147483647"),
 }
 

@@ -155,7 +155,7 @@ def ceph_access(loaded: Loaded) -> CephAccess | None:
 
 
 def identity_files(loaded: Loaded) -> ComputeIdFiles:
-    """Return the folders that may have a ``compute_id``: those of configuration files, nova's state_path, state_dir."""
+    """Return the folders in which to look for a file ``compute_id``: config folders, nova's state_path, state_dir."""
     folders = [*map(os.path.dirname, loaded.files), *map(os.path.abspath, loaded.config_dirs)]
     folders += map(os.path.dirname, loaded.nova_files)
     return ComputeIdFiles(
@@ -175,8 +175,8 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 def check(loaded: Loaded) -> tuple[str, ...]:
     """Return one sentence for each problem that prevents this configuration from working on this host.
 
-    If a check needs a malformed value, the check reports only that value. The Placement client is built last, and
-    only if there is no other problem, because the client needs correct options.
+    If a check reads an option whose value cannot be parsed, the check reports only that value. The Placement client
+    is built last, and only if there is no other problem, because the client needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))

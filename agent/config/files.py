@@ -48,7 +48,7 @@ def group_name(section: str) -> str:
 def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
     """Return the files to read: the files named on the command line, then the files in the folders named there.
 
-    If the command line names none, the default search path applies. Raises ConfigError if a named path is missing.
+    If the command line names no path, the default search path applies. Raises ConfigError if a named path is missing.
     """
     if not files and not folders:
         present = [DEFAULT_FILE] if os.path.exists(DEFAULT_FILE) else []

@@ -2,8 +2,8 @@
 
 Stocktake's own files have the highest precedence, then nova.conf (for the options that have the same meaning there),
 then the defaults. Values from nova.conf are set as defaults of Stocktake's options, because oslo.config ranks defaults
-below files. This module reads every option once, so that a malformed value already prevents the start, and does not
-only fail the first audit that uses the value.
+below files. This module reads every option once, so that a malformed value prevents the start. Without this, the agent
+would start, and the first audit that uses the value would fail.
 
 In the code, ``own`` are Stocktake's own files and ``nova_conf`` is nova.conf.
 """
@@ -102,7 +102,7 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # oslo.config's method, because this project's ``set_default`` escapes "$" and $state_path must be substituted.
+    # Not this project's ``set_default``: it escapes "$", but oslo.config must substitute $state_path in this default.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 
@@ -110,9 +110,9 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
 def _take(
     own: Book, nova_conf: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
 ) -> dict[Key, str]:
-    """Use nova.conf's value as the default of each option that Stocktake's own files do not set.
+    """For each option that Stocktake's own files do not set and nova.conf sets, use nova.conf's value as the default.
 
-    Return the file of each value that was taken, by option.
+    Return the path of the file that set the value, for each of these options.
     """
     taken: dict[Key, str] = {}
     for group, opt in options:
@@ -142,7 +142,7 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 
 
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """If nova.conf sets only ``state_path``, derive ``instances_path`` as nova does; return state_path's file."""
+    """If no file sets ``instances_path``, derive it from nova.conf's ``state_path``. Return the latter's file."""
     by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
     source = nova_conf.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]
@@ -157,9 +157,9 @@ def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> 
 
 
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
-    """Return the file of each value of a multi-valued option, for each such option that this set of files sets.
+    """For each multi-valued option that the files of ``book`` set, return the file of each of the option's values.
 
-    The caller merges the results for both sets: if both set an option, only the values in Stocktake's own files apply.
+    If nova.conf and Stocktake's own files both set an option, only the values in Stocktake's own files apply.
     """
     several = ((group, opt) for group, opt in book.options if opt.multi)
     found = {(group, opt.dest): book.files_of_each(group, opt) for group, opt in several}
@@ -190,8 +190,8 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Return the values of the options that are read from nova.conf only.
 
-    Raises ConfigError if such an option is malformed and nova-compute reads it, because too many checks depend on the
-    option. The error contains ``others``, the problems found before, too.
+    If such an option is malformed and nova-compute reads it, raises ConfigError, because too many checks depend on the
+    option. The error also contains ``others``, the problems found earlier.
     """
     if not nova_conf.files:
         return NovaFacts()

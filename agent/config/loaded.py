@@ -42,7 +42,7 @@ class Loaded:
     ``searched``: the paths searched for configuration files.
     ``files`` and ``nova_files``: the files that were read; a later file overrides an earlier one.
     ``options``: each known (group, option), including the options of the auth plugin.
-    ``configured``: the values in the files; after a reload, an option that needs a restart still has its old value.
+    ``configured``: the values in the files. After a reload, ``value`` may differ for an option that needs a restart.
     ``entry_origins``: for an option that may be set several times, the file of each of its values.
     ``problems``: the problems of the files themselves; empty in the result of ``load``.
     ``unread``: for each value that cannot be parsed, the reason.
@@ -86,11 +86,11 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return, for messages, all paths searched for configuration files, nova.conf's last. Raises ConfigError."""
+        """Return the searched paths and those in [agent] nova_conf. Raises ConfigError if that option is malformed."""
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition. For host, my_ip and [placement], ``survey`` replaces it."""
+        """Return the default in the option's definition, even if ``survey`` replaced it (host, my_ip, [placement])."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def quote(self, group: str, option: str) -> str:

@@ -14,7 +14,8 @@ OPTS = [
             ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "beside nova-compute: the agent writes only its own consumers' allocations, for usage unknown to nova",
+                "nova-compute runs too: the agent writes only allocations of its own consumers, for usage that nova "
+                "does not know",
             ),
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],

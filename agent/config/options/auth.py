@@ -21,7 +21,7 @@ from agent.config.options import placement
 class AuthOptions:
     """``options``: auth_type and the plugin's options, each with its group.
 
-    ``unchecked``: auth_type's group if auth_type is unset or unknown, because the group's options are then unknown.
+    ``unchecked``: the group in which any option name is accepted, because auth_type there is unset or unknown.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]

@@ -1,8 +1,8 @@
 """Parse the values of ``[pci] device_spec``, report those that are invalid and those that are probably mistakes.
 
-In an address object, each part (domain, bus, slot, function) is a regular expression, which may match only the start of
-the part: ``"bus": "8"`` means the buses 80 to 8f. In an address string, each part must match as a whole. The parser
-converts both forms into expressions that match the whole part.
+In an address object, each part (domain, bus, slot, function) is a regular expression. The expression need match only
+the start of the part: ``"bus": "8"`` means the buses 80 to 8f. In an address string, each part must match as a whole.
+The parser converts both forms into expressions that match the whole part.
 A tag may be null: if ``physical_network`` is null, the device has no network and may have a provider in Placement.
 nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is not an error but a missing filter: the
 entry matches more devices than intended, up to all devices of the host.
@@ -42,7 +42,7 @@ _ANY_ADDRESS: Address = ((".*", ".*", ".*", ".*"), None)
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
     """Return the device specs in ``texts``, in order; each text is a JSON object or a list of objects.
 
-    Raises ValueError. Its ``args`` contain one sentence for each problem, which begins with the invalid entry.
+    Raises ValueError if an entry is invalid. Its ``args`` are one sentence per problem, beginning with that entry.
     """
     problems: list[str] = []
     specs = [
@@ -57,7 +57,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Return (text for messages, fields) for each entry, a JSON object, in one text of ``device_spec``."""
+    """Parse one value of ``device_spec``, and return each entry in it as (JSON text for messages, its fields)."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -188,7 +188,7 @@ def _whole(name: str, value: object) -> str:
     if flags is None:
         return f"(?:{text}).*"
     # Since Python 3.11, global flags are an error except at the start of an expression, so they become flags of the
-    # group. With (?x), the newline ends a comment, which would otherwise contain the closing bracket.
+    # group. With (?x), the newline ends a comment in ``text``; without it, the comment would hide the bracket.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 
@@ -219,15 +219,15 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
         verb = "has" if len(idle) == 1 else "have"
-        yield f"{' and '.join(idle)} {verb} no effect beside physical_network: such devices are not in Placement"
+        yield f"{' and '.join(idle)} {verb} no effect: a device with a physical_network is not in Placement"
 
 
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
-    """Return the first earlier entry with the same filters, or None. With such an entry, ``spec`` has no effect."""
+    """Return the first entry in ``earlier`` with the filters of ``spec``, or None. If found, ``spec`` has no effect."""
     return next((other for other in earlier if _filter(other) == _filter(spec)), None)
 
 
 def _filter(spec: DeviceSpec) -> tuple[object, ...]:
-    # remote_managed is the only tag that filters devices: the tag excludes devices without a card serial number.
+    # remote_managed is the only tag that filters devices: if true, devices without a card serial number do not match.
     remote = spec.tag("remote_managed") == "true"
     return spec.vendor_id, spec.product_id, spec.address_parts, spec.devname, remote

@@ -117,7 +117,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ),
         (
             "[DEFAULT]\ninitial_ram_allocation_ratio = 0.0\n",
-            "[DEFAULT] initial_ram_allocation_ratio = 0.0: must be more than 0, or the class has no capacity",
+            "[DEFAULT] initial_ram_allocation_ratio = 0.0: must be above 0: with 0, the resource class has no capacity",
         ),
         ("[DEFAULT]\nvcpu_pin_set = x\n", "[DEFAULT] vcpu_pin_set = x: 'x' is not a CPU number or range"),
         (

@@ -86,7 +86,7 @@ def test_device_spec_keys_that_nova_knows_cause_no_notice():
 
 def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
-    assert odd.startswith("resource_class and traits have no effect beside physical_network")
+    assert odd.startswith("resource_class and traits have no effect: a device with a physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
     assert odd.startswith("traits has no effect")
     # A device without a network is published in Placement, so traits have an effect.
