@@ -44,7 +44,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """The last report, the plan and its outcomes; ``differs``: the operator's digest does not match this plan."""
+    """An audit's report, heal's plan for it and the outcomes; ``differs``: the operator approved another plan."""
 
     ordered: Ordered
     report: AuditReport
@@ -86,7 +86,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 
 
 def code_of(run: HealRun) -> int:
-    """Return the exit code. If several apply, 5 (refused) precedes 2 (partial), 3 (findings) and 4 (repaired)."""
+    """Return the exit code. The first that applies of 5 (refused), 2 (partial), 3 (findings), 4 (repaired) wins."""
     plan = run.prepared.plan if run.prepared else None
     refused_by_name = bool(run.ordered.ids and plan and plan.refusals)
     outcomes = [each.outcome for each in run.healed]
@@ -105,7 +105,7 @@ def code_of(run: HealRun) -> int:
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     """Make the state directory. Heal cannot change anything without the directory, but it can print a plan.
 
-    Raises ConfigError or FolderUnavailable if that fails and the operator has approved a plan.
+    If the directory cannot be made and the operator has approved a plan, raises ConfigError or FolderUnavailable.
     """
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -121,7 +121,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     for audits_before in range(max(1, task.settings.confirm_audits)):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
-            # Without the pause, both confirming audits could see the same moment of a build or a delete.
+            # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
             to_stderr(f"findings are not confirmed yet: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
@@ -173,10 +173,10 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
-    """Audit and try again while every action fails because its data changed, at most ``conflict_rounds`` tries in all.
+    """If every action failed because Placement's data had changed since the audit, audit and carry out the plan again.
 
-    Stop as soon as the plan differs. nova schedules instances all the time, and Placement rejects a reshape if a new
-    allocation was made after the plan was computed.
+    Carry out the plan at most ``conflict_rounds`` times; stop when the new plan is not the approved plan. For example,
+    Placement rejects a reshape if nova made an allocation after the audit, and nova schedules instances all the time.
     """
     for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):
@@ -192,7 +192,7 @@ def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
 def _left(run: HealRun) -> bool:
     """Return whether findings remain among the requested ids, or among all findings if no id was requested."""
     actions = [each.action for each in run.healed if each.outcome.result is Result.DONE]
-    # Repairing a consumer repairs its other findings too.
+    # The repair of one finding about a consumer also repairs all other findings about that consumer.
     done = {id_ for action in actions for id_ in (action.finding_id, action.consumer_uuid) if id_}
     refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
     return any(

@@ -28,12 +28,12 @@ from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 
-# If auth_url names no version and Keystone is down, this logger warns at every attempt to get a token. The audit itself
-# logs that error, at its 1st, 2nd, 4th, 8th … occurrence.
+# While Keystone is down and auth_url names no version, this logger of keystoneauth warns at every request for a token.
+# The agent hides these warnings, because the audit logs the 1st, 2nd, 4th, 8th … occurrence of the same error.
 REPEATS_ITSELF = "keystoneauth.identity.generic.base"
 
-# oslo.messaging logs an error at every attempt to reconnect; the agent logs it at the 1st, 2nd, 4th … attempt.
-# oslo.messaging also logs a traceback when a caller calls an unknown method, although the caller made that error.
+# The agent hides the errors of these loggers: an error at every attempt to reconnect (the agent itself logs the 1st,
+# 2nd, 4th … attempt), and a traceback whenever another program calls a method that the agent does not have.
 BROKER_LIBRARY = (
     "oslo.messaging._drivers.impl_rabbit",
     "oslo_messaging._drivers.amqpdriver",
@@ -42,7 +42,7 @@ BROKER_LIBRARY = (
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
 _BARE = re.compile(r"[^\s\"=]+\Z")
-# oslo.log adds project and version to every line, but these values do not describe the agent.
+# Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 
 
@@ -90,7 +90,7 @@ class FieldsFormatter(formatters.ContextFormatter):
         return _printable_lines(super().format(shown))
 
     def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
-        """Return the traceback. The journald handler also sends the traceback as a separate field."""
+        """Return the traceback with escaped control characters. The journald handler calls this without ``format``."""
         return _printable_lines(super().formatException(ei, record=record))
 
 
@@ -153,7 +153,7 @@ def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
     root = stdlib.getLogger()
     before = list(root.handlers)
     logging.register_options(conf)
-    # If there is no handler, register_options() adds one for the time until setup(). Remove that handler.
+    # If the root logger has no handler, register_options() adds one for the time until setup(). Remove that handler.
     for handler in [handler for handler in root.handlers if handler not in before]:
         root.removeHandler(handler)
     conf(args=[], project=PRODUCT, default_config_files=[], default_config_dirs=[], use_env=False)

@@ -19,14 +19,14 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command, given to cliff as an entry point. ``config check`` is ConfigCheck in commands/config_check.py."""
+    """One command. cliff uses it like an entry point. ``config check`` is the class ConfigCheck in config_check.py."""
 
     name: str
     summary: str
 
     @property
     def value(self) -> str:
-        """The dotted path of the command's class, for messages."""
+        """The place of the command's class, as ``module:class``, for load() and for cliff's messages."""
         return f"{PACKAGE}.{self.name.replace(' ', '_')}:{self.name.title().replace(' ', '')}"
 
     def load(self) -> type[Command]:
@@ -37,7 +37,7 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("adopt", "make this host's uuid, names and record match: print the plan; --plan DIGEST --yes: carry it out"),
+    Entry("adopt", "give a renamed or reinstalled host its provider: print a plan; --plan DIGEST --yes: carry it out"),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
     Entry("config check", "check the configuration and print every problem in it"),
     Entry("config show", "print the value of every option, and the file that sets it"),

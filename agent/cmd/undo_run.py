@@ -47,8 +47,8 @@ def code_of(found: Undone) -> int:
 
 
 def undo_document(found: Undone) -> Document:
-    """Return the document of ``undo``.
+    """Return the JSON document that ``stocktake undo`` prints.
 
-    ``entry`` is the entry to undo. ``entry_id`` is the journal entry of the undo itself, None if nothing was attempted.
+    Key ``entry``: the entry to undo. Key ``entry_id``: the undo's own journal entry, None if nothing was attempted.
     """
     return {"schema_version": SCHEMA_VERSION, "entry": found.entry.id, **outcome_keys(found.outcome)}

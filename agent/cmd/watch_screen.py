@@ -42,14 +42,14 @@ class Screen:
         """Show one valid message. Does nothing in this base class."""
 
     def draw(self, now: float) -> None:
-        """Redraw at ``now``, in monotonic seconds. Does nothing in this base class."""
+        """Redraw the screen; ``now`` is the present monotonic time in seconds. Does nothing in this base class."""
 
     def end(self, now: float) -> None:
-        """Show the result of ``--once`` after the last answer. Does nothing in this base class."""
+        """Show the result of ``watch --once`` after the last agent has answered. Does nothing in this base class."""
 
 
 class Lines(Screen):
-    """One line per message, and one line when a host goes silent."""
+    """Prints one line per message, and one line when a host has stopped sending messages."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -69,12 +69,12 @@ class Lines(Screen):
 
 
 class JsonLines(Screen):
-    """Each message as it arrived, on one line."""
+    """Prints each message, with all its keys, as one line of JSON."""
 
     def show(self, document: object, seen: HostSeen) -> None:
-        """Write the message and flush. A message with NaN or Infinity is only reported on stderr.
+        """Write the message and flush. If the message contains NaN or Infinity, report an error on stderr instead.
 
-        JSON has no such numbers, but the sender's and the receiver's JSON libraries may accept them.
+        JSON has no NaN and no Infinity, but the JSON libraries of the sender and of the receiver may accept them.
         """
         try:
             text = json.dumps(document, allow_nan=False)
@@ -85,7 +85,7 @@ class JsonLines(Screen):
 
 
 class Table(Screen):
-    """The table of all hosts, written once when ``--once`` has the last answer."""
+    """Prints the table of all hosts once, when ``watch --once`` has asked all agents and the last one has answered."""
 
     def end(self, now: float) -> None:
         """Write the table, or nothing if no agent answered."""
@@ -94,7 +94,7 @@ class Table(Screen):
 
 
 class Terminal(Screen):
-    """The table, redrawn in place."""
+    """Redraws the table of all hosts in the same place of a terminal."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -116,7 +116,7 @@ class Terminal(Screen):
 
 
 def screen_for(form: str, out: TextIO, *, once: bool) -> Screen:
-    """Return the screen for this output format and this output."""
+    """Return the screen for the output format ``form`` and the output stream ``out``."""
     if form == JSON:
         return JsonLines(out)
     if once:

@@ -57,7 +57,7 @@ class Question:
 
 
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
-    """Return the answer. Raises ConfigError, UsageError, and PlacementError if Placement cannot be read."""
+    """Return the answer to ``question``. Raises ConfigError, UsageError, PlacementError or SourceUnavailable."""
     # Parse the request before any read, so that the operator sees most errors in the request at once.
     request = None if question.flavor_of else request_of(question.words)
     loaded = loaded_for(options)
@@ -77,7 +77,8 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
-    The answer is incomplete if a source could not be read, or if only a tree about which too little is known may fit.
+    The answer is incomplete if a source could not be read. It is also incomplete if the request fits in no provider
+    tree for certain, but may fit in a tree that was not read or whose search was given up.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -116,7 +117,7 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
 
 @contextlib.contextmanager
 def _no_document_without() -> Iterator[None]:
-    """Turn PlacementRejected (the server is too old or not Placement) into PlacementUnavailable, for exit code 75."""
+    """Turn PlacementRejected (the server is too old or not Placement) into PlacementUnavailable (exit code 75)."""
     try:
         yield
     except PlacementRejected as error:
@@ -124,7 +125,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add the flavor's notes; if the question names no NUMA cells and no page size, also take both from the flavor."""
+    """Add notes about the instance's flavor; if the question has no NUMA cells and no page size, also add the flavor's."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
@@ -150,10 +151,10 @@ def _instance(result: AuditResult, text: str) -> Instance:
     if state is None:
         raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")
     if not state.kind.has_cloud:
-        raise UsageError("--flavor-of: [state] source = none has no flavors; use --resource for the amounts")
+        raise UsageError("--flavor-of: [state] source = none has no flavors; give the amounts with --resource")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, of its migrations or its allocations")
+        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, nor in its migrations or allocations")
     return found
 
 
@@ -164,7 +165,7 @@ def _why_unread(report: AuditReport, source: str) -> str:
 
 
 def _what_helps(report: AuditReport) -> str:
-    """Return why the host's identity is unknown, and how the operator can supply the uuid; "" if it is known."""
+    """Return "" if the uuid of this host's provider is known, else why it is unknown and how to supply it."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))

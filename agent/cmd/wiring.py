@@ -62,15 +62,15 @@ from agent.sources.storage.lvm import Lvm
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
-#: The longest pause of a command while Placement is overloaded, in seconds. The daemon's pauses may be longer, because
-#: no operator waits for the daemon. One command adds little load.
+#: While Placement is overloaded, a command waits at most this many seconds before its next request. The daemon may wait
+#: longer, because no operator waits for the daemon. A command may continue so soon, as one command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class SystemClock:
-    """The Clock of a running process; ``wait`` sleeps for the given number of seconds or less."""
+    """The real Clock of an audit (tests use another). The argument ``wait`` sleeps for the given seconds or less."""
 
     def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
         self._wait = wait
@@ -125,7 +125,7 @@ class Wired:
     resources: contextlib.ExitStack
 
     def events(self) -> LibvirtEvents:
-        """Return the event source for the libvirt that audits read. Start it before the first read."""
+        """Return the source of events of the libvirt that audits read. Start that source before the first read."""
         return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
-    """Return the settings and parts that the worker uses from now on. Raises ConfigError."""
+    """Return the settings and parts for the daemon's worker, at start and after a reload. Raises ConfigError."""
     options = build.agent_options_from(loaded)
     return Configured(
         settings=build.settings_from(loaded),
@@ -188,9 +188,9 @@ def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configure
 
 
 def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
-    """Make the state directory if this run may write.
+    """Make the state directory, unless the role is observer or ``publish`` is NEVER.
 
-    Raises FolderUnavailable if the cause may pass without a change of the configuration, else ConfigError.
+    If that fails, raises FolderUnavailable if the error may pass by itself (a read-only disk), else ConfigError.
     """
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return

@@ -32,7 +32,7 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# An RPC call times out this many seconds before the deadline, because oslo.messaging's error is more exact.
+# An RPC call times out this many seconds before the deadline: oslo.messaging's error says more than ReaderThread's.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"
@@ -61,10 +61,10 @@ class ConductorClient:
         *,
         deleted: Deleted = "no",
     ) -> object:
-        """Call a class method of ``objname`` and return the result: the primitive of an object, or a plain value.
+        """Call a class method of nova's class ``objname``; return its result: a serialized object or a plain value.
 
         ``deleted``: whether the method sees soft-deleted rows. Raises SourceUnavailable if the broker or conductor does
-        not answer, and RemoteFailure if nova's method raised. Raises SourceInconsistent if conductor does not support
+        not answer, and RemoteFailure if nova's method failed. Raises SourceInconsistent if conductor does not support
         the requested version, or if the agent cannot read the version of the answer.
         """
         call = {"objname": objname, "objmethod": method, "args": list(args), "kwargs": dict(kwargs)}

@@ -80,7 +80,7 @@ class Complaints:
             return SourceInconsistent(STATE, _version_words(words, manifest, str(body.get("objname", "an object"))))
         if kind in {"UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"}:
             return SourceInconsistent(
-                STATE, f"nova-conductor does not support the request ({words}) because it is too old: upgrade it"
+                STATE, f"nova-conductor is too old for the agent's request ({words}): upgrade nova-conductor"
             )
         return RemoteFailure(kind or "an error without a name", words)
 
@@ -106,6 +106,6 @@ def _version_words(words: str, manifest: Mapping[str, str], objname: str) -> str
     name, asked, known = found.group("name", "asked", "known") if found else (objname, manifest.get(objname), None)
     supported = f"supports {known}" if known else "does not support it"
     return (
-        f"the agent asks nova-conductor for {name} {asked}; nova-conductor {supported} and must be at least as new as"
+        f"the agent asks nova-conductor for {name} {asked}; nova-conductor {supported} but must be at least as new as"
         " this agent: upgrade nova-conductor, or use an older agent"
     )

@@ -59,7 +59,7 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """Return ``Name version`` of an object whose major version differs from the manifest's; None if no version differs.
+    """Return ``Name version`` of an object whose major version differs from the manifest's; None if there is none.
 
     The agent does not read objects that the manifest does not name, so the versions of such objects are ignored.
     """
@@ -87,5 +87,5 @@ def _versions(primitive: object) -> Iterator[tuple[str, str]]:
                 yield name, version if isinstance(version, str) else ""
             value = list(fields.values()) if isinstance(fields, dict) else []
         if isinstance(value, list):
-            # The primitives of 100 instances contain about 7000 values, nearly all scalars. This check is the cheapest.
+            # Skip scalars: they are nearly all of the about 7000 values of 100 instances. No other check is as fast.
             waiting += [each for each in value if type(each) in _NESTED]
