@@ -125,7 +125,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add notes about the instance's flavor; if the question has no NUMA cells and no page size, also add the flavor's."""
+    """Add notes about the flavor; also add the flavor's NUMA cells and page size if the question has neither."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
