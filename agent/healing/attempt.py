@@ -1,4 +1,4 @@
-"""The result of one change, and the two results that mean that nothing was changed."""
+"""The result of one change; ``refused`` and ``out_of_reach`` return the result of a change that was not made."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ DONE_WORDS = "changed as planned"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAttempt:
-    """The result of one change, with its reason in words; ``entry_id`` is None if nothing was tried.
+    """The result of one change, with its reason in words; ``entry_id`` is None if the journal has no entry for it.
 
-    - ``unread``: Placement or the journal was out of reach, so the change was not tried or its result is unknown.
+    - ``unread``: a service, the journal or the lock was unavailable, so nothing was tried or the result is unknown.
     - ``moved``: nothing was changed, because Placement's state changed since the decision; the caller may decide again.
-    - ``unproven``: the change was not tried, because nothing proves that the cloud's rows are current.
+    - ``unproven``: the change was not tried, because nothing proves that nova's database rows are newer than the plan.
     """
 
     result: Result

@@ -65,9 +65,9 @@ def prepared(
     ids: frozenset[str] = frozenset(),
     undone: frozenset[str] = frozenset(),
 ) -> Prepared | None:
-    """Return the plan for the findings with these ``ids`` (if empty: ``codes``); None if the audit compared no amounts.
+    """Return the plan for the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty.
 
-    ``undone`` are findings that the daemon must not repair.
+    Returns None if the audit compared no amounts. ``undone`` are ids of findings that the daemon must not repair.
     """
     compared, snapshot = result.memory.compared, result.snapshot
     if compared is None or snapshot is None:
@@ -130,7 +130,7 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions. Each action expects the provider tree of the decision plus changes by earlier actions."""
+    """Carry out the actions. Each requires that only the earlier actions changed the provider tree since the plan."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -144,10 +144,10 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> WriteAttempt | None:
-    """Return why the action no longer fits the cloud's rows, None if the action still fits.
+    """Return why the action no longer fits nova's database rows, None if the action still fits.
 
-    Placement is read after the rows, directly before the write (recheck.py). An audit reads in the opposite order, so
-    that its read of the rows covers every consumer that Placement listed.
+    Here nova's rows are read first, and Placement directly before the write (recheck.py). An audit reads Placement
+    first, so that it can read the rows of every consumer that Placement listed.
     """
     if wanted.state is None:
         return None
@@ -191,7 +191,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the audit's identity and the files' identity now; (None, None) if the files differ or are unreadable."""
+    """Return the audit's identity and the identity in the files now; (None, None) if files are invalid or differ."""
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

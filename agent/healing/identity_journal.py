@@ -77,12 +77,12 @@ def _in_words(mark: StoreMark | None) -> str:
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
-    """Return these fields of a record as JSON; adopt changes only strings and numbers."""
+    """Return these fields as JSON. They need no conversion, because ``adopt`` changes only strings and numbers."""
     return {name: getattr(record, name) for name in names}
 
 
 def file_back(entry: Entry) -> FileStep | None:
-    """Return the step that restores an entry's file; None if the entry is not complete."""
+    """Return the step that restores the identity file's text from before the entry; None if the entry is incomplete."""
     path = _text(entry.change.before, "path")
     after = _text(entry.change.after, "text")
     if path is None or not isinstance(entry.change.before, dict) or "text" not in entry.change.before:
@@ -91,7 +91,7 @@ def file_back(entry: Entry) -> FileStep | None:
 
 
 def name_back(entry: Entry) -> NameStep | None:
-    """Return the step that restores an entry's provider name; None if the entry is not complete."""
+    """Return the step that restores the provider's name from before the entry; None if the entry is incomplete."""
     before, after = _text(entry.change.before, "name"), _text(entry.change.after, "name")
     if before is None or after is None or entry.change.provider_uuid is None:
         return None
@@ -99,7 +99,7 @@ def name_back(entry: Entry) -> NameStep | None:
 
 
 def store_back(entry: Entry) -> StoreStep | None:
-    """Return the step that restores an entry's remembered store; None if the entry is not complete."""
+    """Return the step that restores the remembered store from before the entry; None if the entry is incomplete."""
     before, after, path = entry.change.before, entry.change.after, _text(entry.change.before, "path")
     if path is None or not isinstance(before, dict) or not isinstance(after, dict):
         return None
@@ -110,7 +110,7 @@ def store_back(entry: Entry) -> StoreStep | None:
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:
-    """Return (fields that the record must still have, fields to restore); None if the entry is not complete."""
+    """Return (values that the undo expects in the record, values to restore); None if the entry is not complete."""
     before, after = entry.change.before, entry.change.after
     known = {field.name for field in dataclasses.fields(NodeRecord)}
     if not isinstance(before, dict) or not isinstance(after, dict) or before.keys() != after.keys():

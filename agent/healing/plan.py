@@ -16,13 +16,13 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene, TreeRepair
 
-#: A refusal has this instead of a guard's name if the repair itself declines.
+#: The ``guard`` of a refusal if all guards let the finding pass, but the repair itself declines.
 REPAIR = "repair"
 _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
 
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
-    """Return the findings with these ``ids`` (if empty: ``codes``), sorted by repair, then the oldest first."""
+    """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty; by repair, then by age."""
     wanted = [s for s in findings if (s.finding.id in ids if ids else s.finding.code in codes)]
     return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
 
@@ -41,7 +41,7 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    A finding that needs the same change as an earlier finding is left out of both.
+    If a finding needs the same change as an earlier finding, it becomes neither an action nor a refusal.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []

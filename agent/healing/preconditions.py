@@ -1,7 +1,7 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
-A change of one consumer and a reshape use the same checks. An equal consumer does not prove that nothing changed, so
-the tree's generations are read last (tree_fingerprint.py).
+A change of one consumer and a reshape use the same checks. A consumer whose record is equal may still have been deleted
+and created again, so the provider generations are checked last (tree_fingerprint.py).
 """
 
 from __future__ import annotations

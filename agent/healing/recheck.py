@@ -1,12 +1,12 @@
 """Read the cloud's state again before a change, from rows that are proven to be newer than the plan.
 
 The audit behind a plan read Placement first and the state afterwards. But the state may come from a database replica
-that is some seconds late and still counts as current. An instance that began to use its allocation in these seconds
-looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan: the rows then include
-everything that was written before the plan was made.
+that is some seconds late and still counts as current. If an instance began to use its allocation in these seconds,
+the allocation looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan: the rows
+then include everything that was written before the plan was made.
 
-Every rightful use of an allocation begins with a write of that allocation. The check of consumer and tree
-(preconditions.py) detects a write after the plan was made; the rows show uses whose write was earlier.
+Nova writes an allocation before an instance uses it. If nova wrote it after the plan was made, the check of consumer
+and tree (preconditions.py) detects the write. If nova wrote it before, the rows show the instance that uses it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.errors import SourceError
 from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.model.nova import Instance, Migration, NovaState, Pulse
 
-# Services report every 10 s (report_interval). The awaited heartbeat is the second newest (decisive_heartbeat).
+# Services report every 10 s (report_interval). The wait usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
 # Heartbeats have whole seconds, which some databases round, and come from machines whose clocks may differ.
@@ -30,13 +30,13 @@ MARGIN = datetime.timedelta(seconds=2)
 
 
 class Proven(NamedTuple):
-    """Proof that the state source showed a heartbeat at or after ``since`` (None: there is no cloud database)."""
+    """Proof that nova's database showed a heartbeat at or after ``since``; None means that no proof is needed."""
 
     since: datetime.datetime | None
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait for a heartbeat that proves that the source shows everything written so far; else return why it is missing.
+    """Wait for a heartbeat that proves that nova's database shows all writes so far; return the reason if none comes.
 
     Raises AuditCancelled if a stop is requested during the wait.
     """
@@ -79,10 +79,10 @@ def _unproven(pulse: Pulse) -> WriteAttempt:
 def not_as_planned(
     task: AuditTask, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
 ) -> WriteAttempt | None:
-    """Return why the plan no longer fits the cloud's rows about these consumers, None if the rows did not change.
+    """Return why the plan no longer fits nova's rows of ``consumers``, None if the rows did not change.
 
-    ``asked`` are the consumers whose rows the audit read, so that both reads cover the same rows. The rows must be as
-    new as ``proof``: behind a load balancer, this read may reach another replica than the read of the heartbeat.
+    The rows of ``asked``, the audit's consumers, are read again too, so that both reads cover the same rows. The rows
+    must be as new as ``proof``: behind a load balancer, this read may reach another replica than the heartbeat's.
     """
     if proof.since is None:
         return None
@@ -95,7 +95,7 @@ def not_as_planned(
     changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
     if not changed:
         return None
-    rows = f"the cloud's rows about consumer {', '.join(changed)}"
+    rows = f"nova's instance or migration rows of consumer {', '.join(changed)}"
     return refused(f"the state changed meanwhile: {rows} changed since the plan")
 
 

@@ -1,7 +1,7 @@
-"""Carry out a reshape: create missing child providers, move everything with one POST, then delete obsolete children.
+"""Carry out a reshape: create missing child providers, move a class with one POST, then delete obsolete children.
 
-The POST sends the generations of the decision, so Placement rejects the whole reshape if one of the providers got
-allocations since then.
+The POST sends the provider generations that the decision is based on, so Placement rejects the whole reshape if one of
+the providers got allocations since the decision.
 
 This module never repeats a request; after a conflict the caller may make a new decision. Children that were created
 before a rejection stay, since a provider without inventory offers nothing. After a lost response the module reads the
@@ -77,7 +77,7 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete the obsolete children; return text about children that stay, which do no harm without inventory."""
+    """Delete obsolete children; return a text about those not deleted. They do no harm, as they have no inventory."""
     message = ""
     for provider in reversed(reshaping.providers):
         if provider.after is None and provider.before is not None:
@@ -90,4 +90,4 @@ def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
 
 def _left(reshaping: Reshaping, made: Mapping[str, int]) -> str:
     names = ", ".join(provider.name for provider in reshaping.providers if provider.uuid in made)
-    return f"; created for the move and not removed, without inventory: {names}" if names else ""
+    return f"; these providers were created for the move and not removed, but are empty: {names}" if names else ""

@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """One consumer of an entry: its record before the change, the record after it as JSON, where the instance was."""
+    """One consumer of an entry: its record before the change, its record after it (JSON), where its instance was."""
 
     before: ConsumerRecord
     after: Document
@@ -58,7 +58,7 @@ def after_document(reshaping: Reshaping) -> Document:
 
 
 def reshape_from(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN401 - JSON may be anything
-    """Return the reshape from an entry's two documents; None if the documents are not complete."""
+    """Return the reshape from the ``before`` and ``after`` of a journal entry; None if they are not complete."""
     try:
         pairs = zip(before["providers"], after["providers"], strict=True)
         consumers = zip(before["consumers"], after["consumers"], strict=True)

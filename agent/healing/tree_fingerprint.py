@@ -1,8 +1,8 @@
-"""Check, as the last step before a change, that this host's provider tree has the generations of the decision.
+"""Check, as the last step before a change, that no provider generation in this host's tree changed since the decision.
 
 Every move of an instance deletes its consumer and creates the consumer again. The new consumer may have the same
-generation and amounts as at the decision, so its record does not show the change. But its new allocations raised the
-generation of their provider. The check needs one request.
+generation and amounts as the old one, so the consumer's record does not show the move. But the new allocations raised
+the generation of the provider. The check needs one request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
 
 
 def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
-    """Read the tree from Placement (PlacementError if that fails); return whether a provider or generation differs."""
+    """Read the tree from Placement; return whether its providers or generations differ. Raises PlacementError."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
     return tree_of(task.parts.reader.view(wanted), tree.root_name) != tree
 

@@ -1,7 +1,7 @@
-"""Undo heal's change of one consumer: restore its old allocations, project and user, and a deleted consumer's type.
+"""Undo heal's change of one consumer: restore its old allocations, project, user, and (if it was deleted) its type.
 
-The undo is refused if the consumer changed since the entry, or if its instance is not where it was. Then the old
-allocations could be a new leak, or use capacity of the host where the instance is now.
+The undo is refused if the consumer changed after the journal entry was written, or if its instance is no longer where
+it was. In these cases the old allocations could be a new leak, or use capacity of the instance's present host.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
 
 
 def _write_back(before: ConsumerRecord, now: ConsumerRecord) -> PutAllocations:
-    # Placement deletes a consumer without allocations, so the write must set the type; an existing consumer keeps it.
+    # If the consumer has no allocations, Placement has deleted it, and the write must set the type of the new consumer.
     return PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,

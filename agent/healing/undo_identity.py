@@ -54,7 +54,7 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
 
 
 def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Remember the earlier store again, or no store if there was none (kind ``store``)."""
+    """Restore the remembered store (the file system or volume group of DISK_GB) or its absence (kind ``store``)."""
     step, store = store_back(entry), task.parts.store
     if step is None or store is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)

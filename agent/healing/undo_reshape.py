@@ -1,9 +1,9 @@
-"""Undo a reshape by another reshape: the class returns to its old providers, with the allocations of all its consumers.
+"""Undo a reshape by another reshape: the resource class and all its allocations return to their old providers.
 
-The undo is refused unless the class is as the reshape made it: the same inventories on the same providers, and no other
-consumers on the providers that lose the class. A consumer that was scheduled onto a child since then would lose its
-allocation. A child that kept the class beside the root would make Placement offer the class twice. Other classes of
-these providers do not change.
+The undo is refused if the class's inventories or the moved consumers changed after the reshape, or if another consumer
+uses the class on a provider from which the undo would remove the class. Without the refusal, a consumer that was
+scheduled onto a child after the reshape would lose its allocation. Or a child would keep its inventory beside the root,
+and Placement would offer the class twice. The undo does not change other classes of these providers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from agent.ports import AllocationWriter, ViewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """The present state: the provider tree with allocations, the consumers in the entry's order, the cloud's rows."""
+    """The present state: Placement's tree, the reshaped consumers in the order of the journal entry, nova's rows."""
 
     view: PlacementView
     records: tuple[ConsumerRecord, ...]
@@ -108,7 +108,7 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
     )
     if not others:
         return None
-    return f"consumer {', '.join(others)} now has {name} of the children too, and would lose this allocation"
+    return f"consumer {', '.join(others)} now has {name} on a provider from which the undo would remove this class"
 
 
 def _back(old: JournalledReshape, now: _Now) -> Reshaping:

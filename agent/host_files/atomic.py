@@ -25,7 +25,7 @@ def replace_file(path: str, text: str, mode: int) -> None:
 def write_new_file(path: str, text: str, mode: int) -> None:
     """Create ``path`` with ``text``. Raises FileExistsError if ``path`` exists, other OSErrors as they occur."""
     with _written(path, text, mode) as temporary:
-        # If ``path`` exists, a link fails; a rename would overwrite the other process's file.
+        # If another process has created ``path``, the link fails; a rename would overwrite that process's file.
         os.link(temporary, path)
 
 

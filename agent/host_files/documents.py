@@ -17,12 +17,12 @@ from agent.text.own_rows import BadRow, Json, parse
 
 _MODE = 0o640
 _MOST = 10
-# File systems without hard links raise one of these errors; for a folder, link(2) raises EPERM.
+# link(2) raises one of these errors if the file system has no hard links, and EPERM if the source is a folder.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
 
 def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
-    """Return the file's JSON document. Raises OSError, or BadRow if the schema_version is not ``version``."""
+    """Return the file's JSON document. Raises OSError, or BadRow if it is not JSON of schema_version ``version``."""
     try:
         with open_regular(path) as file:
             document = parse(file.read(most_characters))

@@ -41,7 +41,7 @@ SCHEMA_VERSION = 1
 
 
 class FindingsFile:
-    """The HistoryStore that is the file findings.json in ``state_dir``."""
+    """Implements HistoryStore (agent/audit/parts.py) with the file findings.json in ``state_dir``."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -121,12 +121,12 @@ class FindingsFile:
 def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     read = read_rows("sightings", document.get("sightings"), _sighting)
     sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
-    # A file that an older release of the agent wrote lacks these lists.
+    # If an older release of the agent wrote the file, the lists below may be missing.
     added = read_rows("added", document.get("added", []), _addition)
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
     problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
-    # Without the end time of the last audit, the next audit does not continue this history (AuditReads.follows).
+    # looked_at: end of the last audit. Without it, the next audit does not continue this history (AuditReads.follows).
     boot, read_until = "", None
     if document.get("looked_at") is not None:
         try:
@@ -173,7 +173,7 @@ def _silence(row: Json) -> Silence:
 
 def _left(row: Json) -> LeftProvider:
     _check_length(row, len(LeftProvider._fields))
-    # Check that it is a uuid, because the agent puts the uuid into a URL.
+    # The first item must be a uuid, because the agent puts it into a URL.
     return LeftProvider(uuid_of(row, 0), text_of(row, 1))
 
 

@@ -464,7 +464,7 @@ def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    assert "the change was not done so far; created for the move and not removed" in healed.outcome.words
+    assert "not done so far; these providers were created for the move and not removed" in healed.outcome.words
     assert cards.offers == {"root": 24}
 
 
@@ -547,7 +547,7 @@ def test_undo_of_a_reshape_is_refused_if_another_consumer_has_vgpus_of_a_child(c
     found = cards.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        f"consumer {stranger} now has VGPU of the children too, and would lose this allocation",
+        f"consumer {stranger} now has VGPU on a provider from which the undo would remove this class",
     )
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
