@@ -1,8 +1,8 @@
 """provider-config-conflict: an entry of a provider.yaml file cannot be applied.
 
 If the files alone show an error, the agent does not start (exit code 78). This finding reports the errors that only an
-audit can find: two entries for the same provider, or an entry with a class that the agent itself decides (scenarios
-130, 132). In these cases each audit of nova-compute fails.
+audit can find: two entries for the same provider, or an entry for a resource class whose inventory the agent itself
+decides (scenarios 130, 132). With such entries, each resource audit of nova-compute would fail.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
-            expected="one provider.yaml entry at most for each provider, with no class that the host itself decides",
+            expected="at most one provider.yaml entry for each provider, and none for a class that the agent decides",
             actual=f"{' and '.join(problem.origins)}: {problem.why}; nothing from this entry is applied",
         )
 

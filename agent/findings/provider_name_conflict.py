@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="provider-name-conflict",
     severity=Severity.ERROR,
-    remedy="a reinstalled host: put the old uuid back into the compute_id file (stocktake adopt does this); "
-    "another host of the same name: rename one",
+    remedy="if this host was reinstalled, put the old uuid back into the compute_id file (stocktake adopt does this); "
+    "if another host has the same name, rename one of the two hosts",
     find=_find,
 )

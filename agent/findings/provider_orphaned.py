@@ -1,7 +1,7 @@
 """provider-orphaned: Placement still has a provider of a former compute node of this host.
 
-The agent does not delete the provider while its tree has a provider of another service or any allocations, because
-no audit changes allocations. While the compute node's record exists, the agent also reports compute-node-orphaned.
+The agent does not delete the provider while its tree contains allocations, which no audit changes, or a provider of
+another service. While the compute node's record exists, the agent also reports compute-node-orphaned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it
 
 def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
-        # Without the state it is unknown whether the node's record is gone or belongs to another host by now.
+        # Without nova's state, the agent cannot know whether the node's record is gone or belongs to another host.
         return
     names = {one.uuid: one.name for one in audit.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}

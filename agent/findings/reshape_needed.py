@@ -1,4 +1,4 @@
-"""reshape-needed: allocations use a class on the root provider that belongs on child providers (scenarios 106, 107).
+"""reshape-needed: allocations on the root provider use a class that belongs on child providers (scenarios 106, 107).
 
 An older nova-compute published the class on the root. While allocations use the class there, the agent does not publish
 the child providers, because Placement would offer the same devices twice. The agent publishes the root's other classes.
@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
-    """Return the classes in use on the root that belong on children, each with its family of child providers."""
+    """Return {class: its family of child providers} for each class that is used on the root but belongs on children."""
     configured = (family for family in FAMILIES if family.is_configured(audit.settings))
     return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
 
@@ -36,7 +36,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
     return RULE.finding(
         audit,
         resource_class=name,
-        expected=f"{name} on child providers alone: {_offers(audit, children)}",
+        expected=f"only child providers offer {name}: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
         "the child providers are not published until heal or a migration has moved these allocations",
         evidence=claims_of(rows),
@@ -47,7 +47,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
 
 
 def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
-    """Return the child providers that should offer the class, as (key's name, inventory); () while unknown."""
+    """Return (name of the provider's key, inventory) of each child that should offer the class; () if none is known."""
     if not can_decide(family, audit.snapshot, audit.settings):
         return ()
     nested = family.providers(audit.snapshot, audit.settings)

@@ -1,4 +1,4 @@
-"""store-changed: DISK_GB may count another store (file system or volume group) than before, so it stays unchanged."""
+"""store-changed: DISK_GB stays unchanged, because its store (file system or volume group) may be another than before."""
 
 from __future__ import annotations
 

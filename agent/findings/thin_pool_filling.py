@@ -32,7 +32,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -
         subject=f"{pool.path} {part}",
         expected=f"the {part} of thin pool {pool.path} is less than {WARNING_PERCENT} % full",
         actual=f"at least {WARNING_PERCENT} % of its {size_bytes} bytes are used"
-        f" (an error from {ERROR_PERCENT} % on; lvs shows how full it is now)",
+        f" (the finding is an error from {ERROR_PERCENT} % on; lvs shows how full the pool is now)",
         facts=(
             ("thin_pool", pool.path),
             ("part", part),

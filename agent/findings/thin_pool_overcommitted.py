@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) -> Finding:
     factor = round(promised / pool.size_bytes, 2) if pool.size_bytes else None
-    times = f", {number_text(factor)} times its size" if factor else ""
+    times = f", {number_text(factor)} times the pool size" if factor else ""
     return RULE.finding(
         audit,
         resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,

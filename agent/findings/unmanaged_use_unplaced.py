@@ -1,8 +1,8 @@
-"""unmanaged-use-unplaced: in role companion, the agent could not allocate all the use that the cloud does not know.
+"""unmanaged-use-unplaced: Placement lacks allocations for a part of what guests and volumes unknown to the cloud use.
 
-Placement rejects an allocation above max_unit or above the free capacity, so the scheduler still sees the rejected
-amount as free. Only role companion has this finding: in role owner the agent reserves such use, and reports an amount
-that does not fit into ``reserved`` as over-capacity.
+Only role companion, which creates such allocations, has this finding. Placement rejects an allocation above max_unit
+or above the free capacity, so the scheduler still sees the rejected amount as free. In role owner the agent adds the
+amounts to ``reserved``, and reports an amount that does not fit into ``reserved`` as over-capacity.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             resource_class=name,
-            expected=f"Stocktake's own consumers have allocations for all {wanted} that the cloud does not know",
+            expected=f"Stocktake's own consumers have allocations for all {wanted} of unknown guests and volumes",
             actual=f"{missing} could not be allocated, so the scheduler may give it to a guest: {rest.why}",
             evidence=rest.claims,
             facts=(("wanted", rest.wanted), ("placed", rest.placed)),

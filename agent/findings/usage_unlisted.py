@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement's usage of a class, which the scheduler subtracts, exceeds the sum of its allocations."""
+"""usage-unlisted: Placement's usage of a class on a provider exceeds the sum of the allocations it lists."""
 
 from __future__ import annotations
 

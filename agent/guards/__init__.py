@@ -1,9 +1,9 @@
 """Guard rails of heal: checks that can refuse a repair, one module per check.
 
-Each module defines a GUARD: a name, and a pure function that returns why a GuardedFinding is refused, None if not.
-agent/healing/plan.py asks the guards in the order of the tuples; heal reports the first refusal. The guards in
-``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` judge the proposed change
-as well.
+Each module defines a GUARD: a name, and a pure function that returns why it refuses a GuardedFinding, or None.
+agent/healing/plan.py asks the guards in the order of the tuples ``BEFORE`` and ``AFTER``; heal reports the first
+refusal. The guards in ``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` also
+judge the proposed change.
 
 Begin with base.py (``Guard``, ``GuardedFinding``), then read confirmed.py. To add a guard, add a module here and a line
 in one of the two tuples.

@@ -1,7 +1,7 @@
 """The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
-A guard returns a reason to refuse, with numbers, or None. A guard never changes an action, and does not rely on the
-checks of other guards.
+A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
+action, and does not rely on the checks of other guards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """identity: refuse unless compute node record, provider name and ``compute_id`` file all name this host's provider.
 
-A cloned disk, a renamed host or a restored database makes another host's consumers look like leaks of this host.
+With a cloned disk, a renamed host or a restored database, another host's allocations look leaked to this host's agent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _provider(scene: Scene, uuid: str, node: str) -> str | None:
     if root.name != node:
         return f"provider {uuid} is named {root.name}, this node is named {node}"
     holder = scene.view.name_holder if scene.view else None
-    return f"provider {holder.uuid} has the name {holder.name}" if holder else None
+    return f"another provider, {holder.uuid}, has the name {holder.name} of this node" if holder else None
 
 
 def _record(scene: Scene, uuid: str, node: str) -> str | None:

@@ -1,8 +1,8 @@
 """minimum-age: refuse a finding whose evidence is younger than ``[heal] min_age``.
 
-Two audits may be one second apart, and a build takes longer than that between its two writes. The age counts from the
-first audit that saw the present evidence. If a source could not be read for a week, the agent has reported an older
-finding about the same consumer all the time; the age of that finding proves nothing about the present evidence.
+Two audits may be one second apart, but a build takes longer between its writes to Placement and to nova's database.
+The age counts from the first audit that saw the present evidence. While a source cannot be read, the agent keeps
+reporting an older finding about the consumer; the age of that finding proves nothing about the present evidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     # The age is negative after the clock was set back; then the real age is unknown.
     if age_s >= 0 and wanted <= age_s:
         return None
-    return f"first seen {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
+    return f"the evidence was first seen {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
 
 
 GUARD = Guard(name="minimum-age", refuses=_refuses)

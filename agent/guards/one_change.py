@@ -16,7 +16,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         if mine & {change.before.consumer_uuid for change in other.changes}:
             return f"this run already changes the consumer, for finding {other.code}"
         if isinstance(other, ReshapeAction) and isinstance(guarded.repair, TreeRepair):
-            return f"this run already moves {other.reshaping.resource_class}; a later run moves this class"
+            return f"this run already moves {other.reshaping.resource_class}; a later run moves this finding's class"
     return None
 
 

@@ -1,4 +1,4 @@
-"""own-part: a change must keep a consumer's allocations on other trees, and use the generation that heal read.
+"""own-part: a change must keep a consumer's allocations outside this host's tree, and use the generation heal read.
 
 A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
 """

@@ -1,6 +1,6 @@
-"""record-unmoved: heal must have read the consumer's whole record, which must match the part that the audit read.
+"""record-unmoved: heal must have read all the consumer's allocations, and found those on this host as the audit did.
 
-The consumer's generation alone does not prove the match. A consumer that loses its last allocation and gets a new
+An equal generation of the consumer alone does not prove this. A consumer that loses its last allocation and gets a new
 allocation, as in every move of an instance, starts again at the first generation. A new allocation raises the
 generation of its provider, so the guard also refuses if a provider's generation has changed since the audit.
 """
@@ -31,7 +31,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return f"the consumer's generation is {record.generation} now; the audit read {moved[0]}"
     if not guarded.scene.has_moved:
         return None
-    return "since this audit read this host's providers, it or another program changed one; the next audit decides"
+    return "since this audit read this host's providers, at least one of them has changed; the next audit decides"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

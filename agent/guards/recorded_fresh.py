@@ -1,6 +1,6 @@
 """recorded-fresh: refuse unless this audit itself read the allocations from Placement.
 
-Allocations that an earlier audit read may be gone: Placement does not raise a generation when it removes an allocation.
+An allocation that an earlier audit read may be gone, although Placement did not raise its provider's generation.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 
 
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
-    """Return (the state with the compute node rows of ``found`` and ``holder``, ""); (None, error) if unreadable."""
+    """Return (nova's state with the compute node rows of uuids ``found.uuid`` and ``holder``, ""), or (None, error)."""
     try:
         state = current_state(task, frozenset(), found.uuid if found else None)
         if holder is None or holder in {node.uuid for node in state.nodes}:
@@ -91,14 +91,14 @@ def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple
 
 
 def _of_row(state: NovaState | None, node: str) -> Identity | None:
-    """Return the identity of a host without ``compute_id`` file: its compute node row's uuid; None without a row."""
+    """Return the identity of a host without ``compute_id`` file: its compute node row's uuid; None if no row exists."""
     rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
     row = next((row for row in rows if row.hypervisor_hostname == node), None)
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return the states of the other hosts that compute node rows name; the plan refuses if a state is missing."""
+    """Return nova's state of each other host that a compute node row names; without all these states, adopt refuses."""
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):

@@ -37,7 +37,7 @@ RESTART = "restart stocktake-agent afterwards: the running agent keeps the ident
 
 
 def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
-    """Return the plan. Pure: equal facts yield an equal digest."""
+    """Return the plan. The function is pure: equal facts yield plans with equal digests."""
     uuid = _wanted(facts)
     if uuid is None:
         return AdoptPlan(notes=("nothing to adopt: no provider has this node's name or this host's uuid",))
@@ -52,7 +52,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid of the provider with this node's name; else this host's own uuid if a provider or row has it."""
+    """Return the uuid of a provider with this node's name; else this host's uuid if a provider or nova row has it."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
@@ -84,16 +84,16 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 
 
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
-    """Return whether the child is nova's or the agent's and still has the old name.
+    """Return whether nova or the agent created the child, and the child's name still begins with the root's old name.
 
-    If the new name begins with ``old_``, a renamed child has the old prefix too, so the new prefix is checked as well.
+    If the new name begins with ``old_``, so does a renamed child's name; its new prefix shows that it is renamed.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
-    """Return the write of the record's host, name and service; nothing if the record cannot be written."""
+    """Return the step that corrects the record's host, node name and service; () if it is correct or was not read."""
     stored = _stored(facts, uuid)
     if stored is None:
         return ()
@@ -154,20 +154,20 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    # An identity from a compute node row has no file yet, so the agent may write its own file.
+    # If the identity comes from a compute node row, no compute_id file exists yet, so the agent may write its own.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
-        both = "both providers have" if facts.holder and facts.holder.allocations else "the provider in use has"
-        yield "allocations", f"{both} allocations: those of provider {facts.identity} would be lost"
+        both = "both providers have" if facts.holder and facts.holder.allocations else "this host's provider has"
+        yield "allocations", f"{both} allocations; adopt would lose the allocations of provider {facts.identity}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
         yield "owner", f"no trait shows that provider {root.uuid} is of a compute node (no {RIVAL}, no {AGENT_OWNER})"
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each live compute node row with this host and node but another uuid: two rows would clash."""
+    """Yield a refusal for each other live compute node row of this host and node: nova allows only one such row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} has this host and node too, but uuid {row.uuid}"

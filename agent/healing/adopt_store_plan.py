@@ -13,7 +13,7 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 
 
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
-    """Return the plan; ``path`` is the file that remembers the store. Pure: equal facts yield an equal digest."""
+    """Return the plan; ``path`` is the file that remembers the store. Pure: equal facts yield equal plan digests."""
     now = store_now(snapshot, settings)
     if now is None:
         return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))

@@ -20,7 +20,7 @@ def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
     assert found.expected == (
-        f"VGPU on child providers alone: {NODE}_pci_0000_06_00_0 (16), {NODE}_pci_0000_07_00_0 (8)"
+        f"only child providers offer VGPU: {NODE}_pci_0000_06_00_0 (16), {NODE}_pci_0000_07_00_0 (8)"
     )
     assert found.actual.startswith("3 VGPU used on the root by 2 consumers: ")
     assert f"{uuid('i1')} (2)" in found.actual
@@ -37,7 +37,7 @@ def test_s107_a_memory_encryption_context_allocated_on_the_root_is_reported():
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )
     (found,) = findings(snapshot(libvirt=encrypting(sev="Y"), placement=held), "reshape-needed")
-    assert found.expected == f"MEM_ENCRYPTION_CONTEXT on child providers alone: {NODE}_amd_sev (16)"
+    assert found.expected == f"only child providers offer MEM_ENCRYPTION_CONTEXT: {NODE}_amd_sev (16)"
     assert proof(found) == [("placement", "MEM_ENCRYPTION_CONTEXT", 1)]
     assert "MEM_ENCRYPTION_CONTEXT belongs to the memory-encryption provider" in found.remedy
     assert "VGPU" not in found.remedy
