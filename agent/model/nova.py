@@ -16,7 +16,7 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 class StateKind(enum.Enum):
     """The kind of the state source (``[state] source``), and everything that depends on the kind alone.
 
-    ``has_cloud``: False if libvirt's domains replace the cloud's state; there are no rows, services or heartbeats then.
+    ``has_cloud``: False if the agent reads libvirt's domains instead of nova's rows, services and heartbeats.
     ``writes_records``: whether the source can write compute node records; ``record_note`` says this in a sentence.
     ``clock``: the clock by which the source measures the age of heartbeats.
     """
@@ -49,7 +49,7 @@ class StateKind(enum.Enum):
 class Flavor:
     """The size that the cloud promised to an instance. Memory and swap are in MiB, disks in GiB.
 
-    ``id`` is 0 if the flavor was not read from the cloud's rows.
+    ``id`` is 0 if the flavor was read from a libvirt domain instead of nova's rows.
     """
 
     id: int
@@ -64,11 +64,11 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's cell.
+    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's NUMA cell that it uses.
 
-    ``cpuset`` are the guest CPUs that float and ``pcpuset`` those that are pinned. ``pinning`` has (guest CPU, host
-    CPU) of the pinned CPUs. ``reserved_cpus`` are host CPUs of the emulator. ``page_kib`` is the page size in KiB,
-    None for the host's smallest page size. The policies have nova's spelling.
+    ``cpuset`` are the floating guest CPUs and ``pcpuset`` the pinned guest CPUs. ``pinning`` has (guest CPU, host CPU)
+    for each pinned guest CPU. ``reserved_cpus`` are the host CPUs for the guest's emulator threads. ``page_kib`` is the
+    page size in KiB, None for the host's smallest page size. The policies have nova's spelling.
     """
 
     id: int
@@ -116,9 +116,9 @@ class PciRow:
 class Instance:
     """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
-    ``deleted``: the row is marked as deleted in the database; the vm_state ``soft-delete`` does not count. ``flavor``
-    is None if it does not parse; then ``problem`` is the reason, and everything about this consumer is unknown.
-    ``compute_id`` is the id of the compute node row. ``context`` is the context of an unfinished move.
+    ``deleted``: the row is marked as deleted in the database; the vm_state ``soft-delete`` does not count. ``problem``
+    says which of the instance's rows does not parse; the agent then cannot judge the instance's allocations. ``flavor``
+    is None if it does not parse. ``compute_id``: the id of the compute node row. ``context``: of an unfinished move.
     """
 
     uuid: str
@@ -178,7 +178,7 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress and has not failed. Only such a move explains why the books differ."""
+        """Whether it is in progress and has not failed. Only then does it explain why nova and Placement differ."""
         return self.in_progress and self.status != "error"
 
 
@@ -224,8 +224,8 @@ class Pulse:
 class NovaState:
     """The part of the cloud's state that concerns this host. The source ``sql`` reads it in one transaction.
 
-    ``nodes``: the live compute node rows of this host, and the row of the requested uuid, whichever host that row
-    names and whether it is deleted or not.
+    ``nodes``: the live compute node rows of this host. If the caller asked for a compute node's uuid, also the row with
+    that uuid, even if the row is deleted or names another host.
     ``instances``: instances of this host, instances of its migrations, and instances whose uuid is a consumer recorded
     on this host's provider tree. Deleted and moved instances are included.
     ``migrations``: migrations of this host and node that are in progress or in error, and migrations whose uuid is a

@@ -91,7 +91,7 @@ class ConsumerRecord:
 
 
 class LeftProvider(NamedTuple):
-    """A provider that stayed in Placement when the agent deleted its compute node record."""
+    """A provider that stayed in Placement when the agent deleted the compute node record with the same uuid."""
 
     uuid: str
     name: str
@@ -134,15 +134,15 @@ class PlacementView:
     Empty if the root does not exist yet.
     ``allocations``: all allocations on ``providers``.
     ``allocations_fresh``: False if ``allocations`` are from the cache of an earlier audit.
-    ``consumers``: the records of those consumers whose record the agent has read.
+    ``consumers``: the answers to ``GET /allocations/{consumer}``. The agent need not have asked about every consumer.
     ``name_holder``: another provider that has the root's name.
     ``typed_consumers``: whether the server stores a consumer's type (microversion 1.38).
-    ``orphans``: the trees of the requested orphaned compute nodes. Their allocations are never from the cache.
+    ``orphans``: the trees of this host's orphaned compute nodes, if requested. Their allocations are never cached.
     ``shared``: the providers that share with this host's tree; they are never part of the tree.
     ``shared_is_read``: whether this read included sharing providers. If False, ``shared`` proves nothing.
     ``unread``: (name, reason) of each sharing provider that the agent skipped because its list of allocations is too
     large; sorted. Such a provider is not in ``shared`` until the agent has read it.
-    ``beside``: the agent's own providers that it searched for outside this host's tree, with the providers below them.
+    ``beside``: the trees of the agent's own providers outside this host's tree, as far as the agent searched for them.
     ``reparents``: whether the server can replace or remove a provider's parent (microversion 1.37). An older server can
     only set a parent for a provider that has none.
     ``microversion``: the newest microversion that the server supports, None if the agent did not ask.
@@ -169,7 +169,7 @@ class PlacementView:
 
     @property
     def used(self) -> Mapping[tuple[str, str], int]:
-        """Usage by (provider uuid, class). The scheduler subtracts this usage from the capacity."""
+        """Usage by (provider uuid, class). Placement subtracts this usage from the capacity."""
         used: dict[tuple[str, str], int] = defaultdict(int)
         for held in self.allocations:
             used[held.provider_uuid, held.resource_class] += held.amount
@@ -194,7 +194,7 @@ class PlacementView:
 
     @property
     def shared_consumer_uuids(self) -> frozenset[str]:
-        """Consumers that have an allocation on a sharing provider, as far as the agent has read them."""
+        """Consumers that have an allocation on a sharing provider; only those whose allocations the agent has read."""
         return frozenset(a.consumer_uuid for sharing in self.shared for a in sharing.allocations)
 
     @property

@@ -151,8 +151,8 @@ class Plan:
     ``allocations``: allocations of the agent's own consumers (role companion sets them, role owner removes them).
     ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
     if a write to Placement failed; a permanently rejected write in ``writes`` does not count as a failure.
-    ``removals``: providers of orphaned nodes. The agent deletes such a provider only after its record, because nova
-    refuses to delete a record that has become another host's.
+    ``removals``: providers of orphaned compute nodes. The agent deletes a node's record before its provider. nova
+    refuses to delete the record if it now belongs to another host; then the agent keeps the provider.
     """
 
     writes: tuple[Write, ...] = ()

@@ -28,10 +28,10 @@ class Addition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
-    """One entry of one file, for the provider with the given uuid or name.
+    """One entry of a provider.yaml file, for the provider with the given uuid or name.
 
-    ``origin`` is ``file:line``. The ``uuid`` ``$COMPUTE_NODE`` means the root provider, unless another entry names the
-    root by uuid or name.
+    ``origin`` is ``file:line``. The ``uuid`` ``$COMPUTE_NODE`` means the root provider. The agent ignores such an entry
+    if another entry names the root by its own uuid or name.
     """
 
     origin: str

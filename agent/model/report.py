@@ -26,7 +26,7 @@ class Outcome(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """The result of comparing the three books for one consumer and one class."""
+    """The result of comparing what nova, libvirt and Placement have about one consumer and one resource class."""
 
     AGREED = "agreed"
     SETTLING = "settling"
@@ -48,8 +48,8 @@ class Verdict(enum.Enum):
 class LedgerRow:
     """What the three books have about one consumer, one resource class and one provider.
 
-    ``promised``, ``held`` and ``recorded`` are None if the book has no such claim. ``outside_tree``: the provider
-    shares with this host's tree but is not part of it, so the row does not count in this host's sums.
+    The books are ``promised`` (by nova), ``held`` (on the host) and ``recorded`` (in Placement); None: nothing in that
+    book. ``outside_tree``: a sharing provider outside this host's tree, so the row does not count in the host's sums.
     """
 
     consumer_uuid: str | None
@@ -73,7 +73,7 @@ class LedgerRow:
 class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
-    ``terms`` are the (name, amount) terms of the wanted ``reserved``.
+    ``terms`` are (name, amount). Their sum is ``reserved`` in ``wanted``, unless the sum exceeds the total.
     """
 
     provider: str
@@ -128,8 +128,8 @@ class SourceStatus:
 
     ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
     read has ever succeeded. ``denied``: Placement rejected the agent's credentials (401, 403), so retries do not help.
-    ``behind_s`` is the age in seconds of the heartbeat in the cloud's state: None if the age is unknown, and for any
-    source that does not read the cloud's state.
+    ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
+    if the age is unknown, and for every other source.
     """
 
     name: str

@@ -13,8 +13,8 @@ from agent.model.provider_config import ProviderEntry
 class Role(enum.Enum):
     """What this agent may write.
 
-    OWNER: everything that nova-compute would write. COMPANION: only the agent's own consumers, beside a running
-    nova-compute. OBSERVER: nothing.
+    OWNER: everything that nova-compute would write. COMPANION: only allocations of the agent's own consumers, while
+    nova-compute writes all else. OBSERVER: nothing.
     """
 
     OWNER = "owner"
@@ -23,7 +23,7 @@ class Role(enum.Enum):
 
 
 class UnmanagedPolicy(enum.Enum):
-    """What the agent does about use of the host that the cloud does not know."""
+    """What the agent does about guests and logical volumes that use the host without nova's knowledge."""
 
     RESERVE = "reserve"
     REPORT = "report"
@@ -40,7 +40,7 @@ class RatioPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCpu:
-    """``[libvirt] cpu_*``: the CPU of guests. ``mode`` is None if unset. A flag may begin with ``+`` or ``-``."""
+    """``[libvirt] cpu_*``: guests' CPU. ``mode`` is None if unset. Each of ``extra_flags`` may begin with + or -."""
 
     mode: str | None = None
     models: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class GuestCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephAccess:
-    """The Ceph pool of the guests' disks. ``user`` (``ceph --id``), ``conf`` (``--conf``): None is ceph's default."""
+    """The Ceph pool of the guests' disks. If ``user`` (``--id``) or ``conf`` is None, ceph uses its default."""
 
     pool: str
     user: str | None = None
@@ -102,7 +102,7 @@ class NetworkAffinity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Reserves, ratios and policies. The names of the fields contain the units."""
+    """The configuration for one audit. If a field has a unit, its name ends with the unit (``_mib``, ``_s``)."""
 
     role: Role
     takeover: bool

@@ -58,7 +58,7 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 class Snapshot:
     """The facts that one audit decides on.
 
-    ``store`` is the store that DISK_GB counted last, None if the agent remembers no store.
+    ``store``: the file system or volume group that DISK_GB counted last, None if the agent remembers none.
     """
 
     placement: Reading[PlacementView]
@@ -115,7 +115,7 @@ def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     found = [part for part in parts if part]
-    # If only one part has values, return the same object, so that its comparison with the last audit's is fast.
+    # If only one part has values, return that same tuple: the next audit can compare an unchanged object fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

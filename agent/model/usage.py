@@ -1,4 +1,4 @@
-"""The usage figures of a compute node record; they come from the books, not from measurements of the hypervisor."""
+"""The usage figures of a compute node record: computed from the instances' flavors, not measured on the host."""
 
 from __future__ import annotations
 

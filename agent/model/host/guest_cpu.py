@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from agent.model.settings import GuestCpu
 
-# The models of nova.virt.libvirt.utils.get_cpu_model_from_arch that libvirt knows on their architecture.
+# nova's default models (nova.virt.libvirt.utils.get_cpu_model_from_arch) that libvirt knows on that architecture.
 _DEFAULT = {"x86_64": "qemu64", "i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
-# nova's _get_guest_cpu_model_config. Guests of other virtualization types have the host's CPU.
+# As in nova's _get_guest_cpu_model_config. Guests of other virtualization types have the host's CPU.
 _WITH_MODELS = frozenset({"kvm", "qemu"})
 
 
@@ -21,7 +21,7 @@ def takes_a_model(virt_type: str) -> bool:
 
 
 def models_of(guest_cpu: GuestCpu, arch: str, virt_type: str) -> tuple[str, ...]:
-    """Return libvirt's names of the guests' CPU models, configured or default; () if guests have no model.
+    """Return the guests' CPU models by libvirt's names: the configured models or nova's default; () if there is none.
 
     The ``cpu_mode`` ``none`` means the emulator's default model, not the host's CPU.
     """

@@ -13,7 +13,7 @@ from agent.model.host.devices import PciPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPages:
-    """The pages of one size in one cell; ``reserved`` is the number that ``reserved_huge_pages`` keeps from guests."""
+    """The pages of one size in one NUMA cell. ``reserved_huge_pages`` keeps ``reserved`` of them from guests."""
 
     size_kib: int
     total: int
@@ -47,8 +47,8 @@ class ResourceView:
     ``cells``: None if the host has no NUMA topology in nova's sense.
     ``disk_available_least_gib``: may be negative.
     ``pci_devices``: number of PCI functions that libvirt lists.
-    ``pci_pools``: the free PCI devices for guests. The cloud's rows, as far as the agent could read them, and libvirt's
-    definitions show which devices are taken.
+    ``pci_pools``: the free PCI devices for guests. A device is free if it belongs to a guest neither in nova's rows, as
+    far as the agent could read them, nor in the libvirt domains.
     ``supported_instances``: (architecture, hypervisor, mode) in nova's spelling.
     ``unknown``: names of the figures that could not be read.
     """

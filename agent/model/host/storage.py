@@ -78,8 +78,8 @@ class FileSystemIdentity:
     """What identifies the file system of a path.
 
     ``kind`` is the type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
-    within the file system; a bind mount changes the mount point but not ``inner``. ``uuid`` is the uuid of a file
-    system on a disk, None for any other file system, or if the host does not report a uuid.
+    as seen from the file system's own root; a bind mount changes ``mount_point`` but not ``inner``. ``uuid`` is the
+    uuid of a file system on a disk, None for any other file system, or if the host does not report a uuid.
     """
 
     mount_point: str
@@ -106,8 +106,8 @@ class FileSystem:
 class GuestFile(NamedTuple):
     """A file that a domain names as its disk; ``format`` comes from the domain's XML, never from the file's contents.
 
-    A guest can write anything into a raw disk, even a qcow2 header with any size. The class is a tuple because each
-    audit compares all these files with those of the last audit.
+    A guest can write anything into a raw disk, even a qcow2 header with any size. The class is a tuple because tuples
+    compare fast, and each audit compares all these files with those of the last audit.
     """
 
     path: str

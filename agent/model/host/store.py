@@ -9,7 +9,7 @@ from agent.model.host.storage import FileSystemIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMark:
-    """A remembered store. ``source`` is the source that measures the store, ``name`` is the path or the volume group.
+    """The file system or volume group that DISK_GB counted. ``source`` measures it, ``name`` is its path or its name.
 
     ``uuid`` is the uuid of the file system or volume group, None if the store has none or the host did not report it.
     ``filesystem`` is None for a volume group.
@@ -24,7 +24,7 @@ class StoreMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """The contents of the store's file in the state directory.
+    """The contents of the file in the state directory in which the agent remembers the store that DISK_GB counted.
 
     ``mark`` is None if the operator made the agent forget the store with ``stocktake undo``.
     """
