@@ -1,4 +1,4 @@
-"""store-changed: DISK_GB stays unchanged, because its store (file system or volume group) may be another than before."""
+"""store-changed: DISK_GB stays unchanged, because its store (file system or volume group) may have been replaced."""
 
 from __future__ import annotations
 
