@@ -1,9 +1,9 @@
-"""Write an append-only journal of changes to data that other services share, each with the state before the change.
+"""Write an append-only journal of the agent's changes to data that other services use too, such as allocations.
 
-A change's line is on disk (file and folder synced) before the agent tries the change. The outcome follows as a separate
-line. If a change has no outcome, a crash interrupted it, and it is unknown whether the change was made. Lines are never
-rewritten. The reader reports each unreadable line (cut short by a crash, garbled by another program), and returns all
-other lines. A writer needs the write lock.
+A change's line has the state before the change, and is on disk (file and folder synced) before the agent tries the
+change. The outcome follows as a separate line. If the outcome is missing, a crash interrupted the change, and nobody
+knows whether it was made. Lines are never rewritten. The reader reports each unreadable line (cut short by a crash,
+garbled by another program), and returns all other lines. A writer needs the write lock.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Change:
     """A change that the agent is about to make; ``kind`` selects the code that undoes it (agent/healing/undo.py).
 
     ``before`` and ``after`` are plain JSON values whose shape depends on ``kind``. ``audit_id`` and ``plan_digest``
-    identify the decision; ``undoes`` is the id of the entry that this change undoes.
+    name the audit and the plan that led to the change; ``undoes`` is the id of the entry that this change undoes.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Journal(Protocol):
         ...
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Write the outcome of an entry; the last outcome counts. Raises SourceUnavailable if this fails."""
+        """Write an outcome of an entry; the last of several outcomes counts. Raises SourceUnavailable if this fails."""
         ...
 
     def read(self) -> JournalContent:
@@ -182,7 +182,7 @@ def _take(found: dict[str, Entry], line: bytes) -> str | None:
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
         return f"is not a document of schema_version {SCHEMA_VERSION}"
     if where := unbounded(document):
-        return f"has {where}, which is not a number of 64 bits"
+        return f"has no finite 64-bit number in {where}"
     if is_too_deep(document):
         return f"is {TOO_DEEP}"
     return _take_document(found, document)
@@ -221,7 +221,7 @@ def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, a
     if result is None or not isinstance(words, str):
         return "is an incomplete outcome"
     if entry is None:
-        return f"is the outcome of {entry_id}, which is not in the journal"
+        return f"is the outcome of a change that is not in the journal: {entry_id}"
     found[entry_id] = replace(entry, result=result, words=words, ended_at=at)
     return None
 
@@ -237,7 +237,7 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 def _opened(path: str, flags: int) -> int:
     """Open the journal and return its descriptor. Raises OSError, also for a link or a file that is not regular.
 
-    The check is strict because the states in this file, from before each change, are needed for an undo.
+    The check is strict because ``undo`` needs this file: it has the state before each change.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,8 +1,8 @@
 """Read small files of the kernel: module parameters and TDX key counts under /sys, uptime and load under /proc.
 
 If a module is not loaded, or this kernel does not have a parameter, the parameter's text is None. Any other failure (no
-file descriptor left, no permission, a bad disk) says nothing about the module, so the text is Unread. A figure that
-cannot be read or parsed is None: no decision of the agent depends on a figure.
+file descriptor left, no permission, a bad disk) says nothing about the module, so the text is Unread. The other values
+(TDX keys, uptime, load) are None if they cannot be read or parsed: no decision of the agent depends on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIGURE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
 def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], ...]:
-    """Return (``module/parameter``, text) for each of PARAMETERS; the module says when a text is None or Unread."""
+    """Return (``module/parameter``, text) for each of PARAMETERS; this file's docstring explains None and Unread."""
     return tuple((name, _parameter(sys_root, name)) for name in PARAMETERS)
 
 

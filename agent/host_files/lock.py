@@ -6,8 +6,8 @@ the lock in one process exclude each other as two processes do.
 
 Writing to Placement needs no disk, so the lock also works if its file cannot be created (the file system is read-only,
 full or temporarily unavailable). The process then locks the existing file; if there is no file, its folder; if the
-folder cannot be opened, a file in a second folder. All processes get the same errors from a folder, so they lock the
-same file or folder. After an error of one process alone (too many open files), that process gets no lock.
+folder cannot be opened, a file in a second folder. All processes get these errors alike, so they lock the same file or
+folder. If an error concerns only one process (too many open files), that process gets no lock.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _created(path: str) -> int:
 
 def _sign(descriptor: int) -> None:
     text = f"{os.getpid()} {pathlib.Path(sys.argv[0]).name or 'python'}\n".encode()
-    # A full disk must not stop the process that has the lock: only the error message of other processes uses the text.
+    # If this write fails (full disk), the process keeps the lock: the text is only for other processes' error messages.
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)

@@ -1,8 +1,8 @@
 """Read and write store.json, which says which store (volume group or file system) DISK_GB counted last.
 
-Without the record, the agent might count an empty folder instead of the store after a reboot. The agent treats an
-unreadable file as missing, and keeps a copy. Guests' disks and the total in Placement then decide whether the agent
-accepts a store (agent/resources/store_doubt.py). The file is replaced only as a whole, and under the write lock.
+Without this record, the agent might count the file system below the mount point while the store is not mounted. If
+store.json is missing or unreadable, agent/resources/store_doubt.py decides by the guests' disks and Placement's total.
+The agent keeps a copy of an unreadable file. It replaces the file only as a whole, under the write lock.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from agent.text.own_rows import BadRow, Json, count_of, text_of
 
 FILE = "store.json"
 SCHEMA_VERSION = 1
-# A path has at most 4096 bytes, each of which may take six characters in JSON.
+# The file has a few paths. A path has at most 4096 bytes, each of which may take six characters in JSON.
 _MAX_CHARACTERS = 1 << 17
 
 
 class StoreFile:
-    """The StoreMemory that is the file store.json in ``state_dir``."""
+    """Implements StoreMemory with the file store.json in ``state_dir``."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -38,11 +38,11 @@ class StoreFile:
         unread, unsaved = self._unread.cause, self._unsaved.cause
         return (
             *((f"{self.path} cannot be read: {unread}",) if unread else ()),
-            *((f"the store is not remembered over a restart: {unsaved}",) if unsaved else ()),
+            *((f"the store that DISK_GB counts is not remembered over a restart: {unsaved}",) if unsaved else ()),
         )
 
     def load(self) -> StoreRecord | None:
-        """Return the saved record; None if there is no file, and None with one warning if the file is unreadable."""
+        """Return the saved record; None if there is no file, or if it is unreadable, which is logged once per cause."""
         record = None
         try:
             record = _record(read_document(self.path, SCHEMA_VERSION, _MAX_CHARACTERS))
@@ -55,7 +55,7 @@ class StoreFile:
         return record
 
     def save(self, record: StoreRecord) -> bool:
-        """Replace the file; return False if that fails, with one warning for each new cause."""
+        """Replace the file; return False if that fails. Log the failure only if its cause is new."""
         try:
             self.put(record)
         except ConfigError as error:
@@ -65,7 +65,7 @@ class StoreFile:
         return True
 
     def put(self, record: StoreRecord) -> None:
-        """Replace the file; keep a copy of an unreadable file. Raises ConfigError if the file cannot be written."""
+        """Replace the file; if the old file is unreadable, keep a copy of it. Raises ConfigError if this fails."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):

@@ -32,8 +32,8 @@ class AdoptFacts:
     ``origin``: where ``identity`` was read.
     ``own``: the provider tree whose root has the uuid ``identity``, None if Placement has no such tree.
     ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
-    ``state``: this host's state in the cloud, including the compute node rows of both uuids, whichever host they name.
-    ``others``: the state of each other host that one of these rows names.
+    ``state``: nova's data about this host, and the compute node rows with the uuids of ``identity`` and ``holder``.
+    ``others``: nova's data about each other host that one of these compute node rows names.
     ``state_error``: why ``state`` is None.
     """
 
@@ -86,7 +86,7 @@ class RecordStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStep:
-    """Replace the store ``before`` by ``after`` in the file at ``path``; None means that no store is remembered."""
+    """Replace the remembered store (which DISK_GB counts) in the file at ``path``. None: no store is remembered."""
 
     path: str
     before: StoreMark | None
@@ -127,6 +127,6 @@ def _essence(step: AdoptStep) -> dict[str, Any]:
     """Return the fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
-        # The digest has the size in whole GiB: on ZFS, a store's size changes with every byte that is written.
+        # On ZFS, every written byte changes a store's size. With whole GiB, the digest seldom changes because of that.
         members["after"]["size_bytes"] //= GIB
     return members

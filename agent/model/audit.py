@@ -26,7 +26,7 @@ class Publish(enum.Enum):
 
 
 class Depth(enum.Enum):
-    """How much of Placement to read. FULL is for commands that the operator runs."""
+    """How much to read. FULL, for operators' commands: all allocations, not only those that are due or have changed."""
 
     ECONOMICAL = "economical"
     FULL = "full"
@@ -42,7 +42,7 @@ class AuditRequest:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether the interval is the only reason."""
+        """Whether the audit runs only because the interval has passed."""
         return self.reasons == (PERIODIC,)
 
 
@@ -60,7 +60,7 @@ class Identity:
 
 
 class Standing(NamedTuple):
-    """The newest heartbeat at the last read, and since when it has been the newest (the agent's monotonic seconds)."""
+    """The newest heartbeat of any nova service, and since when it is the newest (the agent's monotonic seconds)."""
 
     heartbeat: datetime.datetime
     since: float
@@ -87,17 +87,17 @@ class AuditMemory:
     ``book_digest``: digest of the promised and held books of the last audit that could read both.
     ``recheck_recorded``: whether the next audit must read allocations again.
     ``audits``: number of audits so far.
-    ``audits_since_everything``: number of audits since the agent last read everything again, without its caches.
+    ``audits_since_everything``: number of audits since the agent last read its whole provider tree without caches.
     ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
-    ``heartbeat``: the newest heartbeat of any service of the cell, and since when it has been the newest.
-    ``suspects``: suspicious consumers, whose records the next audit reads first.
-    ``reported``: consumers named by findings that rest on recorded allocations; their whole records are read again.
+    ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest.
+    ``suspects``: consumers whose claims looked wrong. The next audit reads their allocations first.
+    ``reported``: consumers in findings about allocations. After a change of their provider, they are read again.
     ``unknown_traits``: standard traits that this Placement rejected as unknown.
     ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
     ``history_saved_at``: when the agent last wrote that file, in monotonic seconds.
     ``last_good``: (source, monotonic seconds) of each source's last successful read.
-    ``compared``: the last comparison of the books, reused while its facts stay equal.
-    ``guests``: uuids of the domains at the last read. The next audit asks the state source for their rows too.
+    ``compared``: the last comparison of the books. The next audit reuses it if the facts have not changed.
+    ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
     ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
     ``store``: the store that DISK_GB counted last.
     """

@@ -15,7 +15,7 @@ from agent.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The three books about one consumer, one resource class and one provider.
+    """What the three books say about one consumer, one resource class and one provider.
 
     ``promised``, ``held`` and ``recorded`` are the amounts in these books, None if the book has no such claim.
     """
@@ -64,8 +64,8 @@ class Basis:
 class Compared:
     """The books and the rows of their comparison.
 
-    ``ledger`` are the rows for reports; the operator's own reserves are not among them. ``digest`` is the digest of
-    the promised and held books, None if one of these books is not known.
+    ``ledger`` are the same rows in the form for reports, without rows for what the operator reserves (reserved_host_*).
+    ``digest`` is the digest of the promised and held books, None if the source of one of them could not be read.
     """
 
     basis: Basis

@@ -29,7 +29,8 @@ class Finding:
 
     ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
     code, provider, consumer and class. ``evidence`` are the claims. ``facts`` are further (name, value) pairs for the
-    JSON document. ``rests_on_recorded``: only an audit that read the allocations itself may confirm this finding.
+    JSON document. ``rests_on_recorded``: the finding is about allocations in Placement, so only an audit that read
+    them again (not from the cache) may confirm it.
     """
 
     code: str
@@ -62,9 +63,9 @@ def _id(*about: str | None) -> str:
 class Sighting:
     """The record of one finding in the history file.
 
-    ``times`` is the number of audits counted towards confirmation. ``counted_at`` is the time of the last counted
-    audit, in seconds since boot. ``stands_since`` is the time of the first of the consecutive audits that saw the same
-    evidence; it is empty in a file that an older version wrote.
+    A finding is confirmed after several audits: ``times`` is how many audits have counted, ``counted_at`` when the last
+    of them ended its reads, in seconds since boot. ``stands_since``: since when each audit has seen the finding with
+    the same evidence; empty if an older version wrote the file.
     """
 
     id: str
@@ -90,7 +91,7 @@ class SeenFinding:
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty. ``since`` is when an audit first read both values, in seconds since boot.
+    ``heartbeat`` is ISO 8601 or empty. ``since``: since when both are unchanged, in seconds since the host's boot.
     """
 
     heartbeat: str
@@ -105,10 +106,10 @@ class History:
     ``sightings``: all findings that are still remembered, sorted by finding id.
     ``added``: what provider.yaml files added to providers.
     ``left``: providers that stayed in Placement when the agent deleted their compute node records.
-    ``boot``: identifier of the boot since which ``read_until``, ``counted_at`` and ``silence.since`` count seconds.
-    Seconds since another boot cannot be compared with them.
+    ``boot``: the id of the host's boot. ``read_until``, ``counted_at`` and ``silence.since`` are seconds since this
+    boot, so they mean nothing after the next boot.
     ``read_until``: end of the last audit's reads, in seconds since boot.
-    ``silence``: since when nova-compute has shown no sign of life, if a nova-compute has written to this provider.
+    ``silence``: nova-compute's last signs of life; None if no nova-compute has written to the root provider.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())

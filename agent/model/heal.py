@@ -35,7 +35,7 @@ class HealAction:
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
-        """The one change of this action."""
+        """The change of this action, as a tuple with one item."""
         return (ConsumerChange(before=self.before, write=self.write),)
 
     @property
@@ -48,7 +48,7 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    Generations are left out: every scheduled instance raises the root's generation, so a digest with generations would
+    The plan has no generations: every scheduled instance raises the root's generation, so the plan's digest would
     change moments after the operator has seen the plan. The module that carries the plan out reads the generations.
     """
 
@@ -61,9 +61,9 @@ class ProviderChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshaping:
-    """A class that moves between providers of one tree, with all its consumers, in one atomic request.
+    """One atomic request that moves a resource class, with its allocations, to other providers of the same tree.
 
-    ``providers`` has parents first. ``changes`` are sorted by consumer.
+    ``providers`` has parents before children. ``changes`` are sorted by consumer.
     """
 
     resource_class: str
@@ -82,7 +82,7 @@ class ReshapeAction:
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
-        """The changes of all consumers of the class."""
+        """The changed allocations of all consumers of the resource class."""
         return self.reshaping.changes
 
     @property
@@ -122,7 +122,7 @@ class HealPlan:
 def _body(action: AnyAction) -> dict[str, Any]:
     """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
-        # A provider that a first attempt created and left empty counts as absent, so a second attempt's plan is equal.
+        # If a failed attempt left a new provider without inventory, the digest is the same as without this provider.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     return asdict(action)
@@ -147,8 +147,8 @@ class HealNote:
 class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
-    ``min_age_s`` is the minimum age of a finding in seconds. ``max_consumers`` and ``max_percent`` (of the host's
-    consumers, but at least one consumer) are the maximum number of consumers that one run changes.
+    ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
+    at most ``max_percent`` of the host's consumers (but one consumer is always allowed).
     """
 
     enabled: bool = False

@@ -17,8 +17,8 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
     """Return the CPU ids of a list, ascending.
 
     Items are ``N``, ``A-B``, ``^N`` or ``^A-B``, separated by commas; empty items are allowed.
-    Raises ValueError if the result is empty, and, with the item's text, if A > B or if A, B or N is not a number up to
-    HIGHEST_CPU.
+    Raises ValueError if the result is empty, if A > B, or if A, B or N is not a number up to HIGHEST_CPU. For a bad
+    item, the error names the item.
     """
     chosen: set[int] = set()
     excluded: set[int] = set()

@@ -1,8 +1,8 @@
 """Decide which entry of ``[pci] device_spec`` applies to each PCI device.
 
 The first entry that matches a device applies to it. An entry that names one physical function also matches its
-virtual functions. No entry applies to a device whose domain has more than 16 bits (Intel VMD), because nova-compute
-cannot store such an address.
+virtual functions. No entry applies to a device whose PCI domain number has more than 16 bits (Intel VMD), because
+nova-compute cannot store such an address.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleSpec:
-    """A spec that applies to no device; ``taken`` are matching devices (addresses) to which an earlier spec applies."""
+    """A spec that applies to no device; ``taken``: addresses of matching devices to which an earlier spec applies."""
 
     spec: DeviceSpec
     position: int
     taken: tuple[str, ...]
 
 
-# Several parts of one audit call this function, and the devices seldom change between audits. Matching 512 functions
-# against 36 entries takes 10 ms.
+# The result is cached: several parts of each audit call this function, and the devices seldom change. Without the
+# cache, each call would take 10 ms for 512 PCI functions and 36 entries.
 @for_equal_arguments
 def matched(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> tuple[Match, ...]:
     """Return the devices to which a spec applies, sorted by address."""
@@ -76,7 +76,7 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
-    """Return the PCI address of each network device by the device's name, parents of virtual functions included."""
+    """Map network device names to PCI addresses, also those of the physical functions that own the listed VFs."""
     places: dict[str, str] = {}
     for device in devices:
         if device.parent_interface and device.parent_address:

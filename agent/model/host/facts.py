@@ -11,14 +11,14 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: Metadata key. In a comparison of two audits' facts, a field with this key has the key's value, not its own.
+#: Key in a field's metadata. Before two audits' facts are compared, such a field gets the value stored at this key.
 BLANK = "blank"
-#: Metadata of a field on which the books rest: if its value changes, the audit computes the books again.
+#: Metadata of a field that the three books are computed from: if its value changes, the audit computes them again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that often changes and that no book needs: comparisons use ``value`` for it."""
+    """Return metadata for a field that the books do not need: ``value`` replaces the field in comparisons of facts."""
     return MappingProxyType({BLANK: value})
 
 
@@ -143,9 +143,9 @@ class HostFacts:
     ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
     ``memory_mib``: the host's memory as libvirt's getInfo reports it.
     ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
-    ``simulated``: names of the facts that a test driver invents; the demo prints them.
-    ``capabilities``: None until libvirt has reported them: after its start, libvirt first probes QEMU for seconds.
-    Until then the NUMA cells, the topology of CPUs and the hypervisor's version are unknown too, not absent.
+    ``simulated``: names of the facts that libvirt's test driver invents; the demo prints these names.
+    ``capabilities``: None until libvirt reports them. After libvirt starts, it probes QEMU for some seconds. Until it
+    has finished, the NUMA cells, the CPU topology and the hypervisor's version are unknown too, not absent.
     ``devices``: None if libvirt could not list the devices; ``devices_unknown_because`` is the reason.
     ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
     not exist, Unread if it could not be read.

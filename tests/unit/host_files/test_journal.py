@@ -135,7 +135,7 @@ def test_a_torn_last_line_is_reported_and_later_lines_are_read(journal, tmp_path
         (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "line 2 is an incomplete change"),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
-            "line 2 is the outcome of e7, which is not in the journal",
+            "line 2 is the outcome of a change that is not in the journal: e7",
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',

@@ -74,6 +74,6 @@ def test_method_save_logs_an_unwritable_folder_and_method_put_raises_an_error(tm
     with caplog.at_level(logging.WARNING):
         assert [file.save(RECORD), file.save(RECORD)] == [False, False]
     assert [record.message for record in caplog.records if "not written" in record.message] != []
-    assert file.notes[-1].startswith("the store is not remembered over a restart: ")
+    assert file.notes[-1].startswith("the store that DISK_GB counts is not remembered over a restart: ")
     with pytest.raises(ConfigError, match=r"store\.json"):
         file.put(RECORD)
