@@ -28,7 +28,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class UnknownChildren:
-    """The agent does not know on which children a consumer's amount belongs; ``why`` is the reason."""
+    """The agent cannot say which child providers a consumer's allocation belongs on; ``why`` is the reason."""
 
     why: str
 
@@ -45,7 +45,7 @@ class NestedFamily(Protocol):
     root_classes: frozenset[str]
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """Whether an option enables the family. If so, unknown children are reported even if no child exists yet."""
+        """Whether an option enables the family. If so, the agent reports obstacles even if no child exists yet."""
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
@@ -53,7 +53,7 @@ class NestedFamily(Protocol):
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Return the children's resource classes that flavors request by name; the agent counts those as promised."""
+        """Return the children's resource classes for which an instance's flavor shows how much nova should allocate."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
@@ -61,11 +61,11 @@ class NestedFamily(Protocol):
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the children are unknown although every source could be read; None if the children are known."""
+        """Return why the agent, although it read every source, cannot decide about the children; None if it can."""
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether a child belongs to this family, even if the family is off; ``name`` lacks the prefix ``NODE_``."""
+        """Whether a child named ``<node>_<name>`` belongs to this family; the family may be off."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -73,7 +73,7 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. A child neither here nor in ``providers`` does not change."""
+        """Return the children to delete if they exist. A child that is not in ``providers`` either does not change."""
         ...
 
     def belongs(
@@ -92,7 +92,7 @@ def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def children(view: PlacementView | None, node: str) -> Mapping[str, Provider]:
-    """Return the providers below the root whose name begins with the node's name, by the part after the node's name."""
+    """Return the providers below the root that are named ``<node>_<suffix>``, by suffix."""
     prefix = f"{node}_"
     return {
         provider.name.removeprefix(prefix): provider

@@ -58,7 +58,7 @@ class MediatedDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return the problem if devices could not be listed, or if a mediated device (and its parent) is unreadable."""
+        """Return the problem if devices were not listed, or if a mediated device, and so its parent, is unreadable."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -146,11 +146,11 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return how many mediated devices each device offers, by libvirt name; only devices that report their type."""
+    """Return how many mediated devices each parent offers, by libvirt name, without parents of unknown total."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
-    # Existing mediated devices of other types than their parent's configured type do not count: the cloud ignores them.
+    # Leave out mediated devices whose type is not the type configured for their parent: the cloud ignores them.
     totals = Counter(mdev.parent for mdev in devices.mdevs if mdev.type_id == _type_of(mdev.parent, settings))
     used: Counter[str] = Counter()
     for parent, count in totals.items():
@@ -177,7 +177,7 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices of unknown total: unreadable devices and, if their type has a maximum, all of that type."""
+    """Return the devices whose total is unknown: unreadable ones, and others that share a type's maximum with them."""
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

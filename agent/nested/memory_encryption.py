@@ -29,17 +29,17 @@ class MemoryEncryption(NestedFamily):
     root_classes = frozenset({CONTEXT})
 
     def is_asked_for(self, settings: Settings) -> bool:  # noqa: ARG002
-        """Return False: the hardware and the kernel decide; an option only sets the number of Intel TDX guests."""
+        """Return False: no option enables memory encryption; an option only sets the number of Intel TDX guests."""
         return False
 
     def is_configured(self, settings: Settings) -> bool:  # noqa: ARG002
-        """Return True: the hardware and the kernel decide which kinds exist."""
+        """Return True: no option turns the family off; the hardware and the kernel decide which kinds exist."""
         return True
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the resource class of an encryption context.
 
-        An image can request a context too. No flavor shows such a request, so the agent cannot count it as promised.
+        An image can request a context too. The agent reads only the flavor, so it does not see an image's request.
         """
         return frozenset({CONTEXT})
 
@@ -78,7 +78,7 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one AMD SEV context for the consumer: a nova-compute with the class on the root knows only AMD SEV."""
+        """Return one context on the AMD SEV child: a nova-compute that puts contexts on the root knows only SEV."""
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}

@@ -81,7 +81,7 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return how many PCI functions the consumer's guest has, by provider, except those that must not change."""
+        """Return how many functions of the class the guest has, by provider, without those in ``PciView.frozen``."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
@@ -132,9 +132,9 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 
 
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
-    """Return the device's traits, which replace the observed ones.
+    """Return the wish for the device's traits, and for the removal of every other trait that the provider has.
 
-    The owner trait is never among the unwanted traits, because provider_tree/desired.py decides about it.
+    The wish never removes the owner trait: provider_tree/desired.py decides about that trait.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})

@@ -1,9 +1,9 @@
 """Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
 
 A provider stands for a whole device or for one physical function. A virtual function has no provider: it is counted
-on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. Only the
-host's devices, and not the configuration alone, show a contradiction. So a contradiction does not fail the audit: the
-agent only leaves the provider of these devices unchanged (frozen).
+on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. A check
+of the configuration alone cannot find contradictions, because they depend on the host's devices. So a contradiction
+does not fail the audit: the agent only leaves the provider of these devices unchanged (frozen).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Offer:
 
     @property
     def traits(self) -> frozenset[str]:
-        """The provider's traits; if the devices contradict each other, all traits of any device."""
+        """The provider's traits: each trait that at least one of its devices has."""
         return frozenset().union(*self.trait_sets)
 
     @property
@@ -65,13 +65,13 @@ class Offer:
 
     @property
     def is_one_time_use(self) -> bool:
-        """Whether a guest may get the device only once, until the operator makes it available again."""
+        """Whether a device that a guest has used stays unavailable until the operator makes it available again."""
         return any(m.spec.tag("one_time_use") == "true" for m in self.matches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A contradiction about the provider of ``address`` (None: unknown), with spec texts and device addresses."""
+    """A contradiction between ``specs`` and ``devices``; ``address``: their provider's address, None if unknown."""
 
     address: str | None
     reason: str
@@ -81,7 +81,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """All PCI devices reported in Placement: offers sorted by address, and virtual functions without a known parent."""
+    """``offers``: sorted by address. ``lonely``: the virtual functions whose physical function is unknown."""
 
     offers: tuple[Offer, ...]
     lonely: tuple[Match, ...]
@@ -92,7 +92,7 @@ def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping
     return {offer.address: offer for offer in _survey(tuple(devices), tuple(specs)).offers}
 
 
-# Cached as in device_match.py: in each audit the family and its findings ask about the same devices.
+# Cached: in each audit, pci.py and the findings about PCI need the survey of the same devices and specs.
 @for_equal_arguments
 def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Survey:
     grouped: dict[str, list[Match]] = defaultdict(list)
@@ -118,7 +118,7 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    # Version 0: libvirt has not asked QEMU for its version yet. ``undecided`` handles this case.
+    # The version is 0 until libvirt has asked QEMU for it; ``undecided`` finds the devices that must wait for it.
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)

@@ -1,7 +1,7 @@
 """Pure: one view of PCI devices, their specs and Placement's providers, for pci.py and for the findings about PCI.
 
 The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whoever created it. Allocations are
-those that Placement records: this module does not read the cloud's own rows of PCI devices.
+those that Placement records: this module does not read nova's ``pci_devices`` rows.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """``offers``: by address, sorted. ``observed`` and ``gone``: by the name of the child's key, sorted.
+    """``offers``: by the provider's PCI address. ``observed``, ``gone``: by provider name without ``<node>_``.
 
     ``observed``: the providers below the root that have the node's name as prefix.
     ``gone``: the observed providers with the trait COMPUTE_MANAGED_PCI_DEVICE for a device that is not offered now.
     ``frozen``: the addresses of the devices whose provider the agent does not change.
-    ``from_files``: the classes that provider.yaml files add, by provider; they do not count devices, so
-    ``allocations`` does not contain them.
+    ``from_files``: the resource classes that provider.yaml files add, by provider.
+    ``allocations``: the allocations of devices, by provider; those of classes in ``from_files`` are left out.
     ``in_use``: the providers with allocations of any class.
     """
 
@@ -75,7 +75,7 @@ def key_of(address: str) -> ProviderKey:
 
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
-    """Return how many PCI functions the guest has, by provider and class; not on providers that must not change now."""
+    """Return how many PCI functions the guest has, by provider and class, without providers in ``view.frozen``."""
     taken = Counter(
         (key_of(address), offer.classes[0])
         for address, offer in view.offers.items()
@@ -117,7 +117,7 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # A virtual function with an unknown parent may belong to any of the providers whose device seems to be gone.
+        # If a virtual function's parent is unknown, any device that seems gone may be the parent. None counts as gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,
@@ -155,7 +155,7 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Yield a conflict for each provider with allocations of a class that is not the present class of its devices.
+    """Yield a conflict for each provider that has allocations of a class which its devices no longer have.
 
     Placement refuses to remove a class that is in use.
     """

@@ -29,7 +29,7 @@ def cell_usages(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> 
 
 
 def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -> tuple[PinConflict, ...]:
-    """Return the pinned CPUs with several instances or outside the cell's ``pcpuset``, sorted by cell and CPU."""
+    """Return the CPUs that several instances are pinned to, and pinned CPUs outside their cell's ``pcpuset``."""
     by_cell = _by_cell(occupancies)
     return tuple(conflict for cell in cells for conflict in _conflicts(cell, by_cell.get(cell.id, ())))
 

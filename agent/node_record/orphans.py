@@ -31,9 +31,9 @@ _Codes = frozenset[tuple[str, str | None]]
 
 
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
-    """Return this host's undeleted rows whose node name is not libvirt's; none if that name or the uuid is unknown.
+    """Return this host's undeleted rows for other nodes than ``node``; no row if an argument is None (unknown).
 
-    A row with this host's own uuid and another name is no orphan, because the host was renamed (see identity-changed).
+    A row with ``root_uuid`` and another node name is no orphan: the host was renamed (finding identity-changed).
     """
     if state is None or node is None or root_uuid is None:
         return ()
@@ -75,9 +75,9 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
 def _foreign(tree: DetachedTree) -> str | None:
     """Return why a provider of the tree does not belong to this node; None if all of them do."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
-        return f"another compute node is below it: {', '.join(nodes)}"
+        return f"another compute node is in the provider's tree: {', '.join(nodes)}"
     if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
-        return f"no owner trait of nova ({RIVAL}) or of this agent ({AGENT_OWNER}) is on {', '.join(foreign)}"
+        return f"neither nova's owner trait ({RIVAL}) nor the agent's ({AGENT_OWNER}) is on {', '.join(foreign)}"
     return None
 
 

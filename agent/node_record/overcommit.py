@@ -92,7 +92,7 @@ def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
 
 
 def _counts(disk: Disk) -> bool:
-    """Return whether the disk counts. Only local files count.
+    """Return whether the over-commit includes the disk. It includes only local files.
 
     A network disk takes no space on this host, and a block device has its full size from the start.
     """

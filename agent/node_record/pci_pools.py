@@ -40,7 +40,7 @@ def pools(
 
 
 def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
-    """Return the addresses in use, and the addresses of functions that cannot be used because of these uses."""
+    """Return the addresses in use, and the addresses of these devices' physical and virtual functions."""
     blocked = set(in_use)
     for device in devices:
         if device.parent_address is None:

@@ -27,7 +27,7 @@ RECORD = "compute node record"
 # What nova stores if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
 
-#: Values of columns by field name of NodeRecord. A column whose value is unknown is absent.
+#: Maps fields of NodeRecord to the columns' values. A column whose value is unknown has no entry.
 _Columns = dict[str, Any]
 
 
@@ -77,7 +77,7 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return the reason if this record would duplicate (scenario 62) or overwrite another row; None otherwise."""
+    """Return why the record must not be written: it would duplicate (scenario 62) or overwrite another row; else None."""
     for row in state.nodes:
         if row.deleted:
             continue

@@ -56,7 +56,7 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # A pci_devices row names its owner before libvirt defines the guest, and while a suspended guest has no devices.
+    # Only nova's pci_devices rows show the devices of an instance that is suspended or not yet defined in libvirt.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,

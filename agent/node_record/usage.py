@@ -68,7 +68,7 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 
 
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
-    """Return the used disk in whole GiB: the reserve and all flavors; for a volume group at least its measured use.
+    """Return the used GiB of disk: ``reserved_host_disk_mb`` plus the disks of all flavors.
 
     Nova adds each part to an integer column, which truncates the part. So each instance's swap is truncated separately.
     """
@@ -76,8 +76,8 @@ def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Se
     for one in occupancies:
         root = 0 if one.instance.boots_from_volume else one.flavor.root_gib
         promised += root + one.flavor.ephemeral_gib + one.flavor.swap_mib // 1024
-    # In a volume group, at least the group's own measured use counts (scenario 91). On a file system only the flavors
-    # count, because other files take space on the file system too.
+    # For a volume group, return at least the group's measured use (scenario 91). For a file system, ignore the measured
+    # use, because it includes files that are not guests' disks.
     is_group = settings.disk_group is not None
     return max(promised, bytes_to_gib_ceil(view.disk_used_bytes) if view.disk_used_bytes and is_group else 0)
 
