@@ -30,7 +30,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return ", but 2 PCPU instead", the end of "Placement records nothing, ..."; "" if the class is recorded."""
+    """Return ", but 2 PCPU instead" to follow "Placement records nothing"; "" if Placement records the row's class."""
     if row.recorded is not None:
         return ""
     surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]
@@ -38,7 +38,7 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return ", which was promised 2 PCPU instead", the end of "no VCPU for ID, ..."; "" if the class is promised."""
+    """Return ", which was promised 2 PCPU instead" to follow "no VCPU for ID"; "" if the row's class is promised."""
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]

@@ -22,14 +22,14 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 _WITHOUT_NOVA = (
-    "schedulers that use this Placement believe that these resources are free: allocate them, with the guest's uuid as "
+    "schedulers that use this Placement believe that these resources are free; allocate them, with the guest's uuid as "
     "the consumer: openstack resource provider allocation set CONSUMER --allocation rp=PROVIDER,CLASS=AMOUNT"
 )
 
 RULE = Rule(
     code="allocation-missing",
     severity=Severity.ERROR,
-    remedy=f"the scheduler believes that these resources are free: {HEAL}; if heal declines: "
+    remedy=f"the scheduler believes that these resources are free; to add the allocation: {HEAL}; if heal declines: "
     "nova-manage placement heal_allocations --instance CONSUMER",
     find=_find,
 )

@@ -143,12 +143,12 @@ def recorded_text(rows: Iterable[Row]) -> str:
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """Return the promised amounts (of the cloud's database) of these rows as text."""
+    """Return the amounts that the cloud's database promises, according to these ledger rows, as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 
 def held_text(rows: Iterable[Row]) -> str:
-    """Return the held amounts (of the guests in libvirt) of these rows as text."""
+    """Return the amounts that the guests in libvirt hold, according to these ledger rows, as text."""
     return _joined((row.resource_class, row.held) for row in rows)
 
 
@@ -157,7 +157,7 @@ def _joined(amounts: Iterable[tuple[str, int | None]]) -> str:
 
 
 def named(rows: tuple[Row, ...]) -> str:
-    """Return the consumer that these rows are about as text: "instance UUID (NAME)"."""
+    """Return a text that names the consumer, which is the same in all these rows: "instance UUID (NAME)"."""
     first = rows[0]
     name = f" ({first.consumer_name})" if first.consumer_name else ""
     return f"{first.consumer_kind} {first.key}{name}"

@@ -34,7 +34,7 @@ def recorded_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
-    """Return the commands that remove exactly the allocations of these rows from the consumer."""
+    """Return the commands that remove the consumer's allocations on each provider with an allocation in these rows."""
     return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(audit, rows))
 
 

@@ -9,20 +9,20 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# The effects other than unchanged inventories and child providers. Each resource and each family of child providers
-# declares the sources on which its inventories or children depend (``needs``, ``reserve_needs``).
+# Further effects of a source that cannot be read. This table omits effects on inventories and child providers: each
+# resource and each family of child providers declares the sources that it needs (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests; reserved is not lowered",
     LIBVIRT: "traits that depend on libvirt stay; reserved is not lowered",
     IMAGES: "guests' files are not reported",
 }
-# If a source cannot be read, neither can these sources, which are parts of it but have their own names.
+# Sources that are parts of another source: if the source (key) cannot be read, its parts (value) cannot be read either.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 
 def consequence(source: str, audit: AuditFacts) -> str:
-    """Return what stays unchanged, in Placement and in the agent's reports, while that source cannot be read."""
+    """Return what the agent does not change in Placement, or does not report, while the source cannot be read."""
     lost = frozenset({source}) | _PARTS.get(source, frozenset())
     stays = (*_classes(lost, audit), *_children(lost, audit))
     verb = "stay as they are" if len(stays) > 1 else "stays as it is"
@@ -51,7 +51,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return one text with the classes whose ``reserved`` is not lowered without these sources; [] for no class."""
+    """Return [one text with the classes whose ``reserved`` is not lowered without these sources], or [] if none."""
     kept = (
         resource
         for resource in RESOURCES

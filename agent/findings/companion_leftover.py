@@ -1,8 +1,8 @@
 """companion-leftover: a consumer of the agent's own type (STOCKTAKE_UNMANAGED) has an allocation that is not needed.
 
 In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
-audit; until then the use is counted twice, by the allocation and by ``reserved``. In role observer the agent removes
-no consumer. In no role does the agent remove consumers of an earlier provider uuid of this host.
+audit; until then Placement counts the same use twice, as allocation and in ``reserved``. In role observer the agent
+removes no consumer. In no role does the agent remove consumers of an earlier provider uuid of this host.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist; None in role companion, or if the consumer may be needed."""
+    """Return why the consumer should not exist. None in role companion; in role observer, None if it may be needed."""
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the {cause.value} use is part of reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
@@ -67,6 +67,6 @@ RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
     remedy="no action in role owner or companion: the agent removes the consumer when it has read every source that "
-    "could show its use; in role observer no agent removes it",
+    "could show that the consumer is needed; in role observer the agent does not remove the consumer",
     find=_find,
 )

@@ -26,8 +26,8 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="a renamed host leaves such rows: check that no instance names this node; with [state] source = conductor "
-    "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated from it; "
-    "otherwise delete both by hand",
+    remedy="after a host is renamed, the row of its old name remains: check that no instance names this node; in role "
+    "owner with [state] source = conductor the agent deletes the row once this finding is confirmed, and the row's "
+    "provider if it has no allocations; in other roles or with another source delete the row and the provider by hand",
     find=_find,
 )

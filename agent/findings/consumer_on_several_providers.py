@@ -29,12 +29,12 @@ def _find(audit: AuditFacts) -> Findings:
             yield _finding(audit, record, here, elsewhere)
 
 
-# If no allocation changes, consecutive audits read equal records. For 1,000 records the cache saves 5 ms of CPU time.
+# While no allocation changes, each audit reads equal records, and the cache saves 5 ms of CPU time per 1,000 records.
 @for_equal_arguments
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations in this tree, in others) of each consumer with a class allocated in both."""
+    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere) if both exist."""
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 
@@ -69,7 +69,7 @@ def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
         lives = f"the instance lives on {instance.host}"
         return f"{lives}, so remove its allocations on this host: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
-    return f"the instance lives on this host: find out why it has allocations on others, then remove these: {commands}"
+    return f"the instance lives on this host: find out why it also has allocations elsewhere, then run: {commands}"
 
 
 def _text(allocations: list[Allocation]) -> str:

@@ -46,7 +46,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             consumer_uuid=instance.uuid,
-            expected=f"a power state for instance {instance.uuid} ({instance.name}), which is {instance.vm_state}",
+            expected=f"power state that fits instance {instance.uuid} ({instance.name}), vm_state {instance.vm_state}",
             actual=f"domain {domain.name} is {power}",
             facts=(
                 ("vm_state", instance.vm_state),

@@ -13,7 +13,7 @@ from agent.model.report import Verdict
 
 
 def is_deleted(rows: tuple[Row, ...]) -> bool:
-    """Whether the guest of these rows was an instance that the cloud has deleted."""
+    """Whether these ledger rows are about an instance that the cloud has deleted."""
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 

@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:
-    """Return (class, promised, defined) of each size that differs."""
+    """Return (class, size in the flavor, size in the domain's definition) of each size that differs."""
     vcpus = domain.vcpus if domain.maximum_vcpus is None else domain.maximum_vcpus
     sizes = [("VCPU", flavor.vcpus, vcpus)]
     if not dict(flavor.extra_specs).get("hw:pmem"):

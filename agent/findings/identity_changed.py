@@ -19,6 +19,6 @@ RULE = Rule(
     severity=Severity.ERROR,
     remedy="a renamed host: restore the old name, or see what stocktake adopt would do; a clone: remove the copied "
     "compute_id file; a reinstalled host: stocktake adopt; a misspelt [DEFAULT] host: correct it, and remove a "
-    "compute_id file made under the wrong name; a wrong or restored database: correct [state], or restore a later one",
+    "compute_id file made under that name; a wrong database: correct [state]; a restored database: use a later backup",
     find=_find,
 )

@@ -1,6 +1,6 @@
-"""migration-stuck: an instance's migration_context does not name its unfinished migration, which therefore counts 0.
+"""migration-stuck: a migration is unfinished, but its instance's migration_context does not name it.
 
-nova-compute's audit sets the status of such a row to error; this agent never changes migration rows (scenario 38).
+The agent counts 0 for this migration. nova-compute's audit sets its status to error; this agent does not (scenario 38).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ rule checks the root provider and child providers. The finding names the leaked 
 allocation on this host at all.
 
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
-findings/pci_device_lost.py), and their ``reserved`` only keeps further consumers away; the present consumer may stay.
+findings/pci_device_lost.py). Their ``reserved`` may exceed the free amount: it only prevents further allocations.
 
 For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage
 cannot show such a CPU, because the ledger counts both guests in full.
@@ -95,7 +95,7 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
 
 
 def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
-    """Return the classes that the host no longer offers, but Placement still does because the classes are in use.
+    """Return the classes that the host no longer offers, but that Placement still offers because they are in use.
 
     A class that belongs on child providers is left out: the host still offers this class (findings/reshape_needed.py).
     """
@@ -122,7 +122,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the provider's inventories as the agent wants them; for a class that it cannot decide now, Placement's."""
+    """Return the inventories that the agent wants, with Placement's own for each class that it cannot decide now."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -192,8 +192,8 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
         facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),
         remedy="move the guest away, or add the CPU to [compute] cpu_dedicated_set again"
         if alone
-        else "move one of the guests away: they share a CPU that each was promised for itself, and nova-compute would "
-        "fail its audit of this host",
+        else "move one of the guests away: nova promised the same dedicated CPU to each of them, and nova-compute's "
+        "audit of this host would fail",
     )
 
 

@@ -23,7 +23,7 @@ from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# If nova is not changing an instance that has a guest on this host, each promised class has one of these verdicts.
+# A promised class has one of these verdicts only if the instance has a guest here, and nova is not changing it.
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
@@ -36,7 +36,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The key of the provider in claims about recorded amounts."""
+        """The ``provider_key`` in the claims about amounts that Placement records on this provider."""
         return ProviderKey("provider", self.provider_uuid)
 
 
@@ -59,7 +59,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Return the ``_Home`` of each PCI function by address, if the agent can decide the function's provider now."""
+    """Map PCI addresses to the functions' ``_Home``, without those whose provider the agent cannot decide now."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -70,7 +70,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return one row of each instance that has a guest on this host and that nova is not changing now, by its uuid."""
+    """Map instance uuids to one row each, for instances with a guest on this host that nova is not changing now."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
@@ -86,7 +86,7 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return the correct amount for each home (provider and class) whose allocated amount does not match the guest."""
+    """Return how many functions the guest has of each home (provider and class) where another amount is allocated."""
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
 
@@ -131,11 +131,12 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
 RULE = Rule(
     code="pci-allocation-missing",
     severity=Severity.ERROR,
-    # Before microversion 1.8 a change assigns the consumer to Placement's placeholder project. 1.12 is the first
-    # microversion that shows a consumer's project and user.
+    # 1.12 is the first microversion that shows a consumer's project and user. If a command changes allocations with a
+    # microversion below 1.8, Placement assigns the consumer to its placeholder project.
     remedy="stocktake heal --finding FINDING adds the allocation, once the devices' providers are published; no audit "
-    "changes an allocation. By hand: the following command replaces all allocations of the consumer, so add those that "
-    "openstack --os-placement-api-version 1.12 resource provider allocation show CONSUMER lists: "
+    "changes an allocation. By hand: list the consumer's allocations (openstack "
+    "--os-placement-api-version 1.12 resource provider allocation show CONSUMER), and add them to the next command, "
+    "which replaces all allocations of the consumer: "
     "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
     "--user-id USER ALLOCATIONS",
     find=_find,

@@ -155,7 +155,7 @@ def test_s124_pci_providers_are_kept_if_pci_reporting_is_disabled_later(pci, pla
     pci.hands_out(*EVERYTHING, report=False)
     found = pci.audit()
     assert pci.totals() == before
-    assert "2 such providers are left as they are" in found["pci-reporting-disabled"]
+    assert "the agent does not change 2 PCI providers" in found["pci-reporting-disabled"]
 
 
 def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):

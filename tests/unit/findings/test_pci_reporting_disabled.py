@@ -16,7 +16,7 @@ def test_s124_the_finding_names_the_remaining_pci_providers():
     (found,) = findings(world(placement=THERE), CODE, OFF)
     assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
     assert found.actual.startswith(
-        f"report_in_placement is false, and 11 such providers are left as they are: {NODE}_0000:81:00.0, "
+        f"report_in_placement is false, and the agent does not change 11 PCI providers: {NODE}_0000:81:00.0, "
     )
     assert found.actual.endswith(" and 3 more")
     assert dict(found.facts) == {"providers": 11}
