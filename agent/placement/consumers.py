@@ -6,8 +6,8 @@ providers. The consumer's allocations on this host's tree are known without the 
 A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
 requests after each restart, and so would every host of a fleet. The records of three kinds of consumers are read at
 once: consumers that looked wrong in the last audit (suspects), consumers named by findings, and consumers that are new
-or changed since the last read. The last kind costs at most one request for each allocation that nova writes. No other
-consumer can have changed, so each read of the tree includes only a few other records, in rotation.
+or changed since the last read. The last kind costs at most one request for each allocation that nova writes. All other
+consumers are unchanged, so each read of the tree includes the records of only a few of them, in rotation.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
 
 
 def _generations(held: Held) -> dict[str, int]:
-    """Return every consumer of the tree with its newest generation in the allocations."""
+    """Return each consumer of the tree with its generation: the highest one that its allocations show."""
     newest: dict[str, int] = {}
     for _, allocations in held:
         for allocation in allocations:
@@ -106,7 +106,7 @@ def _holders(held: Held) -> dict[str, _Holders]:
 
 
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
-    """Return the consumers that are new or changed since the last read, and earlier such consumers not read yet.
+    """Return the consumers that are new or changed since the last tree read, and those still in ``last.awaited``.
 
     The result is empty in the first read, because the consumers found then may have existed for years.
     """
@@ -128,10 +128,10 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the consumers outside of ``chosen`` that are next in rotation, as many as the request allows.
+    """Return the consumers that are next in rotation, except ``chosen``: at most ``request.unsuspicious_reads``.
 
-    The first are the consumers whose record was never read, the highest generation first (each write, for example of a
-    move, raises the generation). The next are the consumers whose last read is longest ago.
+    First come consumers without a current record, the highest generation first (each write of a consumer's allocations,
+    for example a move, raises its generation). Then come the consumers whose record was read longest ago.
     """
     if not request.unsuspicious_reads:
         return ()

@@ -24,9 +24,10 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the trees of the ``uuids`` that it lacks; no allocation comes from the cache.
+        """Return ``view`` and, in its ``beside``, the tree of each of ``uuids`` that is not a provider of ``view``.
 
-        Raises PlacementError; GenerationConflict if providers were deleted during two attempts to read them.
+        All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were
+        deleted during two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

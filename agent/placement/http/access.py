@@ -49,10 +49,10 @@ def client_from_conf(
     pause_at_most_s: float = math.inf,
     wait: Callable[[float], None] = time.sleep,
 ) -> PlacementClient:
-    """Return a client that ``group`` configures. ``transport`` replaces the usual adapter, for fault injection.
+    """Return a client configured by the option group ``group``. Tests pass ``transport`` to inject faults.
 
-    ``pause_at_most_s`` limits the group's ``longest_pause``, for a command whose user waits. ``wait`` sleeps for the
-    given seconds or less.
+    ``pause_at_most_s`` is an upper limit for the option ``longest_pause``: the user of a command should not wait long.
+    ``wait`` is the function that sleeps during a pause; it may return early.
 
     The caller must have registered the group's options (agent/config/options/placement.py); this function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.
@@ -67,7 +67,7 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # Register again, now that the files are read: ``auth_section`` may put auth_type into another group.
+    # Register auth_type again, now that the files are read: ``auth_section`` may move it to another group.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:
@@ -114,7 +114,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
     # keystoneauth notices a missing password only at the first request, and raises a bare Exception.
     if isinstance(auth, generic.Password) and conf[section].password is None:
         yield f"[{section}] password is not set: {by} needs it"
-    # Without Keystone there is no catalog that names Placement, and no token except the configured one.
+    # A plugin without Keystone gets neither a catalog nor a token, so the URL and any token must be configured.
     if isinstance(auth, BaseIdentityPlugin):
         return
     if not conf[group].endpoint_override and not getattr(auth, "endpoint", None):
@@ -135,11 +135,11 @@ def _section(conf: cfg.ConfigOpts, group: str) -> str:
 
 
 def _setting(conf: cfg.ConfigOpts, group: str, option: str) -> str:
-    """Return ``file: [group] option = value``, without a login in the value."""
+    """Return the text ``file: [group] option = value``, with ``***`` in place of credentials in the value."""
     return f"{_from(conf, group, option)}[{group}] {option} = {quoted(without_login(str(conf[group][option])))}"
 
 
 def _from(conf: cfg.ConfigOpts, group: str, option: str) -> str:
-    """Return ``file: `` for the file that sets the option; empty if no file sets it."""
+    """Return the path of the file that sets the option, with ``: `` after it; empty if no file sets the option."""
     place = conf.get_location(option, group)
     return f"{place.detail}: " if place is not None and place.location.is_user_controlled else ""

@@ -53,10 +53,10 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement sends these statuses for a missing provider, a proxy for a missing page. The body shows who answered.
+# Placement sends these statuses if a provider is missing; a proxy also sends them. The body shows which one answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# urllib3 writes host and URL before the reason, so the length limit of a quotation could cut the reason off.
+# This part of urllib3's error text is left out. It precedes the reason, which a quotation's length limit could cut off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -285,8 +285,8 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return foreign text made fit for the log: on one line, without credentials, and of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # ``read`` may end with half a secret, which is not recognized. So cut it further: at the last blank (no secret
-        # contains one), or by the longest secret, of which HTML may write each character as an escape of six.
+        # ``read`` may end with half a secret, which ``blotted`` would not recognize. So cut off what follows the last
+        # blank (no secret contains one), but at most six times the longest secret: an HTML escape has six characters.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -17,8 +17,8 @@ MIB = 2**20
 #: Placement's JSON compresses to a fifth or a tenth of its size. gzip reaches a factor of 1,000 for a repeated letter.
 MOST_TIMES_PACKED = 100
 
-# The price of each character, in bytes of memory. The price of the colon includes the dictionary's table, which has
-# room for four times as many entries right after it has grown.
+# The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. Its number includes
+# free slots: right after a dictionary's table has grown, the table has room for four times as many entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
 # A Python string stores each character in as many bytes as its widest character needs. json.loads may store a string
 # with escapes twice while it decodes the string.
@@ -40,13 +40,13 @@ class Bound:
 
 _FOREIGN = "check whether a proxy, a cache or another service answers"
 
-#: For the daemon's requests. The largest answer lists the allocations of a provider that shares with this host's tree:
-#: 30,000 consumers of one class each, as on a storage provider, or 20,000 consumers of three classes.
+#: For the daemon's requests. The largest answer lists the allocations on a provider that shares with this host's tree.
+#: The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000 consumers of three classes.
 OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} at this URL; if Placement itself answers, count the allocations of the provider",
+    remedy=f"{_FOREIGN} at this URL; if Placement itself answers, check how many allocations the provider has",
 )
 #: For a token with its catalog, which takes 250 bytes for each endpoint.
 TOKEN = Bound(
@@ -65,7 +65,7 @@ WHOLE_CLOUD = Bound(
 
 
 class Tally:
-    """The received part of one answer; ``problem`` says why the rest is not accepted."""
+    """Counts the bytes of one answer while it arrives; ``problem`` says why the answer is too large."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -89,7 +89,7 @@ class Tally:
         return self._size_bytes * (text_width + content_width) + self._objects_bytes
 
     def problem(self, packed_bytes: int | None) -> str | None:
-        """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if not counted."""
+        """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if unknown."""
         bound = self._bound
         of = f"the limit for {bound.subject}: {bound.remedy}"
         if self._size_bytes > bound.most_bytes:

@@ -34,9 +34,9 @@ class CatalogAdapter(Adapter):
         self._dropped_at = time.monotonic()
 
     def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """Send as keystoneauth does. Raises EndpointNotFound, whose text says what the catalog lacks and what it has.
+        """Send as keystoneauth does. Raises DiscoveryFailure if there is no token and therefore no catalog.
 
-        Raises DiscoveryFailure if there is no token and therefore no catalog.
+        Raises EndpointNotFound if the catalog has no suitable endpoint; the error text names those that it has.
         """
         try:
             response: requests.Response = super().request(url, method, **options)
@@ -72,7 +72,7 @@ class CatalogAdapter(Adapter):
         return getattr(self.auth or self.session.auth, "auth_url", None)
 
     def _catalog(self) -> ServiceCatalog | None:
-        """Return the catalog of the present token, without a request; None without a token."""
+        """Return the catalog that came with the cached token; None if no token is cached. Sends no request."""
         known = getattr(self.auth or self.session.auth, "auth_ref", None)
         return known.service_catalog if known is not None else None
 

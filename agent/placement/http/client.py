@@ -36,7 +36,7 @@ from agent.placement.wire import Microversion
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
-    from requests import Response  # not ``requests.Response``: in PlacementClient ``requests`` is a number
+    from requests import Response  # ``requests.Response`` would clash with PlacementClient.requests
 
 T = TypeVar("T")
 Json = Mapping[str, object]
@@ -79,7 +79,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request was sent or ended, in monotonic seconds; any thread may read this."""
+        """When the last request ended, or was sent if it still runs, in monotonic seconds; any thread may read this."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -114,12 +114,12 @@ class PlacementClient:
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
         """Send a GET; return what ``parse`` makes of the answer; ``bound`` limits its size. Raises PlacementError."""
-        self.maximum()  # may request the root document, which ``bound`` must not limit: so before the block
+        self.maximum()  # may read the root document: called outside the block, so that ``bound`` does not limit it
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
 
     def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
-        """Send a PUT; return what ``parse`` makes of the answer (None if it has no body). Raises PlacementError."""
+        """Send a PUT; return what ``parse`` makes of the answer, or of None if it is empty. Raises PlacementError."""
         return self._parsed("PUT", path, microversion, body, parse)
 
     def post(self, path: str, microversion: Microversion, body: Json, parse: Callable[[object], T]) -> T:
@@ -137,7 +137,7 @@ class PlacementClient:
         return _parsed(self._send(method, path, microversion, body), parse)
 
     def _ask_maximum(self) -> Microversion:
-        # The root document needs no microversion, but the session counts only requests with one. All servers know 1.0.
+        # PacedSession counts only requests with a microversion, so send 1.0, although the root document needs none.
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:

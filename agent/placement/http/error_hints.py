@@ -11,8 +11,8 @@ from typing import Final
 
 _CLIENT_CERTIFICATE = "the server asks for a client certificate: set [placement] certfile and keyfile"
 _OTHER_NAME = (
-    "the certificate is for another name than the URL's: use its name in [placement] auth_url or endpoint_override, "
-    "or in the catalog"
+    "the certificate is for another name than the URL's: use the certificate's name in [placement] auth_url "
+    "or endpoint_override, or in the catalog"
 )
 _NOT_TRUSTED = "this host does not trust the CA that signed the certificate: set [placement] cafile to the CA's file"
 
@@ -52,8 +52,8 @@ _PLACEMENT: Final = {
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
-# placement:reshaper:reshape (16.0.0, policies/reshaper.py). The role admin is enough for every other request of the
-# agent.
+# By default, only the role service may reshape (policy placement:reshaper:reshape; 16.0.0, policies/reshaper.py). For
+# every other request of the agent, the role admin is enough.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
     'only a user with the role "service" may reshape ("admin" is not enough, unless Placement\'s policy was changed): '

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. Only one thread may call; an inner thread sends the requests."""
+    """Limits the time of one client's questions. Only one thread may use it; its own second thread sends requests."""
 
     def __init__(self) -> None:
         self._thread = ReaderThread(PLACEMENT)
@@ -35,7 +35,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together; outside of it, each request has its own limit."""
+        """Apply one time limit to all requests of the block together. Outside, each request has its own limit."""
         before, self._asking, self._ends_at = self._asking, True, None
         try:
             yield
@@ -48,9 +48,9 @@ class QuestionTime:
             self._ends_at += seconds
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """Call ``send`` and return its result. The whole question may take ``bound_s``; None means no limit.
+        """Call ``send`` and return its result. All requests of a question together may take ``bound_s`` seconds.
 
-        If the time runs out, raises requests.RequestException, after which keystoneauth does not retry.
+        None: no limit. Raises a plain requests.RequestException after that time, so that keystoneauth does not retry.
         """
         if bound_s is None:
             return send()

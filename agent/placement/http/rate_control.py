@@ -3,12 +3,12 @@
 An agent does not know how many other agents there are, but it can measure how late an answer is. With N agents that
 send one request at a time, a server with a capacity of C requests per second answers after N/C seconds. If each agent
 then pauses PATIENCE times as long as the answer was late, answers take about N/(C·(1+PATIENCE)) seconds, and the
-server never runs idle. That is a fixed point, so no search is needed. A search that raises the rate until a
-request fails, and then halves the rate, would cause failures.
+server never runs idle. This state is stable, so an agent need not search for the right rate. A search that raises the
+rate until a request fails, and then halves the rate, would cause failures.
 
-Only reads wait. A write depends on a read made just before, so a chain of writes is sent without pauses, and the
-pauses add up until the next read. This module does not handle Retry-After: after that header the client sends nothing
-until the requested time (retry_after.py). Pure: time and randomness are arguments.
+Only reads wait. A write depends on a read made just before, so a chain of writes is sent without pauses. The
+pauses for these writes add up, and the next read waits for their sum. This module does not handle Retry-After: after
+that header the client sends nothing until the requested time (retry_after.py). Pure: time and randomness are arguments.
 agent/placement/http/throttled_session.py does the waiting.
 """
 
@@ -44,9 +44,9 @@ _PUSHED_BACK = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """The operator's limits. ``slow_s``: an answer is late if it takes this much longer than the server's usual time.
+    """The configured limits of pauses. ``slow_s``: an answer is late if it takes this many seconds longer than usual.
 
-    ``longest_s``: the longest single pause. With 0 the client never waits.
+    ``longest_s``: the longest single pause, in seconds. With 0 the client never pauses.
     """
 
     slow_s: float = 0.5
@@ -55,7 +55,7 @@ class Manners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The outcome of one request, at ``at`` (monotonic seconds); ``status`` is None if no answer came."""
+    """The outcome of one request, which ended at ``at`` (monotonic seconds). ``status`` is None if no answer came."""
 
     at: float
     latency_s: float
@@ -90,7 +90,7 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
     pushed_s = min(manners.longest_s, _pushed_s(pace, answer.status))
     spread_s = max(pushed_s, _late_s(best_s, answer, manners))
     longest_s = min(manners.longest_s, AWAY_SPREAD_S if answer.status is None or refusals >= AWAY else math.inf)
-    # Writes do not wait for a pause to end. The rest of such a pause is added to the new pause.
+    # A write is sent even during a pause. After the write, the rest of that pause is added to the new pause.
     owed_until = max(pace.quiet_until, answer.at) + min(spread_s, longest_s) * random01
     return Pace(
         best_s=best_s,
@@ -117,10 +117,10 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread that a late answer causes, whatever the earlier spreads were; the mean pause is half of it.
+    """Return the spread that only this late answer causes; 0 if the answer is not late. The mean pause is half of it.
 
-    The usual time is the quickest answer's, so a server that is always slow does not count as overloaded. The usual
-    time is at most ``slow_s``: an agent that started while the server was overloaded has never seen a quick answer.
+    The usual time is that of the quickest answer so far, so a server that is always slow does not count as overloaded.
+    The usual time is at most ``slow_s``: an agent that started while the server was overloaded saw no quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

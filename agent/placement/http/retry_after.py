@@ -47,7 +47,7 @@ def hold_s(asked: float, random01: float) -> float:
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """Return the wait before repetition ``repeat`` of a GET: ``asked``, else ``fixed_s``, else 0.5, 1, 2 … s."""
+    """Return the wait before repetition ``repeat``: ``asked`` (Retry-After), else ``fixed_s``, else 0.5, 1, 2 … s."""
     return asked if asked is not None else fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
 
 

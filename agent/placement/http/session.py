@@ -30,7 +30,7 @@ from agent.placement.http import answers
 if TYPE_CHECKING:
     import requests
 
-# The most redirects that one request follows, also a request to Placement (client.py).
+# The largest number of redirects that one request to Keystone, or to Placement (client.py), follows.
 REDIRECTS = 3
 # All statuses that keystoneauth would follow. 300 is not among them: Keystone's root document has that status.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
@@ -65,11 +65,11 @@ class TokenSession(Session):
 
     @contextlib.contextmanager
     def _understood(self, auth: Any) -> Iterator[None]:  # noqa: ANN401 - keystoneauth's own
-        """Drop keystoneauth's caches if Keystone's answer in the block is unusable. Raises DiscoveryFailure."""
+        """If Keystone's answer is unusable, drop keystoneauth's caches. Raises DiscoveryFailure or NotFound then."""
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # After a wrong version document, keystoneauth may request the token from a wrong URL and get NotFound.
+            # NotFound: if the version document was wrong, keystoneauth may request the token from a wrong URL.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
