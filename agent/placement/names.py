@@ -13,7 +13,7 @@ from agent.placement.provider_requests import listed, provider_path
 
 
 class ProviderNames:
-    """ProviderNames over REST. Not thread-safe."""
+    """The port ProviderNames (agent/ports.py), over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

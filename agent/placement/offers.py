@@ -41,7 +41,7 @@ PROGRESS_EVERY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """The providers that were read, and the names of the root providers of trees not read because of the limit."""
+    """The providers that were read. ``unread``: names of root providers whose trees the limit of requests left out."""
 
     offered: OfferedProviders
     unread: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def cloud_offers(
 
 
 class _Unread:
-    """Reads single providers, up to a limit of requests; ``roots`` are the roots of trees not read because of it."""
+    """Reads providers one by one, with at most ``most`` requests. ``roots``: roots of trees that the limit left out."""
 
     def __init__(
         self, client: PlacementClient, report: Callable[[str], None], most: int, classes: frozenset[str]
@@ -149,12 +149,12 @@ def known_traits(client: PlacementClient) -> frozenset[str]:
 
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
-    """Return the providers in that aggregate, as ``listed`` returns them. Raises PlacementError."""
+    """Return the providers in that aggregate, without inventories, traits and aggregates. Raises PlacementError."""
     return listed(client, WHOLE_CLOUD, member_of=aggregate)
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
-    """Return all providers, as ``listed`` returns them. Raises PlacementError."""
+    """Return all providers, without inventories, traits and aggregates. Raises PlacementError."""
     return listed(client, WHOLE_CLOUD)
 
 
@@ -202,10 +202,10 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return the used amounts in all trees with free capacity for one unit of a class, by one request per class.
+    """Return the used amounts of each provider whose tree has free capacity for one unit of a requested class.
 
-    The summaries for the first class usually contain the other classes too, so another request is sent only for a
-    class that is in no summary yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
+    The answer for the first class usually contains the other classes too. Another request is sent only for a class
+    that is in no answer yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]

@@ -29,7 +29,7 @@ def part_path(uuid: str, part: str) -> str:
 
 
 def listed(client: PlacementClient, bound: Bound = OWN, **filters: str) -> tuple[Provider, ...]:
-    """Return the providers that match all filters, without inventories, traits and aggregates, which the list lacks."""
+    """Return the providers that match all filters. Placement's list lacks their inventories, traits and aggregates."""
     query = f"?{urlencode(filters, safe=':,', quote_via=quote)}" if filters else ""
     return client.get(f"/resource_providers{query}", MINIMUM, wire.parse_providers, bound)
 
@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return ``error`` as a GenerationConflict whose text begins with ``why``: the audit reads and decides again."""
+    """Return a GenerationConflict: ``why``, then ``error``'s message. It makes the audit read and decide again."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

@@ -9,8 +9,8 @@ added or changed. It does not prove three other things:
 - The provider was not renamed. So names and parents come from the list.
 - The database was not replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
 
-Other services' nested providers are part of the tree and of the view. If an operator put whole hosts below one
-provider, Placement's list of the tree names all of these hosts: the agent ignores that provider and all else below it.
+Other services' nested providers are part of the tree and of the view. If an operator put several hosts below
+one provider, Placement's list of the tree names all of these hosts. The agent uses only its host and all below it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from agent.ports import ViewRequest
 
 T = TypeVar("T")
 
-#: Limit of entries in one tree. An audit needs about 5 KiB of memory for each allocation, its row in the report
-#: included: the daemon's peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with
-#: 30,000. 3,900 consumers of three classes make 11,700 entries. 1,000 children with a class, a trait and an aggregate
-#: make 4,000.
+#: Limit of entries (provider, inventory, trait, aggregate, allocation) in one tree, because of the daemon's memory.
+#: Its peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000 (about 5 KiB
+#: for each allocation and its row in the report). 3,900 consumers with allocations of three classes each are 11,700
+#: entries; 1,000 child providers with one class, one trait and one aggregate each are 4,000.
 MOST_ENTRIES = 12_000
 
 
@@ -94,9 +94,9 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` with the trees of orphaned compute nodes; allocations never come from the cache.
+        """Return ``view`` plus the trees of ``uuids``: orphaned compute nodes, which libvirt does not report.
 
-        An unchanged tree without allocations takes one request. Raises PlacementError.
+        Allocations never come from the cache. An unchanged tree without them takes one request. Raises PlacementError.
         """
         if not uuids:
             return view
@@ -227,7 +227,7 @@ def _tree(
 def _too_many(provider: Provider) -> str:
     return (
         f"the read stopped at provider {provider.uuid}: the tree has more than {MOST_ENTRIES} classes, traits, "
-        "aggregates and allocations, the limit for one host; find out who has its allocations by "
+        "aggregates and allocations, the limit for one host; to see which consumers use this provider, run "
         f"openstack resource provider show --allocations {provider.uuid}"
     )
 
@@ -268,9 +268,9 @@ class _Parts:
 
 
 def _read(client: PlacementClient, provider: Provider) -> _Known:
-    """Return one provider with all its parts. Parts that are older than the newest part are read once more.
+    """Return one provider with all its parts. Parts of an older generation than the newest are read once more.
 
-    If the parts still differ, because another client keeps writing, the lowest generation counts for all parts. That
+    If the generations still differ, because another client keeps writing, the provider gets the lowest. That
     generation is out of date, so a write with it fails with a conflict, and the next view reads the provider again.
     """
     uuid = provider.uuid

@@ -30,8 +30,8 @@ class ReshapeClient:
         try:
             made = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
         except DuplicateName as error:
-            # A duplicate uuid and a duplicate name have the same code (writer.py). A duplicate uuid means that another
-            # writer has created the provider since the decision.
+            # Placement has the same error code for a duplicate uuid and a duplicate name (writer.py). If the uuid
+            # exists, another client has created the provider since the reshape was planned.
             if not listed(self._client, uuid=write.provider_uuid):
                 raise
             raise conflict("another client created the provider meanwhile", error) from error
@@ -40,8 +40,8 @@ class ReshapeClient:
     def reshape(self, write: Reshape) -> None:
         """Apply the whole reshape or nothing of it.
 
-        Raises PlacementError. GenerationConflict: a provider or a consumer has changed since the decision.
-        AllocationRefused: an allocation does not fit. InventoryInUse: another consumer uses a class to be removed.
+        Raises GenerationConflict if a provider or consumer changed since ``write`` was planned, AllocationRefused if an
+        allocation does not fit, InventoryInUse if a class to be removed still has allocations, or PlacementError.
         """
         self._client.post("/reshaper", MINIMUM, wire.render_reshape(write), wire.nothing)
 

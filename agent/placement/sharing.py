@@ -2,7 +2,7 @@
 
 If any provider of the tree is in the aggregate, even a child, Placement lets the whole tree use the sharing provider.
 All hosts of the aggregate may have their guests' disks on one sharing provider, so the provider may have all consumers
-of the cloud. Only the state source knows to which host a consumer belongs, and it must read a row for each consumer. So
+of the cloud. Only nova's database knows to which host a consumer belongs, and each consumer costs a read of one row. So
 a read returns only a window (a part) of a long list of consumers, and the next read begins where this window ended.
 
 The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the set is
@@ -26,7 +26,7 @@ from agent.ports import ViewRequest
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # The most aggregates in one URL, because a proxy in front of Placement may reject a long URL. nova uses the same limit.
 AGGREGATES_AT_ONCE = 200
-# Limit of allocations on one sharing provider. Most of them are dropped as soon as the JSON is parsed (``read``).
+# Limit of allocations on one sharing provider. It may be high: after parsing the JSON, ``read`` drops most of them.
 MOST_SHARED = 100_000
 
 
@@ -41,7 +41,7 @@ class SharingReader:
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (name as in the finding, reason) of the sharing providers whose list is too large, sorted."""
+        """Sorted pairs (``provider <uuid>``, reason) of sharing providers whose list of allocations is too large."""
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
@@ -51,11 +51,11 @@ class SharingReader:
     def read(
         self, tree: Iterable[Provider], known: frozenset[str], request: ViewRequest
     ) -> tuple[SharingProvider, ...]:
-        """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and the window's consumers.
+        """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and of the window.
 
-        A provider whose list is too large is in ``unread`` instead. ``known`` are consumers that the state source
-        looks up anyway: these consumers do not count in the window. If the tree is in no aggregate, no request is
-        sent. Raises PlacementError.
+        ``known``: the consumers of this host's tree, which the audit looks up in nova's database anyway. The window
+        contains a part of the other consumers. A provider with too many allocations is in ``unread`` instead. If the
+        tree is in no aggregate, no request is sent. Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())
@@ -88,10 +88,10 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """Return at most ``most`` of the consumers in ``holders``: suspects first, then those that sort after ``after``.
+    """Return at most ``most`` consumers of ``holders``, ``suspects`` of the last audit first, and the next ``after``.
 
-    After the last consumer, the window continues with the first. The second returned value is the ``after`` of the next
-    window: the last consumer of this window that is not a suspect.
+    Consumers that are no suspects are taken in the order of their uuids, beginning above ``after``; the lowest uuid
+    follows the highest. The returned ``after`` is the last uuid taken in this order, or ``after`` if none was taken.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

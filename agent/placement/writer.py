@@ -93,7 +93,7 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # The plan may move a class from this provider to a new child, and both would offer it. So create no child.
+            # The plan may move a class to a new child. Without this write both would offer the class: create no child.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
@@ -114,9 +114,10 @@ class TreeWriter:
         self._ensured: frozenset[str] = frozenset()
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Carry out the writes of ``plan``, except those that Placement rejects; check ``cancelled`` before each write.
+        """Send the writes of ``plan``; go on after a rejected write. Before each write, call ``cancelled``.
 
-        Raises PlacementError (GenerationConflict: read and decide again) and AuditCancelled, both with ``applied``.
+        Raises AuditCancelled if ``cancelled`` returned True, GenerationConflict if the caller must read and decide
+        again, and other PlacementErrors. The error's ``applied`` contains the writes that succeeded before.
         """
         before = self._client.requests
         course = _Course(dict(plan.generations))
@@ -136,7 +137,7 @@ class TreeWriter:
         try:
             course.done.append(self._carry_out(write, course))
         except REFUSALS as error:
-            if error.status is None:  # no answer to this write: the client found the server too old for any write
+            if error.status is None:  # not an answer to this write: the client knew that the server is too old
                 raise
             course.refuse(write, error)
 
@@ -190,8 +191,8 @@ class TreeWriter:
                 raise conflict("the provider was deleted since it was read", error) from error
             if not UNKNOWN_CLASS.search(error.message):
                 raise
-            # Another client deleted a custom name, or two threads of the server refreshed its cache of names at once
-            # (attribute_cache.py; seen with 16 writers). The audit's next round creates all custom names again.
+            # Another client deleted a custom class, or two threads of Placement refreshed its cache of class names at
+            # once (its attribute_cache.py; seen with 16 writers). The next attempt creates all custom names again.
             self._ensured = frozenset()
             raise conflict("Placement does not know a custom name yet", error) from error
 
@@ -225,11 +226,11 @@ class TreeWriter:
         return created.generation or 0
 
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
-        """Return the error for a provider that exists already.
+        """Return the error for a provider whose name or uuid is taken. Placement has one error code for both cases.
 
-        DuplicateName if only the name exists. If the uuid exists: GenerationConflict if the plan creates a root, or
-        if the provider is below its planned parent; ProviderElsewhere otherwise. Placement has one code for a duplicate
-        name and a duplicate uuid. If both exist, the server's database decides which of them the text names.
+        If only the name is taken: DuplicateName. If a provider with the uuid exists and the plan creates a root, or the
+        provider is below its planned parent: GenerationConflict. If it is anywhere else: ProviderElsewhere. If name and
+        uuid are taken, Placement's database decides which of them the text of the answer names.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:

@@ -27,7 +27,7 @@ MICROVERSION_HEADER = "OpenStack-API-Version"
 
 
 class PacedSession(requests.Session):
-    """Pauses before reads, and limits the time of each question. Not thread-safe.
+    """Pauses before reads, and limits the time of each question (a request and all that it causes). Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
     ``sent`` counts the requests to Placement, repeated requests included. ``sent_at`` is when the last request was sent
@@ -89,9 +89,9 @@ class PacedSession(requests.Session):
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
 
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
-        """Send the request within the time limit of the current question to Placement.
+        """Send the request within the time limit of its question (a request to Placement and all that it causes).
 
-        If the time is over, the error is a plain RequestException: after a Timeout, keystoneauth would retry.
+        If the time is over, raises a plain RequestException, because keystoneauth would retry after a Timeout.
         """
         self.sent_at = time.monotonic()
         timeout_s = options.get("timeout")
@@ -99,14 +99,14 @@ class PacedSession(requests.Session):
         try:
             return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # The health check measures the time since ``sent_at``. That must not be a late answer plus the next pause.
+            # The health check measures the time since ``sent_at``. The next pause must not add to a late answer's time.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
         is_to_placement = MICROVERSION_HEADER in request.headers
         self.sent += is_to_placement
         try:
-            # keystoneauth sends a token request inside a request to Placement; the size limit of a token applies to it.
+            # While keystoneauth sends a request to Placement, it may request a token. TOKEN limits that answer's size.
             with nullcontext() if is_to_placement else transport.bounded(TOKEN):
                 return super().send(request, **options)
         except requests.RequestException:

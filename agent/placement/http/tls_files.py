@@ -16,7 +16,7 @@ _NO_PASSWORD = ""
 
 
 def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
-    """Yield one sentence for each option that cannot work, without the group's name."""
+    """Yield one sentence for each TLS option that cannot work. The caller adds the name of the configuration group."""
     if cafile and (problem := _authorities(cafile)):
         yield f"cafile = {cafile}: {problem}"
     if keyfile and not certfile:

@@ -5,8 +5,8 @@ that sends a byte now and then could delay an audit for ever. With this adapter 
 for the rest of the total time. The same applies to each connection attempt, because urllib3 would give every address of
 a host the whole time-out.
 
-This module does not limit how long the resolver looks up a name; agent/placement/http/question_time.py stops waiting.
-If the resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer any more.
+This module cannot stop a slow name look-up. Instead, agent/placement/http/question_time.py stops waiting for it. If the
+resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer any more.
 
 A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
 piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit
@@ -48,7 +48,7 @@ class TooLarge(requests.RequestException):
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """Limit all sending and reading of this thread in the block to ``seconds`` together; None means no limit."""
+    """In the block, all sending and reading of this thread may take ``seconds`` in total; None means no limit."""
     token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -148,10 +148,10 @@ class _BoundedConnect:
             raise failed
         finally:
             self._dns_host, self.timeout = host, patience_s
-            del failed  # its traceback refers to this frame
+            del failed  # The error's traceback refers to this frame: break the cycle.
 
     def _addresses(self, host: str) -> list[str]:
-        """Return the addresses in the resolver's order, of the families that this host supports.
+        """Resolve ``host`` and return its addresses in the resolver's order; IPv6 addresses only if this host has IPv6.
 
         A link-local address includes its scope.
         """
@@ -166,7 +166,7 @@ class _BoundedConnect:
 
 
 def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
-    """Return the socket, whose time-out now ends by ``ends_at``. After ``ends_at``, close it and raise TimeoutError."""
+    """Return ``sock`` with a time-out that ends by ``ends_at``. After ``ends_at``, close it and raise TimeoutError."""
     if ends_at is not None:
         left_s = ends_at - time.monotonic()
         if left_s <= 0:
@@ -195,7 +195,7 @@ class _BoundedBody:
         return getattr(self._raw, name)
 
     def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:  # noqa: ANN401 - handed on
-        """Yield the body's pieces as urllib3 does. Raises TooLarge, and closes the connection, if it is too large."""
+        """Yield the body in pieces. If the body is too large, close the connection and raise TooLarge."""
         tally = Tally(self._bound)
         for piece in self._raw.stream(*args, **options):
             tally.add(piece)
@@ -212,7 +212,7 @@ class _BoundedBody:
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """The adapter to mount so that ``within`` and ``bounded`` apply, through a proxy too."""
+    """HTTP adapter that makes ``within`` and ``bounded`` take effect in a requests session, through a proxy too."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
         """Build the response as requests does, and limit its body before any of the body is read."""
@@ -221,12 +221,12 @@ class BoundedAdapter(TCPKeepAliveAdapter):
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
-        """Create the pool manager as requests does, with connections that ``within`` limits."""
+        """Create the pool manager as requests does; ``within`` limits the time of its connections."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """Return the proxy's pool manager as requests does, with connections that ``within`` limits."""
+        """Return the proxy's pool manager as requests does; ``within`` limits the time of its connections."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager
@@ -239,7 +239,7 @@ def _bounded(pools: dict[str, Any]) -> dict[str, Any]:
 def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, one for each scheme
     if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
         return pool
-    # A connection through SOCKS has its own ``_new_conn``, and its proxy looks up names.
+    # _BoundedConnect does not fit a SOCKS connection, which has its own ``_new_conn``: the SOCKS proxy looks up names.
     is_plain = pool.ConnectionCls._new_conn.__module__ == "urllib3.connection"
     bounds = (_BoundedConnect, _BoundedSends) if is_plain else (_BoundedSends,)
     bases = (*bounds, pool.ConnectionCls)
