@@ -80,7 +80,7 @@ class ImageSource(Protocol):
 
 
 class StateSource(Protocol):
-    """Reads the cloud's instances and migrations."""
+    """Reads nova's state of one host, such as its compute nodes, instances and migrations."""
 
     name: str
 
@@ -169,10 +169,10 @@ class ViewRequest:
       nothing.
     - ``unsuspicious_reads``: the number of additional records to read, of consumers that are not suspects, are in no
       reported finding and did not appear or change since the last read. The reader takes the records that it never
-      read, then the records that it read longest ago. None: read these records like the others.
+      read, then those that it read longest ago. None: read all records that the reader does not have yet.
     - ``shared_reads``: the maximum number of consumers whose allocations on providers that share with this host's root
       are read, ``suspects`` first. 0: do not search for sharing providers.
-    - ``everything``: read everything again, except the consumers' records that the reader may reuse.
+    - ``everything``: read everything again, except the records of consumers whose generation is unchanged.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
       each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
     """

@@ -1,13 +1,13 @@
 """Decide the allocations by which the agent, in role companion, shows the scheduler use that nova does not know.
 
 Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
-capacity is (total − reserved) × ratio, and an allocation takes exactly its amount from the capacity. So a guest's
-demand is allocated unchanged, and used bytes are first multiplied by the ratio. ``reserve.py`` does the reverse: it
-divides the demand by the ratio and reserves the bytes unchanged. Up to rounding, both leave the same free capacity.
+capacity is (total − reserved) × ratio, and an allocation of n units takes n units from it. So the agent allocates a
+guest's VCPU or memory unchanged, and multiplies used bytes of storage by the ratio. ``reserve.py`` (role owner) divides
+VCPU or memory by the ratio and reserves the bytes unchanged. Up to rounding, both leave the same free capacity.
 
 Placement rejects (409) an allocation that is not a multiple of step_size, is below min_unit or above max_unit, or
-exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). If
-the capacity suffices, growing consumers are written before shrinking ones, else after them. Pure.
+exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). The
+allocations belong to the agent's own consumers, one for each cause of unmanaged use (such as foreign-guest). Pure.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _Held = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """Unmanaged use of one class that the scheduler does not see.
+    """Unmanaged use of one resource class that the agent cannot allocate in full: the scheduler does not see the rest.
 
-    ``placed`` of the ``wanted`` units are allocated; ``why`` says why the rest is not.
+    ``wanted`` units are used, ``placed`` of them can be allocated, and ``why`` says why the rest cannot.
     """
 
     resource_class: str
@@ -69,10 +69,10 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes that allocate unmanaged use, one consumer for each cause, if ``settings`` reserves such use.
+    """Return the writes that allocate unmanaged use to the agent's own consumers, as far as ``settings`` reserves it.
 
-    A consumer whose recorded allocations are right already gets no write. If a source on which a class depends could
-    not be read, the class keeps its recorded allocations.
+    A consumer whose recorded allocations are right already gets no write. If the use of a class is unknown, because a
+    source could not be read, the consumers keep their recorded allocations of the class.
     """
     view = snapshot.placement.value
     if view is None:
@@ -91,8 +91,8 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
-    # If the old and the new amounts fit together, the growing consumers come first: no use is uncounted in between.
-    # Otherwise the shrinking consumers come first, because the growing ones need the freed capacity.
+    # If the capacity suffices, the consumers that get more are written first, so that no use is uncounted in between.
+    # If it does not, the consumers that get less are written first, because the others need the freed capacity.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -104,9 +104,9 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
     """Return the writes that remove the allocations of the agent's own consumers, in role owner.
 
-    These writes must follow the write of the inventory whose ``reserved`` counts the same use. A consumer keeps its
-    allocations if the agent cannot decide one of their classes (frozen) or its reserve now: counting use twice for a
-    while is less wrong than not counting the use.
+    These writes must follow the write of the inventory whose ``reserved`` counts the same use. If the agent cannot now
+    decide the inventory or the ``reserved`` of a class, a consumer with allocations of that class keeps them all:
+    counting use twice for a while is less wrong than not counting the use.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -136,13 +136,13 @@ def _of_class(claims: Iterable[Claim], name: str) -> list[Claim]:
 
 
 def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
-    """Return the recorded amounts of the cause's own consumer on this host's tree, by provider and class."""
+    """Return what Placement records for the agent's own consumer of this cause, by provider and resource class."""
     consumer = own_consumer_uuid(view.root_uuid, cause)
     return {(a.provider_uuid, a.resource_class): a.amount for a in view.allocations if a.consumer_uuid == consumer}
 
 
 def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether all sources behind the class's unmanaged use were read.
+    """Whether all sources were read from which the agent counts the unmanaged use of the class.
 
     For a class that no module of agent/resources decides, all sources of the snapshot must have been read.
     """
@@ -158,7 +158,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("the tree has no root provider to allocate from")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = "a source of this class could not be read, so the agent's own consumers keep their allocations"
+        why = "a source could not be read, so the use is unknown and the agent's own consumers keep their allocations"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:
@@ -191,7 +191,7 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 
 
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
-    """Return the demand by cause, rounded up to multiples of step_size: no consumer could use the rest of a step."""
+    """Return the units to allocate for each cause, in multiples of step_size; their running total is rounded up."""
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_cause[claim.cause].append(claim)
@@ -207,7 +207,7 @@ def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
 
 
 def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) -> dict[Cause, int]:
-    """Return the amounts of ``wanted`` that Placement accepts.
+    """Return ``wanted``, with each amount changed to one that Placement accepts.
 
     Each amount is 0, or a multiple of step_size between min_unit and max_unit. The sum fits into the free capacity.
     """
@@ -231,7 +231,7 @@ def _up(amount: int, step: int) -> int:
 def _used_by_others(view: PlacementView, name: str) -> int:
     """Return the used amount of the class on the root, without the agent's own consumers.
 
-    Placement checks a new allocation against the other consumers' allocations, not against the consumer's old ones.
+    When Placement checks a consumer's new allocations, it does not count that consumer's old allocations as used.
     """
     own = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)

@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the fixed classes of ``resource`` and its classes in Placement; if there is none, the resource's name."""
+    """Return the fixed classes of ``resource`` and its classes that the root has; its name if it has no class."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family is configured and its facts are known, even if the root has allocations of its classes."""
+    """Whether the family is configured and its facts are known. The root may still have allocations of its classes."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 
@@ -186,7 +186,7 @@ def _reserved(
 
 
 def is_reserve_known(resource: Resource, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether every source on which this resource's reserve rests was read."""
+    """Whether every source from which the agent computes this resource's ``reserved`` was read completely."""
     host = snapshot.host.value
     if not snapshot.fresh(STATE) or not snapshot.fresh(LIBVIRT) or host is None or host.odd_domains:
         return False

@@ -77,7 +77,7 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 
 
 def _undeletable(used: list[str], left: list[str]) -> str | None:
-    # Placement answers 409 in both cases. The remaining children belong to another service.
+    # Placement rejects (409) the delete of a provider with allocations or children. The plan does not delete ``left``.
     if used:
         return f"the provider must be deleted, but {', '.join(used)} has allocations"
     return f"the provider must be deleted, but has children: {', '.join(left)}" if left else None
@@ -139,7 +139,7 @@ def _inventories(
     for inventory in before:
         name = inventory.resource_class
         if name in decided and provider.inventory(name) is None and name in used:
-            # Placement would answer 409 placement.inventory.inuse to the whole PUT, in every audit.
+            # Without this class, Placement would reject the whole PUT (409 placement.inventory.inuse) in every audit.
             after[name] = inventory
             why = "the class must be removed, but has allocations"
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why=why))

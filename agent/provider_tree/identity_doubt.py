@@ -1,9 +1,9 @@
 """Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
 
 If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
-a row has this host's node name and another uuid, the agent reports the row and skips only the compute node record: a
-``compute_id`` file has precedence over the row. If nova's guests are on this host, but the database has neither service
-nor compute node of the host, the agent writes nothing either: the database is another cloud's or an old backup.
+a row has this host's node name and another uuid, the agent reports the row and does not write the compute node record.
+It still writes to Placement: a ``compute_id`` file counts more than the row. If nova made guests on this host, but the
+database has no service and no compute node of it, the agent writes nothing: the database is another cloud's or is old.
 
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
@@ -81,7 +81,7 @@ def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
-        expected=f"libvirt reports the node's name as it did at the agent's start, {subject.node}",
+        expected=f"libvirt reports the same node name as at the agent's start, {subject.node}",
         actual=f"libvirt reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
         stops_writes=False,
     )

@@ -100,9 +100,9 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Return the provider without a decision about earlier additions whose entries contradict each other or the agent.
+    """Return the provider so that the agent neither adds nor removes the classes and traits of ``remembered``.
 
-    The agent neither adds nor removes these additions. It still decides everything else on a child provider.
+    provider.yaml files added them in earlier audits. Now this provider's entries contradict each other or the agent.
     """
     return dataclasses.replace(
         target,

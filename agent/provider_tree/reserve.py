@@ -1,7 +1,7 @@
 """Decide ``reserved`` of one class: the operator's own reserve plus usage that nova does not know.
 
 Capacity is (total − reserved) × ratio, so a guest's demand is divided by the ratio before it is reserved. Bytes are
-physical and are not divided. Each term is a sum that is rounded once. ``reserved`` never exceeds the total, because
+physical and are not divided. Only the sum of all use is rounded. ``reserved`` never exceeds the total, because
 Placement would answer 400.
 """
 
@@ -67,7 +67,7 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Split the rounded sum into a term for each cause, for ``explain``; the last term absorbs the rounding."""
+    """Split the rounded sum ``amount`` into whole terms, one for each cause, that add up to it; for ``explain``."""
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
     so_far: list[Claim] = []

@@ -129,11 +129,11 @@ def _returned(settings: Settings) -> Rival:
 
 def is_alive(state: NovaState, settings: Settings) -> bool:
     """Whether this host's nova-compute sent a heartbeat within ``service_down_time``."""
-    # forced_down does not count: an operator sets it for the API, and a process with heartbeats still writes.
+    # forced_down does not count: an operator sets it through nova's API, and nova-compute may still run and write.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    # The clock is the newest heartbeat of any service in the same read. The lag of a database replica affects both
-    # heartbeats equally, and this host's clock, which may be a minute ahead, affects neither.
+    # The newest heartbeat of any service in the same read serves as the present time. A lagging database replica delays
+    # it as much as nova-compute's heartbeat. This host's clock could be a minute ahead of both.
     clock = state.newest_heartbeat or state.heartbeat or state.now
     if seen is None or clock is None:
         return False
@@ -203,7 +203,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
-    """Return the value with which the next audit compares the root, after a write that Placement acknowledged."""
+    """Return what the agent wrote to the root and Placement acknowledged; the next audit compares the root with it."""
     return WrittenProvider(
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,

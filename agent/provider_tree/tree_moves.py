@@ -1,8 +1,8 @@
 """Decide which providers are created, which get another parent, and in which order these writes are possible.
 
-Parents are first: when a provider is written, its wanted ancestors are already in place. So a swap (A below B becomes
-B below A) needs no detour out of the tree. An interrupted plan leaves every provider inside the tree, where the next
-read finds it.
+Parents are first: when a provider is written, its wanted ancestors are already in place. So even in a swap (A below B
+becomes B below A) no provider leaves the tree. If a plan is interrupted, every provider is still inside the tree, where
+the next read finds it.
 
 Placement checks no generation in a move. A move also moves all descendants, even those of other services.
 """
@@ -48,7 +48,7 @@ class Places:
 
 
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
-    """Return how each provider of ``wanted`` gets below its parent; each write is possible after the writes before."""
+    """Return for each provider of ``wanted`` the write that puts it below its parent; no write needs a later one."""
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
     searched_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))
@@ -86,8 +86,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
     if not provider.name:
         return "the node's name is not known"
     if provider.parent_uuid is None:
-        # The list of this host's tree shows no other root. An existing root that was not read would be created again
-        # in every audit, and Placement would answer 409 each time.
+        # The list of this host's tree does not show the roots of other trees. If the agent created such a root without
+        # a search for it, and the root existed, Placement would answer 409 in every audit.
         return None if provider.uuid in searched_for else "the agent did not read whether the provider exists already"
     return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} does not exist"
 

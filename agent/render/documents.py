@@ -108,7 +108,7 @@ def finding_document(seen: SeenFinding) -> Document:
 
 
 def claim_document(claim: Claim) -> Document:
-    """Return one claim as evidence.
+    """Return one claim (an amount that a consumer uses) as evidence of a finding.
 
     ``provider`` is ``root`` or ``kind:name``. ``size_bytes`` is the exact size of storage, null for other classes.
     """
@@ -150,7 +150,7 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
 
 
 def ledger_rows(report: AuditReport) -> list[Document]:
-    """Return one row per consumer, class and provider; an amount is null if its book has no entry of the consumer."""
+    """Return one row per consumer, class and provider; if nova, host or Placement has no amount, its key is null."""
     return [_ledger_row(row) for row in report.ledger]
 
 
@@ -223,7 +223,7 @@ def report_to_json(report: AuditReport) -> str:
 
 
 def _cell_usage(usage: CellUsage) -> Document:
-    """Return the guests' use of one NUMA cell of ``resource_view``."""
+    """Return how many CPUs, how much memory and how many pages the guests use of one NUMA cell."""
     return {
         "id": usage.id,
         "cpus": usage.cpus,
