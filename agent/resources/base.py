@@ -29,7 +29,7 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the total depends on. While one cannot be read, the agent keeps the classes as is."""
+        """Return the sources of the total. While one cannot be read, Placement's inventory stays unchanged."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -44,9 +44,9 @@ class Resource(Protocol):
         ...
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Return the operator's reserve for the host: (option, amount) of each term, as configured; none by default.
+        """Return what the operator reserves for the host: a name (such as the option's) and an amount for each part.
 
-        The sum may be above the total.
+        The default is (). The sum of the amounts may exceed the inventory's total.
         """
         return ()
 
@@ -77,7 +77,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 def storable(allocation_ratio: float) -> float:
     """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    Otherwise 1.3333333333 would differ from the recorded ratio in every audit, and the agent would write it each time.
+    If not rounded, 1.3333333333 would differ from Placement's ratio in every audit, and cause a write each time.
     """
     return float(f"{allocation_ratio:.6g}")
 

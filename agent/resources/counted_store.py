@@ -32,7 +32,7 @@ def counted_source(settings: Settings) -> str:
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """Return the store's sizes. None if the source was not read, does not list the store, or store_doubt.py objects."""
+    """Return the store's sizes; None if the source was not read or lacks the store, or if the store is in doubt."""
     if store_doubt(snapshot, settings) is not None:
         return None
     source = counted_source(settings)

@@ -28,7 +28,7 @@ class CpuResource(Resource):
 
 
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
-    """Return the CPUs offered as VCPU: the configured set; none if only a dedicated set exists; else online CPUs."""
+    """Return the CPUs offered as VCPU: the shared set; none if only a dedicated set exists; else all online CPUs."""
     configured = settings.vcpu_pin_set or settings.cpu_shared_set
     if configured is not None:
         return frozenset(configured)

@@ -49,7 +49,7 @@ def demand(flavor: Flavor, *, boots_from_volume: bool) -> Mapping[str, int]:
 
 
 def _asked(specs: Mapping[str, str]) -> Counter[str]:
-    """Return the amounts that the extra specs name by class, summed over all groups."""
+    """Return, by class, the amounts in ``resources:X=N`` extra specs, summed over numbered and named groups."""
     found: Counter[str] = Counter()
     for key, value in specs.items():
         if (match := ASKED.fullmatch(key)) and value.isdecimal():
@@ -65,7 +65,7 @@ def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
     if policy == "dedicated":
         return {"PCPU": vcpus + extra}
     if policy == "mixed":
-        # Without hw:cpu_dedicated_mask, the real-time CPUs are the dedicated ones.
+        # If hw:cpu_dedicated_mask is not set, hw:cpu_realtime_mask names the dedicated CPUs.
         mask = specs.get("hw:cpu_dedicated_mask") or specs.get("hw:cpu_realtime_mask", "")
         dedicated = _mask_size(mask, vcpus)
         return {"PCPU": dedicated + extra, "VCPU": vcpus - dedicated}
@@ -73,7 +73,7 @@ def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def pmem_class(label: str) -> str:
-    """Return the class for a label of persistent memory: in upper case, with "_" for each run of other characters."""
+    """Return the class for a label of persistent memory: CUSTOM_PMEM_NAMESPACE_MY_LABEL for "my-label"."""
     return str(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
 
 

@@ -73,7 +73,7 @@ class Disk(Resource):
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that ``reserved`` depends on: lvm2 for volumes in DISK_GB's group, and the image cache."""
+        """Return the sources of ``reserved``: LVM if DISK_GB counts a volume group, IMAGE_CACHE if configured."""
         wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 
@@ -119,7 +119,7 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
 
 
 def unmanaged_claim(owned: OwnedVolume) -> Claim:
-    """Return the claim of an unmanaged volume: its bytes, without the space in a pool that guests can still get."""
+    """Return the claim of an unmanaged volume: its bytes. For a thin pool, free space for guests is subtracted."""
     path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
     return Claim(
         consumer=Consumer(key=path, kind="volume", name=path),

@@ -9,7 +9,7 @@ from agent.resources.volumes import VolumeOwners
 
 
 def guests_of(snapshot: Snapshot) -> VolumeOwners:
-    """Return the instances of this host and of its migrations in progress; without a cloud, the defined domains."""
+    """Return the possible owners of volumes. Without a cloud, each domain counts as the instance with its uuid."""
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()
     if state is None:
@@ -22,7 +22,7 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the instances that may have a guest on this host: by the instance's row, or by a migration in progress."""
+    """Return the instances that may have a guest here: nova's row names this host, or a migration is in progress."""
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

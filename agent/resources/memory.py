@@ -43,5 +43,5 @@ class Memory(Resource):
         return held_of_guests("MEMORY_MB", ((d, d.memory_mib) for d in (host.domains if host else ())))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return the memory of the flavors."""
+        """Return the memory that the flavors request, one claim per instance or migration on this host."""
         return promised_of("MEMORY_MB", occupancies)

@@ -39,7 +39,7 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# File system tables and thin pool metadata cause smaller changes of a store's size than this.
+# A smaller change of a store's size does not count: file system tables or thin pool metadata may have caused it.
 TOLERANCE_PERCENT = 1
 # Names of errno values which mean that the file does not exist, or that its store is not mounted.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
@@ -132,7 +132,7 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """Return the remembered mark; None if an option now names another path or group than the mark."""
+    """Return the mark of earlier audits; None if there is none, or if it is of another path or group than ``now``."""
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 
@@ -147,7 +147,7 @@ def _is_news(before: StoreMark, now: StoreMark) -> bool:
 
 
 def likeness(before: StoreMark, now: StoreMark) -> Likeness:
-    """Return whether two marks are of the same store. A fact that the host does not report is not compared."""
+    """Compare two stores: by UUID if both have one, else by ``_place`` if both are file systems, else return SAME."""
     if before.uuid is not None and now.uuid is not None:
         return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
     if before.filesystem is None or now.filesystem is None:
@@ -243,7 +243,7 @@ def _sorted_out(found: Iterable[tuple[str, bool]]) -> GuestDisks:
 
 
 def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
-    """Return the sources of the disks that belong on the store. Files of block storage lie on other stores."""
+    """Return the paths of guests' disks that must be on the store. Files of block storage volumes are elsewhere."""
     sources = [(disk.kind, disk.source) for domain in domains for disk in domain.disks if disk.source]
     if settings.disk_group is not None:
         return frozenset(source for kind, source in sources if kind == "block" and _is_in(source, settings.disk_group))

@@ -40,6 +40,6 @@ class Vcpu(cpus.CpuResource):
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the flavors' VCPU; without a dedicated set also their PCPU, because nova then falls back to VCPU."""
+        """Return the flavors' VCPU. If ``cpu_dedicated_set`` is empty, add their PCPU: nova then falls back to VCPU."""
         also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
         return promised_of("VCPU", occupancies, also)

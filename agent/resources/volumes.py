@@ -26,9 +26,9 @@ from agent.resources.thin import owed
 
 
 class OwnerKind(enum.Enum):
-    """The kinds of owners. PART: the volume is counted with the volume or pool that it serves, so its row has 0 bytes.
+    """Who owns a volume. PART: its bytes count for another volume or pool, such as a snapshot's for its origin.
 
-    THIN_POOL: a thin pool with an instance's disk; its row has the bytes that remain after each volume got its share.
+    THIN_POOL: a thin pool with an instance's disk. Its volumes get a share of its bytes each; the pool keeps the rest.
     """
 
     INSTANCE = "instance"
@@ -128,16 +128,16 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """In ``taken``, move each volume's share of a pool in ``split`` from the pool to the volume.
+    """In ``taken`` (bytes by path), move each thin volume's share from its pool to the volume's path in ``served``.
 
-    ``split`` has the thin pools with an instance's disk. Return, by path, what guests can still get from each of them.
+    Only pools in ``split`` are shared out: thin pools with an instance's disk. Return each pool's free bytes, by path.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # Data of the pool that lies on volumes with other owners (if lvm2 allows that) is counted for these owners.
-            # So ``room`` is at most the bytes that are counted for the pool.
+            # Data of the pool on another owner's volume (if lvm2 allows that) is counted for that other owner. So the
+            # volumes can share at most the bytes that are counted for the pool.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -154,17 +154,17 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return the volumes whose name or use decides the owner, by path; a hidden volume only serves another volume."""
+    """Return, by path, the owners that follow from a volume's own name or use. A hidden volume has no own owner."""
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """Return the first match: an instance by name, block storage by name, a domain by use, an orphan by name.
+    """Return the owner by the first rule that applies: instance by name, block storage by name, domain by use, orphan.
 
-    If ``instances`` is None (the state source was not read), an instance's name makes the owner unknown. If ``users``
-    is None (libvirt was not read), the domain and the orphan are not checked. Block storage precedes the domain: such a
-    volume belongs to no flavor, even if a domain uses it. The domain precedes the orphan: a used disk is no orphan.
+    An orphan is named after an instance that does not belong here. If ``instances`` is None (the state source was not
+    read), a volume named after an instance has an unknown owner. If ``users`` is None (libvirt was not read), the last
+    two rules are skipped. Block storage is checked before use, because no flavor includes such a volume.
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:
@@ -198,14 +198,14 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return for each volume (by path) the path with which it is counted: its own, or that of the volume it serves."""
+    """Return, by volume path, the path for which the volume's bytes count: its own, or that of another volume."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """Return the path of what the volume directly serves: a parent, an origin, or a pool that is not split."""
+    """Return the path of the volume's parent, else of its origin, else of its pool; None for a pool in ``split``."""
     if volume.path in split:
         return None
     if volume.hidden or volume.origin is not None:
@@ -215,13 +215,13 @@ def _target(volume: Volume, split: frozenset[str]) -> str | None:
 
 
 def _user(volume: Volume) -> str | None:
-    """Return the path of the volume with the same owner: the parent of a hidden part, or the origin of a snapshot."""
+    """Return the path of the volume whose owner owns this one too: a hidden part's parent, or a snapshot's origin."""
     name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
 
 
 def _pool(volume: Volume) -> str | None:
-    """Return the path of the thin or VDO pool with the volume's extents."""
+    """Return the path of the thin or VDO pool that contains the volume; None if no pool does."""
     return None if volume.pool is None else f"{volume.group}/{volume.pool}"
 
 
@@ -238,9 +238,9 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
 def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
     """Return, by path, the owners of pools that have no owner by name (``<vg>-pool`` belongs to block storage).
 
-    A thin pool with an instance's disk is split. Any other pool belongs to the owner of its volumes if all have the
-    same owner. If the owner of one volume is unknown, the pool's owner is unknown. A pool with owners of several kinds,
-    or with volumes without an owner, is foreign: it is not a disk of the cloud, and guests cannot get its free space.
+    If a thin pool has an instance's disk, its owner is _SPLIT: its bytes are divided among its volumes. If all volumes
+    of another pool have one owner, the pool has that owner. If one volume's owner is unknown, so is the pool's. A pool
+    whose volumes have no owner or owners of several kinds is foreign: guests cannot get its free space.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}

@@ -111,7 +111,7 @@ def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
 
 
 def _host_features(document: ET.Element, cpu: HostCpu, asker: Asker) -> frozenset[str]:
-    """Return all features of the host's CPU, or the document's features if the driver cannot expand a model."""
+    """Return all features of the host's CPU; only those in ``document`` if the driver lacks baselineCPU."""
     try:
         return _expanded(asker, host_question(document))
     except libvirt.libvirtError as error:
@@ -128,12 +128,12 @@ def _expanded(asker: Asker, question: str) -> frozenset[str]:
 def _model_features(
     document: ET.Element, arch: str, asker: Asker, missing: _Missing
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return (configured model name, features) for each model that cpu_mode requires and libvirt can expand."""
+    """Return (configured model name, features) for each of the guests' CPU models that libvirt can expand."""
     models = models_to_ask(arch, asker.choice)
     if not models:
         return ()
     names = _model_names(asker.connection, arch)
-    # nova ignores upper and lower case in the configured names. libvirt does not, and rejects an unknown name.
+    # nova accepts a configured model name in upper or lower case. libvirt accepts only its own spelling.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
         (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))
@@ -178,7 +178,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 def _asked(
     connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
 ) -> tuple[DomainCapabilities, ...] | None:
-    """Return the capabilities for each question, sorted; None if the driver lacks the call or denies the call."""
+    """Return libvirt's answers, sorted; None if the driver lacks getDomainCapabilities or libvirt denies the call."""
     answers = []
     for question in questions:
         emulator, arch, machine = question.emulator, question.arch, question.machine

@@ -90,12 +90,12 @@ def canonical_arch(text: str) -> str:
 
 
 def host_question(capabilities: ET.Element) -> str:
-    """Return baselineCPU's argument for the host's own features: the unchanged ``<cpu>``. Raises SourceInconsistent."""
+    """Return the XML that asks baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
     return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
 
 
 def model_question(capabilities: ET.Element, model: str) -> str:
-    """Return baselineCPU's argument for a model's features: the host's CPU with that model and without features.
+    """Return the XML that asks baselineCPU for a model's features: a ``<cpu>`` with this model and no ``<feature>``.
 
     As in nova's query, arch, vendor, topology and maxphysaddr are those of the host. Raises SourceInconsistent.
     """

@@ -102,7 +102,7 @@ class DeviceListing:
         try:
             return list(connection.listAllDevices(self._flags))
         except libvirt.libvirtError as error:
-            # The test driver rejects the flag ACTIVE, and all its devices are active.
+            # libvirt's test driver rejects the flag ACTIVE. It has only active devices, so the flag is not needed.
             if self._flags == _KINDS or error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
                 raise
         self._flags = _KINDS

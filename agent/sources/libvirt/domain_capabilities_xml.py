@@ -1,7 +1,7 @@
 """Parse what one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
 
 This module takes the values of every enum ``bus`` and every enum ``modelType`` anywhere in the document, as nova does
-(``redirdev`` adds usb to the buses). An unsupported feature may still have figures, which the parser ignores. Pure.
+(``redirdev`` adds usb to the buses). Elements tpm, launchSecurity, sev and tdx count only with supported="yes". Pure.
 """
 
 from __future__ import annotations
