@@ -48,7 +48,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Counts since the last summary."""
+    """What the audits did since the last summary line in the log, as numbers."""
 
     audits: int = 0
     requests: int = 0
@@ -75,9 +75,9 @@ class Counts:
 class LogState:
     """What has been logged so far.
 
-    ``spells`` counts how often each condition began since the last summary; a flapping condition is logged at its 1st,
-    2nd, 4th, … beginning. ``error`` is the last audit's error and its consecutive occurrences. ``changed`` are the
-    changes of findings that the last audit logged. ``microversion`` is the newest microversion of Placement.
+    A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
+    the last summary; only the 1st, 2nd, 4th, … is logged. ``error`` is the last audit's error, and how many audits in a
+    row had it. ``changed`` are the changes of findings that the last audit logged. ``microversion`` is Placement's.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
@@ -105,7 +105,7 @@ def lines(
     lost, source_lines = _sources(state.lost, report.sources, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
-    # The comparison leaves out the measured free amounts, which change all the time.
+    # The measured free amounts change all the time, so a change of only these amounts logs no new resource view.
     view = replace(report.summary, free_ram_mib=None, free_disk_gib=None) if report.summary else state.view
     microversion = report.microversion or state.microversion
     logged = (

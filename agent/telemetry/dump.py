@@ -1,4 +1,4 @@
-"""Log what the daemon is doing: the stack of every thread, the reasons of waiting audits, the last report."""
+"""Log what the daemon is doing: each thread's stack, the reasons for the next audit, the last report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 
 
 def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
-    """Log one line with the reasons of the waiting audits and the last report, and one line for each thread.
+    """Log one line with the last report and the reasons for which the next audit is due, and one line for each thread.
 
     A stack contains no values of variables and so no secrets.
     """

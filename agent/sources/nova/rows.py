@@ -66,7 +66,7 @@ class GuestRows:
 
 
 def about_guests(rows: CellRows) -> CellRows:
-    """Return only the rows that ``guests_from_rows`` reads; the other rows change with every heartbeat."""
+    """Return ``rows`` without those that ``guests_from_rows`` does not read; they change with every heartbeat."""
     return replace(rows, now=None, heartbeats=(), pulse_at=None, services=(), nodes=())
 
 
@@ -108,15 +108,15 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the heartbeats less than a minute ahead of ``now``, newest first. Any other is from a wrong clock."""
+    """Return the heartbeats, newest first, without those a minute or more after ``now``: their clock is wrong."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
 
 def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
-    """Return the second newest heartbeat, or the newest if the second newest is a minute old or missing.
+    """Return the second newest heartbeat if it is less than a minute old, else the newest (None if there is none).
 
-    The newest heartbeat may come from a clock that is fast; an old copy of the database would then look recent.
+    If the clock of one service is fast, the newest heartbeat would make an old copy of the database look recent.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]
@@ -126,7 +126,7 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    An unreadable migration or device also sets its instance's ``problem``, because the instance's use is then unknown.
+    If a migration or device is unreadable, its instance also gets a ``problem``: what it uses on the host is unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -220,7 +220,7 @@ def pci_from_row(row: Row) -> PciRow:
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
     """Return one instance; if its flavor, NUMA cells or migration context cannot be parsed, ``problem`` has the reason.
 
-    In that case ``flavor`` is None. Raises SourceInconsistent if the columns of ``instances`` cannot be read either.
+    In that case ``flavor`` is None. Raises SourceInconsistent if a column of ``instances`` cannot be read.
     """
     instance = _bare_instance(row)
     try:

@@ -38,7 +38,7 @@ WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
 class NovaSql:
-    """The StateSource on a cell database, for one caller at a time. Only the source's own thread uses the database."""
+    """Implements StateSource with a cell database, for one caller at a time. Only its own thread uses the database."""
 
     name = STATE
 
@@ -50,7 +50,7 @@ class NovaSql:
         self._thread = ReaderThread(STATE)
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable; SourceInconsistent if a column is missing or a row malformed."""
+        """See StateSource. Raises SourceUnavailable, or SourceInconsistent as _check_schema and state_from_rows do."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
@@ -149,7 +149,7 @@ class _Statements:
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return all rows about a host and its consumers. The statement for the host's instances covers most consumers."""
+    """Return the rows about a host and its consumers in Placement; most of these are instances found by the host."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))

@@ -27,7 +27,7 @@ class Ceph:
     name: str = snapshot.CEPH
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return the pool's sizes. Raises SourceUnavailable with ceph's error, SourceInconsistent without the pool."""
+        """Return the pool sizes. Raises SourceUnavailable if ceph fails, SourceInconsistent if the pool is unknown."""
         user = ("--id", self.access.user) if self.access.user else ()
         conf = ("--conf", self.access.conf) if self.access.conf else ()
         command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")

@@ -40,7 +40,7 @@ class FileSystems:
 
 
 def measure(path: str, descriptor: int | None = None) -> FileSystem:
-    """Return the sizes of the file system at ``path`` (open as ``descriptor``), by nova's formula. Raises OSError."""
+    """Return the file system's sizes by nova's formula. ``descriptor``: ``path``, if already open. Raises OSError."""
     answer = os.statvfs(path if descriptor is None else descriptor)
     return FileSystem(
         path=path,
@@ -55,7 +55,7 @@ def measure_identified(path: str) -> FileSystem:
 
     Sizes and identity come from one descriptor, so they are about one file system even after an unmount in between.
     """
-    # statvfs triggers an automount. O_PATH does not, and an automount point without its mount has no size.
+    # An automount point has no size until its file system is mounted. statvfs mounts it; open with O_PATH does not.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -1,8 +1,8 @@
 """List the files below ``instances_path``, on the same file system only, as rows with the bytes that they occupy.
 
-Each entry of ``instances_path`` has a row that includes everything below that entry: the row of an instance's folder
-includes its disks, logs and configuration. Two kinds of files have their own rows: cached images, and guests' disks
-outside the instances' folders.
+Each entry of ``instances_path`` has a row that includes the files below that entry: the row of an instance's folder
+includes its disks, logs and configuration. Only two kinds of files have rows of their own instead: cached images, and
+guests' disks outside the instances' folders.
 
 The walk does not follow links. A file or folder that has two paths (hard link, bind mount) counts once, at the path
 that the walk finds first.
@@ -22,16 +22,16 @@ from agent.sources.storage.disk_files import taken_bytes
 
 # The deepest level of folders that the walk enters; nova creates three levels.
 MAX_DEPTH = 16
-# The walk lists this number of entries in half a second. A larger tree is not an image store: the remaining entries
-# count as other use of the file system.
+# The walk stops after this number of entries (half a second), because a larger tree is not an image store. The
+# remaining entries count as other use of the file system.
 MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder that the walk enters. Its entries add their bytes to ``row``; cached images have rows of their own.
+    """A folder that the walk enters. The bytes of its entries count in the row with the path ``row``.
 
-    If ``has_rows``, guests' disks in this folder have rows of their own, too.
+    Cached images have rows of their own instead. If ``has_rows``, so have the guests' disks in this folder.
     """
 
     path: str
@@ -41,7 +41,7 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Return the rows of ``root`` and of all below, sorted by path. Raises OSError if ``root`` cannot be listed.
+    """Return rows for ``root`` and everything below it, sorted by path. Raises OSError if ``root`` cannot be listed.
 
     ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
     """

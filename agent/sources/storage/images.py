@@ -1,8 +1,8 @@
 """Measure the disk files of all defined domains, and nova's ``instances_path``.
 
-Most reads only compare the modification times of two folders, and return the last result again. The source measures
-again if the set of disks or a file's problem has changed, an entry of a folder was created or removed, the last
-measurement is old, or forget() was called.
+Most reads only compare the modification times of two folders (``instances_path`` and the image cache), and return the
+last result again. The source measures again if the set of disks or a file's problem has changed, an entry of one of the
+two folders was created or removed, the last measurement is old, or forget() was called.
 
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.
@@ -30,14 +30,14 @@ from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
 
-# Measure again at this age (50 µs per file): files grow without a change of the folder's modification time. Of the
-# sizes, only the image cache's reserve in whole GiB goes to Placement, and nova checks its cache every 40 minutes.
+# Measure again at this age, because a growing file leaves its folder's modification time as it is (50 µs per file).
+# Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache every 40 minutes.
 MAX_AGE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """One measurement, the disks and folder times for which it is valid, and the monotonic time of its end."""
+    """A measurement, valid only for these disks and while the folders' modification times are those in ``changed``."""
 
     disks: frozenset[GuestFile]
     changed: tuple[int | None, int | None]
@@ -46,7 +46,7 @@ class _Measurement:
 
 
 class Images:
-    """The ImageSource of one host. Both paths are those that nova uses. Tests replace the clock, ``monotonic``."""
+    """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``."""
 
     name = snapshot.IMAGES
 
@@ -84,7 +84,7 @@ class Images:
             self._forgotten += 1
 
     def _read(self, disks: frozenset[GuestFile]) -> StorageFacts:
-        """Run on the reader's thread, which stores the measurement even after the deadline."""
+        """Measure on the reader thread. A measurement that ends after the deadline is stored for the next read."""
         with self._lock:
             before, forgotten = self._last, self._forgotten
         measurement = self._measured(disks, before)
@@ -131,8 +131,8 @@ class Images:
                 files=walk(self._instances_path, self._cache_path, disks),
                 cache_path=self._cache_path,
                 cache_bytes=self._cache_bytes(unread),
-                # Read the file system's size directly after the walk, so that size and rows are of the same time: the
-                # FileSystems source reads at another time.
+                # Measure the file system here, directly after the walk, because the sizes of the files and of the file
+                # system must be of the same time. The source FileSystems measures at another time.
                 filesystem=measure(self._instances_path),
                 shared_because=shared_because(self._instances_path),
             )

@@ -24,7 +24,7 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# How many times the source reads the reports of vgs and lvs while they do not add up: a volume changed in between.
+# If a volume changes between vgs and lvs, their reports do not add up: the source runs both up to this many times.
 READS = 3
 # How many times to run a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug 1931710).
 RUNS = 2
@@ -56,7 +56,7 @@ class Runner(Protocol):
     """Runs commands, one at a time, and waits for each to end."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command; kill it at the time-out. Raises OSError, or TimeoutError with the last line on stderr."""
+        """Run the command; a time-out kills it. Raises OSError, or TimeoutError (its text: the last line on stderr)."""
         ...
 
 
@@ -75,7 +75,7 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the limit of the whole read, which is constant: the time left for this command differs at each read.
+            # Name the time limit of the whole read: the time left for this command would make each message different.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:

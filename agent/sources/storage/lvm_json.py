@@ -59,7 +59,7 @@ def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """Return the groups with these names. Raises SourceInconsistent if two groups have one name (a copied disk)."""
+    """Return the groups with these names. Raises SourceInconsistent if two have the same name (a copied disk)."""
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
         if earlier.name == later.name:
@@ -74,8 +74,8 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
     """Parse an ``lvs -a`` report with VOLUME_COLUMNS; return ``groups`` with their volumes and thin pools, by name.
 
-    Sizes are bytes. Raises SourceInconsistent with the item that cannot be parsed. Raises ReportsDiffer if a group's
-    size is not the sum of its volumes' extents and its free space, as it is in consistent reports.
+    Sizes are bytes. Raises SourceInconsistent, which names the item, if an item cannot be parsed. Raises ReportsDiffer
+    if the extents of a group's volumes and the group's free space do not add up to the group's size.
     """
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in _rows(text, "lv"):
@@ -183,7 +183,7 @@ def _volume(
 
 
 class _Parents:
-    """Find the parent of a hidden volume; lvm2 (2.03.16) names it only for legs (of RAID) and for parts of pools."""
+    """Finds the parent of a hidden volume. lvm2 (2.03.16) reports the parent only of RAID legs and parts of pools."""
 
     def __init__(self, segments: Mapping[str, list[Row]], areas: Mapping[str, tuple[_Area, ...]]) -> None:
         self._named: dict[str, str] = {}
@@ -213,10 +213,11 @@ class _Parents:
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent: the one that lvm2 names, else a volume on ``name``, else a volume that refers to ``name``.
+        """Return the parent of the volume ``name``, found by the first of four rules that succeeds, or None.
 
-        If several volumes lie on ``name`` (pvmove), or several pools share ``name`` as their spare, return the first by
-        name. References decide last, because a cached thin volume may have snapshots, which also refer to it.
+        The rules: the parent that lvm2 reports; a volume that lies on ``name``; a volume that refers to ``name`` (a
+        cached thin volume's snapshots do so too, so this rule is not the second); a pool, if ``name`` is a spare.
+        If a rule finds several volumes (pvmove, or several pools that share the spare), return the first by name.
         """
         if parent := self._named.get(name):
             return parent
@@ -226,7 +227,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume of which ``name`` is a snapshot, or None: "origin" may also be a cache's hidden part."""
+        """Return the volume of which ``name`` is a snapshot, or None. A cache's own hidden part is no such origin."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None

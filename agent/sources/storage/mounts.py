@@ -61,7 +61,7 @@ def _mount_id(descriptor: int) -> str:
 
 
 def _mount(mountinfo: Path, field: int, word: str) -> list[str]:
-    """Return the words of the first line of mountinfo (proc(5)) whose ``field`` is ``word``; [] without such a line."""
+    """Return, split into words, the first line of mountinfo (proc(5)) with ``word`` in column ``field``; [] if none."""
     split = (line.split(" ") for line in mountinfo.read_text("utf-8", "surrogateescape").splitlines())
     return next((words for words in split if words[field : field + 1] == [word] and "-" in words), [])
 
@@ -98,7 +98,7 @@ def _of_udev(descriptor: int) -> str | None:
 
 
 def _of_btrfs(device: str) -> str | None:
-    """Return the UUID of a btrfs: /sys lists the devices of each btrfs by its UUID.
+    """Return the UUID of the btrfs on ``device``: the folder /sys/fs/btrfs/UUID/devices lists the devices of a btrfs.
 
     A btrfs has a device number of its own, not its disk's number, so none of udev's links matches it.
     """

@@ -1,4 +1,4 @@
-"""Read namespaces of persistent memory by running ``ndctl list -X``, once per audit and only if labels are configured.
+"""Read namespaces of persistent memory by running ``ndctl list -X``, once per audit, if pmem_namespaces is configured.
 
 Empty output with exit status 0 is a valid answer: the host has no namespaces. agent/resources/pmem.py decides whether a
 configured namespace is missing.

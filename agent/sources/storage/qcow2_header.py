@@ -22,7 +22,7 @@ _DATA_FILE_NAME = 0x44415441
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64
-# The mask for the number of sectors, by magic: the number has 32 bits in the first format, and 64 bits in the second.
+# The first bytes (magic) of the two ploop formats, each with the mask for its number of sectors (32 or 64 bits).
 _PLOOP_MAGICS = {b"WithoutFreeSpace": (1 << 32) - 1, b"WithouFreSpacExt": (1 << 64) - 1}
 _SECTOR = 512
 
@@ -73,7 +73,7 @@ def parse_ploop(head: bytes) -> int:
 
 
 def _data_file(head: bytes, at: int) -> str:
-    """Return the data file's name from the header extensions, each padded to 8 bytes; type 0 marks the last."""
+    """Return the data file's name from the header extensions, which are padded to 8 bytes and end with type 0."""
     while (kind := _big(head, at, 4)) != 0:
         length = _big(head, at + 4, 4)
         start = at + 8

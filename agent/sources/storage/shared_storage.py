@@ -17,7 +17,7 @@ from pathlib import Path
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
-# nova.virt.storage_users: nova ignores a host whose last run is more than a day ago.
+# As in nova.virt.storage_users, a host whose last image cache run is more than a day ago does not count.
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20
