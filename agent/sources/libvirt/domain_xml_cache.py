@@ -1,7 +1,7 @@
 """Parse a domain's XML only if the text changed since the last read, because parsing is most of a read's cost.
 
-The agent often reads XML that has not changed: that of each domain at its scheduled turn, and that of every domain
-while no events arrive (domain_cache.py). This cache stores a digest, not the text of 5 to 8 KB.
+The agent often reads XML that has not changed: it reads each domain again at the domain's scheduled turn, and reads
+every domain each time while no events arrive (domain_cache.py). This cache stores a digest, not the 5 to 8 KB of text.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from agent.sources.libvirt.xml import parse_domain
 
 
 class DomainTexts:
-    """The last digest and the parsed value of each domain, by uuid. Only one thread may use this object."""
+    """Each domain's parsed value, with the digest of the XML that was parsed. Only one thread may use this object."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Return what parse_domain returns; the same object if text and state are equal. Raises SourceInconsistent."""
+        """Return parse_domain(xml, state), or its last result if neither has changed. Raises SourceInconsistent."""
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

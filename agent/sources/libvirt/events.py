@@ -3,10 +3,10 @@
 Two threads do the work. One runs libvirt's event loop. The other opens the connection, registers the callbacks and
 waits until the connection dies. While libvirtd hangs, open() never returns: then only the second thread is stuck, and
 stop() abandons that thread (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a
-callback only passes a reason on.
+callback only notes which domain or device changed, and triggers an audit.
 
-An event carries no facts: the audit reads them. Events are lost while the connection is down, so every new connection
-triggers an audit, for which the listener must read every domain again.
+The agent takes no facts from an event: the audit reads all facts. Events are lost while the connection is down, so
+every new connection triggers an audit, for which the listener must read every domain again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"
 
-# (reason, the event's name in libvirt). If the driver or the library lacks an event, the agent runs without that event.
+# (the audit's reason, the event's name in libvirt). An event that the driver or the library lacks is not registered.
 EVENTS = (
     ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
     ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
@@ -44,7 +44,7 @@ EVENTS = (
     ("metadata-change", "VIR_DOMAIN_EVENT_ID_METADATA_CHANGE"),
     ("block-job", "VIR_DOMAIN_EVENT_ID_BLOCK_JOB_2"),
 )
-# The reason for every change of a host device: added, removed or updated.
+# The audit's reason if a host device was added, removed or updated.
 DEVICE = "libvirt-event:host-device"
 DEVICE_EVENTS = ("VIR_NODE_DEVICE_EVENT_ID_LIFECYCLE", "VIR_NODE_DEVICE_EVENT_ID_UPDATE")
 # Name prefixes of the devices that trigger an audit. Network and block devices do not trigger an audit, because each
@@ -77,11 +77,11 @@ class DomainListener(Protocol):
         ...
 
     def events_up(self) -> None:
-        """Trust the cache: events arrive from now on."""
+        """Trust the cached domains: events arrive from now on."""
         ...
 
     def events_down(self) -> None:
-        """Stop trusting the cache: events no longer arrive."""
+        """Stop trusting the cached domains: events no longer arrive."""
         ...
 
 
@@ -101,7 +101,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection for events; ``deregister`` has a function for each callback, which deregisters that callback."""
+    """One connection for events. ``deregister`` lists functions; each deregisters one callback of the connection."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection
@@ -110,7 +110,7 @@ class _Link:
 
 
 class LibvirtEvents:
-    """The EventSource of one libvirt URI. A process may run only one, because libvirt has only one event loop."""
+    """The EventSource of one libvirt URI. A process may have only one, because libvirt has only one event loop."""
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -130,7 +130,7 @@ class LibvirtEvents:
         return self._state
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start the threads, once and without waiting for libvirt. Call this before any connection is opened."""
+        """Start the threads without waiting for libvirt. Call this once, before any libvirt connection is opened."""
         libvirt_connection.register_event_loop()
         libvirt_connection.silence()
         self._notify = notify
@@ -211,22 +211,22 @@ class LibvirtEvents:
             try:
                 number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
             except libvirt.libvirtError as error:
-                # A separate daemon may serve the devices. Without the daemon's events, every audit still lists the
-                # devices.
+                # A separate daemon (virtnodedevd) may serve the devices. If only that daemon is down, go on without
+                # device events: every audit lists the devices anyway.
                 if not libvirt_connection.is_alive(link.connection):
                     raise
-                LOG.debug("no events of the host's devices", extra={"uri": self._uri, "error": str(error)})
+                LOG.debug("libvirt sends no events about host devices", extra={"uri": self._uri, "error": str(error)})
             else:
                 link.deregister.append(functools.partial(link.connection.nodeDeviceEventDeregisterAny, number))
 
     def _stay_up(self, link: _Link) -> None:
-        """Report that the connection is up, and return when the connection has ended."""
+        """Report that the connection is up, wait until it ends or stop() is called, then close the connection."""
         self._state = LinkState.UP
         self._listener.events_up()
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})
         self._report(CONNECTED)
-        # The other threads set `_stopping` or `link.closed` before they set `_wake`. So the loop's condition still sees
-        # both after `_wake` is cleared.
+        # Clearing `_wake` loses no signal: before another thread sets `_wake`, it sets `_stopping` or `link.closed`.
+        # The loop checks both after each wait.
         while not (self._stopping.is_set() or link.closed.is_set()):
             self._wake.wait(_ALIVE_CHECK_S)
             self._wake.clear()

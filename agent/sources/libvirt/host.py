@@ -69,7 +69,7 @@ class HostPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
-    """The node's name and CPUs; ``simulated`` says in words what the test driver invents."""
+    """The node's name and CPUs; ``simulated`` describes the facts that libvirt's test driver invents."""
 
     hostname: str
     online: tuple[bool, ...]
@@ -125,7 +125,7 @@ class LibvirtHost:
             raise kind(self.name, f"{self._place.uri}: {error.get_error_message() or error}") from error
 
     def forget(self) -> None:
-        """Let the next read cover every domain, every device and the capabilities."""
+        """Make the next read fetch every domain, every device and the capabilities from libvirt again."""
         self._cache.forget()
         self._devices.forget()
         session = self._session
@@ -143,11 +143,11 @@ class LibvirtHost:
             LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain: the next read covers its XML. Any thread may call this."""
+        """Note that an event named this domain: the next read fetches its XML again. Any thread may call this."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """Note that an event named this host device: the next read covers its XML. Any thread may call this."""
+        """Note that an event named this host device: the next read fetches its XML again. Any thread may call this."""
         self._devices.changed(name)
 
     def events_up(self) -> None:
@@ -155,7 +155,7 @@ class LibvirtHost:
         self._cache.trust()
 
     def events_down(self) -> None:
-        """Stop trusting cached domains: without events, each read covers every domain. Any thread may call this."""
+        """Stop trusting cached domains: without events, each read fetches every domain. Any thread may call this."""
         self._cache.distrust()
 
     def _read(self) -> HostFacts:
@@ -264,8 +264,8 @@ class LibvirtHost:
         try:
             return self._devices.read(connection), ""
         except libvirt.libvirtError as error:
-            # A separate daemon may serve the devices. If only that daemon is down, only the devices are unknown, and
-            # the read continues after any error code.
+            # A separate daemon (virtnodedevd) may serve the devices. If the connection is alive, the read therefore
+            # continues after any error, and only the devices are unknown.
             if not libvirt_connection.is_alive(connection):
                 raise
             return None, error.get_error_message() or str(error)
@@ -290,10 +290,10 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """Return name and CPUs for the test driver: ``host``, and the number of CPUs in the driver's XML, all online.
+    """Return the node of libvirt's test driver: ``host`` is its name, and all CPUs in the driver's XML are online.
 
     The driver's getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML says, and its getHostname returns
-    the real machine's name. getInfo is right. Raises libvirt.libvirtError.
+    the real machine's name. getInfo returns the XML's number of CPUs. Raises libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
 

@@ -18,7 +18,7 @@ class LateAnswers:
         self._notify: Callable[[str], None] | None = None
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Let each later ``report`` call ``notify`` with its reason, which triggers an audit."""
+        """Start: from now on, ``report`` passes its reason to ``notify``, which triggers an audit."""
         with self._gate:
             self._notify = notify
 
@@ -28,7 +28,7 @@ class LateAnswers:
             self._notify = None
 
     def report(self, reason: str) -> None:
-        """Trigger an audit; without a listener (in a command, or after stop()) do nothing."""
+        """Trigger an audit. Do nothing before start(), which commands never call, and after stop()."""
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

@@ -1,10 +1,10 @@
 """Combine the devices that libvirt lists: physical and virtual functions, their network devices, vDPA, mdevs.
 
-The kinds of devices, and the device from which each fact comes, are as in nova:
+The result (PciDevice) for a virtual function (VF) also has facts of its physical function (PF). The rules are nova's:
 
-- A VF carries its PF's interface only while the VF has a network device of its own.
-- A VF carries its PF's MAC address and its own number only if the PF has a MAC address.
-- A VF carries its PF's card serial if its own VPD has none.
+- The VF's result has the PF's interface only while the VF has a network device of its own.
+- The VF's result has the PF's MAC address and the VF's number only if the PF has a MAC address.
+- The VF's result has the PF's card serial if the VF's own VPD has no serial.
 - A virtual function that vDPA uses has the kind vDPA, not VF.
 
 Pure.
@@ -37,9 +37,9 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device; of several (ports of a switch), the first with the shortest name."""
+    """Return each parent's network device; of several (switch ports), take the shortest name, of these the first."""
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
-    # The dictionary keeps the last device of each parent.
+    # The dictionary keeps the last device of each parent, so sort in reverse.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)
     return {parent: network for _, parent, network in named}
 

@@ -42,7 +42,7 @@ def odd(where: str, what: str) -> SourceInconsistent:
 
 
 def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
-    """Return the first child with that tag. Raises SourceInconsistent."""
+    """Return the first child with that tag. Raises SourceInconsistent if there is none."""
     element = parent.find(tag)
     if element is None:
         raise odd(where, f"no <{tag}>")
@@ -50,7 +50,7 @@ def child(parent: ET.Element, tag: str, where: str) -> ET.Element:
 
 
 def text_of(parent: ET.Element, tag: str, where: str) -> str:
-    """Return the text of a required child. Raises SourceInconsistent."""
+    """Return the text of a child. Raises SourceInconsistent if the child is missing or empty."""
     text = optional_text(parent, tag)
     if text is None:
         raise odd(where, f"no <{tag}>" if parent.find(tag) is None else f"<{tag}> is empty")
@@ -63,7 +63,7 @@ def optional_text(parent: ET.Element, path: str) -> str | None:
 
 
 def attribute(element: ET.Element, name: str, where: str) -> str:
-    """Return a required attribute. Raises SourceInconsistent."""
+    """Return the value of an attribute. Raises SourceInconsistent if the attribute is missing or empty."""
     value = element.get(name)
     if not value:
         raise odd(where, f"<{element.tag}> has no attribute {name}")

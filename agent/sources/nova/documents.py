@@ -27,7 +27,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of one row or document. Each method returns one cell, with its type checked; errors name ``where``."""
+    """The cells of a row or document, which errors call ``where``. Each method checks a cell's type and returns it."""
 
     where: str
     row: Row
@@ -69,7 +69,7 @@ class Cells:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return the cell ``name`` as a Boolean; NULL and 0 are False. ``deleted`` is an integer, 0 in a live row."""
+        """Return the cell ``name`` as a Boolean; NULL and 0 are False. nova's ``deleted`` is such an integer."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
@@ -247,7 +247,7 @@ def _addresses(cells: Cells, name: str) -> tuple[str, ...]:
 
 
 def texts(rows: Iterable[Row], column: str) -> set[str]:
-    """Return the strings in a column, such as the uuids of ``rows``; ignore other values."""
+    """Return the strings in one column of ``rows``, such as uuids; ignore values that are not strings."""
     return {value for row in rows if isinstance(value := row[column], str)}
 
 
@@ -281,7 +281,7 @@ def _extra_specs(cells: Cells) -> tuple[tuple[str, str], ...]:
 
 
 def _object_fields(primitive: object, name: str, where: str) -> Row:
-    """Return the data fields of the oslo.versionedobjects primitive of a ``name`` object, of any version 1.x."""
+    """Return ``nova_object.data`` of a versioned object, which must be of the type ``name`` and of any version 1.x."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")

@@ -45,8 +45,8 @@ NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, As
 
 
 # The pulse is the two newest plausible heartbeats of the cell's live services. Each conductor, scheduler and
-# nova-compute writes a heartbeat every ``report_interval``, so the heartbeats' age is the age of the rows. A heartbeat
-# a minute ahead of the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
+# nova-compute writes a heartbeat every ``report_interval``, so the newest heartbeats show how old the rows are. A
+# heartbeat a minute ahead of the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
 _PULSE = (
     "SELECT {now}, (SELECT MAX(last_seen_up) "
@@ -58,7 +58,7 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """One kind of database (see sql.py). ``pulse`` selects the database's time and the cell's two newest heartbeats."""
+    """One kind of database (see sql.py). ``pulse`` is the SQL for its time and the cell's two newest heartbeats."""
 
     shown: str
     pulse: TextClause
@@ -140,7 +140,7 @@ class MariaDbCell:
 
     def __init__(self, url: URL) -> None:
         self.shown = _shown(url)
-        # devstack's URL option "plugin" names a package of devstack, which the agent must not load.
+        # devstack may add the URL option "plugin", which names a devstack package; the agent must not load it.
         self._url = url.difference_update_query(["plugin"])
         self._engine: Engine | None = None
         self._deadline = Deadline(0.0)
@@ -216,7 +216,7 @@ def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
 
 
 def _shown(url: URL) -> str:
-    # Options may be secrets too (ssl_key, password), so show only driver, user, server and database.
+    # The URL's query options may hold secrets (ssl_key, password), so show only driver, user, server and database.
     return url.difference_update_query(list(url.query)).render_as_string(hide_password=True)
 
 

@@ -1,4 +1,4 @@
-"""Cache the values parsed from the last read's guest rows: while no guest changes, every read returns the same rows.
+"""Cache the values parsed from the last read's guest rows, because the rows stay equal while no guest changes.
 
 The cache compares only the rows about guests: the rows of the service and the compute node change at every heartbeat.
 """
