@@ -1,8 +1,8 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
 The books contain the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could
-not be read is unknown and has no amount. Only the status of the sources shows this, because an empty book has no rows
-either.
+not be read is unknown and has no amount. Neither an unknown book nor an empty book has rows, so only the status of the
+sources shows whether a book is unknown.
 
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
 root provider (``owned``). For any other class these two books have no amount, which does not mean 0.
@@ -26,25 +26,25 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# In the order that operators need: first the recorded amount, which Placement subtracts from the capacity.
+# The books in the order of the output. Recorded is first, because Placement subtracts its amount from the capacity.
 BOOKS = ("recorded", "promised", "held")
-# A book whose _SOURCE was not read is unknown. A held book with a _STORAGE source that was not read is incomplete.
+# Without its _SOURCE, a book is unknown. Without a source in _STORAGE, the held book of the class is incomplete.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# Verdicts that say less than the row's cause: for these, the explanation shows only the cause.
+# In a book's sum, rows with one of these verdicts show only their cause, which says more than the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 # Books that the agent keeps only for classes with a module in agent/resources.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# The sources of each book that could not be read, by the book's name. A book whose sources were all read has no key.
+# Maps a book's name to the names of its unreadable sources. A book whose sources were all read has no key.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a book's amount: the consumers that count for the same ``reason``. ``consumers`` has their keys."""
+    """The sum of all amounts of a book that have the same ``reason``, and the keys of the consumers that use them."""
 
     reason: str
     amount: int
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The exact size of all rows with a known size, and ``amount``, the sum of these rows rounded up to whole units."""
+    """The rows with a known size: ``size_bytes`` is their exact sum, ``amount`` the sum of their rounded-up amounts."""
 
     amount: int
     size_bytes: int
@@ -77,8 +77,9 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation, which adds 0 to this host's books. ``amount`` is the instance's use on its new host.
+    """A finished evacuation of an instance from this host, which adds 0 to this host's books.
 
+    ``amount`` is how much of the class the instance uses on its new host, None if unknown.
     ``recorded`` is the amount that Placement still records for the instance on this host, None if 0 or unknown.
     """
 
@@ -105,8 +106,8 @@ class ClassExplanation:
 class ConsumerExplanation:
     """The explanation of one consumer. ``scope`` is the report reduced to the consumer, except for the inventory.
 
-    ``not_counted`` and ``unread`` map each class of the consumer's rows to the result of ``uncounted`` and
-    ``unread_books``. ``unread_anywhere`` is ``unread_books`` for all classes that a consumer may have.
+    ``not_counted`` is the result of ``all_uncounted``. ``unread`` maps each class of the consumer's rows to the result
+    of ``unread_books``. ``unread_anywhere`` is the result of ``unread_books`` for all classes together.
     """
 
     consumer: str
@@ -175,7 +176,7 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    """Return the report reduced to ``consumer``, a result of ``canonical``; the inventory stays complete."""
+    """Return the report with the rows and findings of one consumer (``canonical`` form) and the whole inventory."""
     return dataclasses.replace(
         report,
         ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
@@ -203,7 +204,7 @@ def meaning(row: LedgerRow, not_counted: str | None) -> str:
 
 
 def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
-    """Return the verdict for people: "not compared" if the agent keeps only the recorded book for the class."""
+    """Return the verdict's name; "not compared" replaces "unknown" if ``not_counted`` (see ``uncounted``) is set."""
     return NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
 
 
@@ -221,7 +222,7 @@ def is_class_name(text: str, report: AuditReport) -> bool:
 
 
 def canonical(consumer: str) -> str:
-    """Return a uuid in Placement's spelling, and any other text unchanged."""
+    """Return a uuid as Placement writes it (lower case, with hyphens), and any other text unchanged."""
     try:
         return str(uuid.UUID(consumer))
     except ValueError:
@@ -230,8 +231,8 @@ def canonical(consumer: str) -> str:
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
     """Return the three books of one class, summed over the report's rows: the totals of ``stocktake ledger``."""
-    # Leftover allocations on a sharing provider outside this host's tree have rows, but do not count in this host's
-    # books.
+    # The ledger also has rows of leftover allocations on a sharing provider outside this host's tree. These rows do not
+    # count in this host's books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
     not_counted = uncounted(report, resource_class, owned)
     return tuple(
@@ -250,7 +251,7 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the sources that could not be read, for each book that is unknown or incomplete for these classes.
 
-    If such a book has no amount of a consumer, the source that could not be read may still have an amount.
+    A consumer without an amount in such a book may still have an amount in the source that could not be read.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
@@ -300,7 +301,7 @@ def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """Return the parts of the book, grouped by reason: agreed, reserved and unmanaged rows first, then by amount."""
+    """Return one part per reason: first the reasons of _PLAIN verdicts, then all others; largest amounts first."""
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         value = getattr(row, book)

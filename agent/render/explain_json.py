@@ -47,8 +47,8 @@ def _of_class(explanation: ClassExplanation) -> Document:
 def _book(book: Book) -> Document:
     """Return one book.
 
-    ``not_counted`` is the reason why the agent does not keep this book. ``rounded_up`` is the part of the amount whose
-    exact size is ``size_bytes``.
+    ``not_counted`` is the reason why the agent does not keep this book. For the rows with a known exact size,
+    ``size_bytes`` is the sum of the exact sizes, and ``rounded_up`` is the sum of the amounts.
     """
     return {
         "amount": book.amount,

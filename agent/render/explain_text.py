@@ -38,7 +38,7 @@ def lines(explanation: Explanation) -> tuple[str, ...]:
 
 
 def _book_line(resource_class: str, book: Book) -> str:
-    """Return ``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
+    """Return a line such as ``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
     if book.not_counted:
         return f"{resource_class} {book.name} {NOT_COUNTED}"
     if book.amount is None:
@@ -51,11 +51,11 @@ def _book_line(resource_class: str, book: Book) -> str:
 
 
 def _exactly(resource_class: str, total: int, exact: Exact) -> str:
-    """Return the exact size, which differs from the amount: each consumer's amount is rounded up to whole units.
+    """Return the exact size, which may be less than the amount, because each consumer's amount is rounded up.
 
-    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text gives their sum.
+    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text names their sum.
     """
-    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of it"
+    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of this amount"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
     return f"; the exact size{of} is {size}: each consumer's amount is rounded up"
 
@@ -90,7 +90,7 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
     if missing := unread_of_inventory(scope, name):
-        return f"it is unknown whether this host offers any, {_not_read(missing)}"
+        return f"it is unknown whether this host offers any; sources {_not_read(missing)}"
     return "this host offers none" if scope.provider_uuid else "the provider of this host is unknown"
 
 
@@ -224,10 +224,10 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line about a consumer without rows; it names the sources of the books that could not be read."""
+    """Return the line about a consumer without rows; the line names each incomplete book and its unreadable sources."""
     if not unread_books:
         return "this host's three books do not contain this consumer"
-    missing = ", ".join(f"{book}: {_not_read(sources)}" for book, sources in unread_books.items())
+    missing = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
     return f"the books that were read do not contain this consumer; {missing}"
 
 

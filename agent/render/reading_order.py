@@ -37,7 +37,7 @@ def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> 
 
 
 def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
-    """Return consumers' names by uuid, from a ledger, which has names that the evidence of findings may lack."""
+    """Return {uuid: name} of the ledger's consumers. The evidence of findings may lack some of these names."""
     return {row.consumer_uuid: row.consumer_name for row in ledger if row.consumer_uuid and row.consumer_name}
 
 

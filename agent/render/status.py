@@ -31,10 +31,10 @@ _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
-    """The last report, checked. ``age_s`` counts from the start of the audit.
+    """The daemon's last report, without its invalid rows. ``age_s`` counts from the start of the audit.
 
     ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` has a
-    sentence for each row that was left out.
+    sentence for each invalid row.
     """
 
     path: str
@@ -54,7 +54,7 @@ class LastReport:
 
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
-    """Check and return a report from ``report_from_json``; ``now`` is in ISO 8601. Raises SourceInconsistent."""
+    """Check the report; ``now`` is in ISO 8601. Raises SourceInconsistent if anything but a single row is invalid."""
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {where} is not a 64-bit number")
@@ -68,7 +68,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
         audit = {
             **report["audit"],
             "findings": list(findings.good),
-            "notes": [*report["audit"].get("notes", ()), *(f"left out of {path}: {words}" for words in problems)],
+            "notes": [*report["audit"].get("notes", ()), *(f"{path}: row left out: {words}" for words in problems)],
         }
         found = LastReport(
             path=path,
@@ -85,7 +85,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
         status_lines(found)
         status_document(found)
     except _OTHER_SHAPE as error:
-        raise SourceInconsistent("report", f"{path}: not a report of this program: {error!r}") from error
+        raise SourceInconsistent("report", f"{path}: this version cannot read the report: {error!r}") from error
     return found
 
 
@@ -108,7 +108,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
         try:
             show(row)
         except _OTHER_SHAPE as error:
-            raise BadRow(f"not a row of this program: {error!r:.60}") from error
+            raise BadRow(f"this version cannot read the row: {error!r:.60}") from error
         return row
 
     return read_rows(name, rows, read)
@@ -116,7 +116,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Both calls must succeed: the first call renders the finding, and the second call is used to sort the findings.
+    # Rendering calls _finding, and sorting calls names_in_evidence. An invalid finding must raise already here.
     _finding(finding)
     names_in_evidence([finding])
 

@@ -1,4 +1,4 @@
-"""allocation-missing: allocate the promised amounts to an instance on this host without allocation (scenario 161).
+"""allocation-missing: allocate the promised amounts to an instance of this host that has no allocation (scenario 161).
 
 The instance must have no task and no move in progress. The repair allocates only what the flavor alone determines. The
 repair cannot know what the scheduler chose (child providers, device profiles, ports); nova's heal_allocations cannot
@@ -72,10 +72,10 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return None if all promised amounts are missing and the root offers their classes, else a reason to decline."""
+    """Return a reason to decline; None if Placement lacks all promised amounts and the root offers their classes."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
-        return f"the verdict is not allocation-missing for {', '.join(row.resource_class for row in others)}"
+        return f"the instance's verdict is not allocation-missing for {', '.join(row.resource_class for row in others)}"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root

@@ -23,7 +23,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 from agent.text.amounts import with_class
 
-#: The sources that a verdict on an instance's consumer depends on (books/verdict.py).
+#: The sources on which the verdict about an instance's amounts depends (books/verdict.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
 
 
@@ -33,9 +33,9 @@ class Scene:
 
     ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None:
     no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
-    UTC. ``has_moved``: whether a provider of this host's tree has another generation than the audit saw; heal checks
-    this after it has read the records. ``undone`` are the ids of findings whose repair an operator undid; the set is
-    empty if an operator requests the repair.
+    UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
+    checks this after it has read the records. ``undone`` are ids of findings that the daemon must not repair, because
+    an operator undid the repair; if an operator requests the repair, ``undone`` is empty.
     """
 
     snapshot: Snapshot
@@ -165,7 +165,7 @@ def rewritten(record: ConsumerRecord, allocations: tuple[Allocation, ...]) -> Pu
 
 
 def allocations_of(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int]) -> tuple[Allocation, ...]:
-    """Return these amounts, by provider and class, as the consumer's allocations."""
+    """Return the consumer's allocations; ``amounts`` maps (provider's uuid, resource class) to the allocated amount."""
     return tuple(
         Allocation(
             consumer_uuid=record.consumer_uuid,

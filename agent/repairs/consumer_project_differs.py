@@ -16,7 +16,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     if instance is None or instance.project_id is None or instance.user_id is None:
         return Declined(why="the cloud does not say which project and user the instance belongs to")
     if instance.deleted or instance.host != scene.settings.host or instance.task_state is not None:
-        return Declined(why="the instance is deleted, on another host, or has a task")
+        return Declined(why="the instance is deleted, is on another host, or has a task in nova")
     if not record.allocations:
         return Declined(why="the consumer has no allocation any more")
     if (record.project_id, record.user_id) == (instance.project_id, instance.user_id):

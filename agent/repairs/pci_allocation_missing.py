@@ -62,7 +62,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
-    """Return the consumer's guest; decline if nova is changing the instance or if it has no allocation on this host."""
+    """Return the consumer's guest; decline if the instance has no allocation on this host or is being moved."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
         return Declined(why="the PCI devices of this host are not all known")
@@ -82,7 +82,7 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
         offered = provider.inventory(resource_class) if provider else None
         if provider is None or offered is None:
             return Declined(
-                why=f"{key.name} is not published with {resource_class} yet; an audit that writes will publish it"
+                why=f"{key.name} is not published with {resource_class} yet; the next audit that may write publishes it"
             )
         found.append(_Wanted(provider=provider, offered=offered, amount=amount))
     return tuple(found)

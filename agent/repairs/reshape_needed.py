@@ -1,9 +1,9 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-heal makes the whole reshape or none of it. If the child of one consumer is unknown, all others stay on the root too,
-because Placement would offer twice what the root kept for this consumer. Each consumer's total stays the same: the
-reshape frees nothing and takes nothing. The reshape includes all children of the family that offer the class, used or
-not, so that an undo reverts the reshape as a whole. The next audit writes the children's traits.
+heal makes the whole reshape or none of it. If the child of one consumer is unknown, all consumers stay on the root.
+Otherwise Placement would offer this consumer's amount twice, on the root and on a child. Each consumer's total stays
+the same: the reshape frees nothing and takes nothing. The reshape includes every child of the family that offers the
+class, even a child without consumers, so that an undo reverts everything. The next audit writes the children's traits.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _targets(scene: Scene, root: Provider, family: NestedFamily, resource_class:
 
 def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> ConsumerChange | Declined:
     if record is None or record.project_id is None or record.user_id is None:
-        return Declined(why=f"consumer {consumer_uuid} was not read as a whole, or has no project or user")
+        return Declined(why=f"consumer {consumer_uuid} has no project or user, or its whole record was not read")
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
     if isinstance(belongs, UnknownChildren):
@@ -118,7 +118,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but by the host's facts it should have: "
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but the host's facts show that it uses: "
             f"{placed or 'nothing'}"
         )
     after = amounts | {place: amount for place, amount in wanted.items() if amount}
@@ -126,7 +126,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Return why Placement would reject the reshape (too much allocated on a child); None if not."""
+    """Return why Placement would reject the reshape (too much allocated on a child), or None if it would not."""
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():
@@ -189,7 +189,7 @@ def _why(move: _Move, changes: list[ConsumerChange]) -> str:
                 arriving[by_uuid[allocation.provider_uuid]] += allocation.amount
     where = ", ".join(f"{child} ({amount})" for child, amount in sorted(arriving.items()))
     many = f"{len(changes)} consumer{'s' if len(changes) != 1 else ''}"
-    return f"{name} of {many} moves from {move.root.name} to {where}; each has as much as before"
+    return f"{name} of {many} moves from {move.root.name} to {where}; each consumer has as much as before"
 
 
 REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, proposed=_propose)

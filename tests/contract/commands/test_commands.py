@@ -478,7 +478,7 @@ def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
-    assert "the books that were read do not contain this consumer; recorded: not read (placement)" in ended.stdout
+    assert "the books that were read do not contain this consumer; recorded book: not read (placement)" in ended.stdout
     assert "three books" not in ended.stdout
     document = own_host.json("explain", own_host.evacuated)[1]
     assert (document["rows"], document["unread_books"]) == ([], {"recorded": ["placement"]})
@@ -489,7 +489,7 @@ def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(ow
     assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
-    assert f"no inventory of VGPU: it is unknown whether this host offers any, not read ({source})" in said
+    assert f"no inventory of VGPU: it is unknown whether this host offers any; sources not read ({source})" in said
 
 
 def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host):

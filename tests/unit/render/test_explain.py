@@ -351,7 +351,7 @@ def test_the_exact_sum_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
-    said = "; the exact size of 1 GiB of it is 0.000 GiB (5 bytes): each consumer's amount is rounded up"
+    said = "; the exact size of 1 GiB of this amount is 0.000 GiB (5 bytes): each consumer's amount is rounded up"
     (held,) = [line for line in text_of(found) if line.startswith("DISK_GB held 5 GiB = ")]
     assert held.endswith(said)
     assert [book.exact is None for book in found.books] == [True, True, False]

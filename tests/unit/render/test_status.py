@@ -102,7 +102,7 @@ def test_status_lines_sort_findings_by_severity_and_consumer_name():
 def test_a_malformed_report_raises_source_inconsistent(key, instead):
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
-    with pytest.raises(SourceInconsistent, match="not a report of this program"):
+    with pytest.raises(SourceInconsistent, match="this version cannot read the report"):
         told(report)
 
 
@@ -142,8 +142,8 @@ def test_a_malformed_report_row_is_left_out_and_reported():
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
     (problem,) = found.problems
-    assert problem.startswith("findings[1]: not a row of this program: ")
-    assert f"note: left out of /run/stocktake/report.json: {problem}" in status_lines(found)
+    assert problem.startswith("findings[1]: this version cannot read the row: ")
+    assert f"note: /run/stocktake/report.json: row left out: {problem}" in status_lines(found)
     assert len(status_document(found)["findings"]) == 1
 
 
