@@ -1,9 +1,9 @@
 """Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure.
 
-The log and the notifications report the same changes. A finding that is no longer seen does not count as "gone" if an
-audit could not read a source that was read when the finding was last seen. A flapping finding is reported at its 1st,
-2nd, 4th, … appearance, and a finding whose numbers drift is reported with growing gaps. Each reported appearance gets
-exactly one "gone", so a reader who adds up the reports ends with the right set of findings.
+The log and the notifications report the same changes. If an audit does not see a finding, but could not read a
+source that was read when the finding was last seen, the finding is not reported as gone. A flapping finding is reported
+at its 1st, 2nd, 4th, … appearance. A finding whose numbers drift is reported with growing gaps. Each reported
+appearance gets exactly one "gone", so a reader who adds up the reports ends with the right set of findings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from agent.model.finding import SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: Seconds after a reported change of a finding in which its next changes are not reported; doubles up to GAP_CAP_S.
+#: After a reported change of a finding, its changes are not reported for this many seconds; doubles up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
@@ -59,7 +59,7 @@ class ReportedFinding:
 def changes(
     before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
-    """Return the findings as reported after this audit, by id, and the changes that this audit reports.
+    """Return what has now been reported of each existing finding, by id, and the changes that this audit reports.
 
     ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
     """

@@ -1,4 +1,4 @@
-"""Log a problem that may last for many audits only once, and again only if its cause changes."""
+"""Log a lasting problem once instead of in every audit, and again only if its cause changes."""
 
 from __future__ import annotations
 

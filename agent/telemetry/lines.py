@@ -47,7 +47,7 @@ _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One log record: a constant text with values as fields; ``words`` are the arguments of nova's three lines."""
+    """One log record: a constant text with values as fields. ``words``: the % values of a line in nova's wording."""
 
     level: int
     event: str

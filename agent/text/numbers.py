@@ -25,7 +25,7 @@ def whole(value: object) -> int | None:
 
 
 def whole_text(text: str) -> int | None:
-    """Return the 64-bit integer that decimal digits without a sign stand for, and None for any other text."""
+    """Return the 64-bit integer that a text of decimal digits stands for; None for any other text, also with a sign."""
     digits = text.lstrip("0") or text[:1]
     return whole(int(digits)) if digits.isdecimal() and len(digits) <= _DIGITS else None
 

@@ -58,7 +58,7 @@ def parse(text: str) -> Json:
 
 
 def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
-    """Return each row of the list, as converted by ``read``, which raises BadRow for an invalid row."""
+    """Convert each row of the list with ``read``. If ``read`` raises BadRow, leave the row out and add a problem."""
     if not isinstance(rows, list):
         return Rows(problems=(f"{name} is not a list",))
     good: list[T] = []
@@ -72,7 +72,7 @@ def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
 
 
 def without_repeats(name: str, rows: Rows[T], key: Callable[[T], str]) -> Rows[T]:
-    """Return only the first of the rows that have an equal key; each repeated key becomes a problem."""
+    """Keep only the first of several valid rows that have the same key, and add a problem for each later one."""
     first: dict[str, T] = {}
     repeated = [key(row) for row in rows.good if first.setdefault(key(row), row) is not row]
     return Rows(tuple(first.values()), (*rows.problems, *(f"{name}: repeats {one!r:.{_SHOWN}}" for one in repeated)))
@@ -114,7 +114,7 @@ def count_of(row: Json, name: str | int) -> int:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Whether the document has more levels than the agent's own documents, so that copying or printing it may fail."""
+    """Whether the document has more than ``_MOST_LEVELS`` nested levels, so that copying or printing it may fail."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-#: A shorter text is not treated as a secret: the token of noauth2 is "admin", and that is also an ordinary word.
+#: ``blotted`` ignores a secret with fewer characters: noauth2's token, for example, is the ordinary word "admin".
 SECRET_LENGTH = 8
 _GONE = "***"
 
@@ -20,8 +20,9 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # The HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# No pattern begins with a repetition: a text may be one word of a megabyte, and each character would start a match.
-# The pattern matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
+# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both. No pattern
+# begins with a repetition, because each character of a word would then begin a search to the word's end. A text may be
+# one word of a megabyte, and the searches would take too long.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(
     rf"""(?isx)
@@ -38,7 +39,7 @@ _NAMED = re.compile(
 
 def blotted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return ``text`` with ``***`` in place of ``secrets`` and of anything that looks like a credential."""
-    import html  # imported only for an error: its table of entities takes a quarter of a megabyte
+    import html  # imported here: only errors need it, and its table of entities takes 250 kB of memory
 
     for secret in secrets:
         if len(secret) >= SECRET_LENGTH:

@@ -1,8 +1,8 @@
 """Check an option that must be a URL, and show a URL without its login.
 
-urllib accepts a URL without scheme or host. keystoneauth would use such a text as a path at an endpoint of the catalog,
-so its error message after a typing error would be about the catalog. ``without_login`` also removes the login from an
-invalid URL, because the operator meant the text as a URL. Pure.
+urllib accepts a URL without scheme or host. keystoneauth would treat such a text as a path below an endpoint of the
+service catalog. So after an operator's typing error, keystoneauth's error message would be about the catalog.
+``without_login`` also removes the login from an invalid URL, because the operator meant the text as a URL. Pure.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from agent.text.redact import blotted
 
 _GONE = "***@"
-# Matches up to the last "@" before another URL: a password that is not percent-encoded may contain "/" and "@".
+# Matches a URL's login: from "//" to the last "@" before the next "//", because a password may contain "/" and "@".
 _LOGIN = re.compile(r"(?<=//)(?:(?!//)\S)*@")
-# user:password@host without a scheme or with a slash missing; "http:/" is not a user.
+# Matches user:password@ without "//" before it; "(?!/)" keeps the scheme of "http:/user:password@host" unmatched.
 _BARE_LOGIN = re.compile(r"[^\s/,]+:(?!/)(?:(?!//)\S)*@")
 
 

@@ -25,23 +25,23 @@ NOT_COMPARED = "not compared"
 ON_CHILDREN = (
     "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )
-UNDECIDED = "the agent has no rule for this class: it counts only what Placement records, not what is promised and held"
+UNDECIDED = "the agent has no rule for this class: it counts what Placement records, not nova's promises or guests' use"
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
     Verdict.UNKNOWN: "a source that the verdict needs could not be read, or leaves the verdict open",
     Verdict.UNMANAGED: "the cloud does not know this use: the agent counts it as unmanaged",
-    Verdict.RESERVED: "the configuration reserves it for the host",
+    Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
-    Verdict.ALLOCATION_MISSING: "the cloud promised it, and Placement records nothing",
-    Verdict.GUEST_MISSING: "the cloud promised it, and libvirt has no such guest",
+    Verdict.ALLOCATION_MISSING: "the cloud promised this amount, and Placement records nothing",
+    Verdict.GUEST_MISSING: "the cloud promised this amount to a guest that libvirt does not have",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
     Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts it on this host",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
     Verdict.OTHER_SERVICE: "by its type, the consumer belongs to another service: Placement counts it, nova does not",
-    Verdict.USAGE_UNLISTED: "Placement counts it as used, and lists no consumer that has it",
+    Verdict.USAGE_UNLISTED: "Placement counts this amount as used, and lists no consumer that has it",
 }
 
 

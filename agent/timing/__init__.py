@@ -2,10 +2,10 @@
 
 Begin with full_read_schedule.py, which decides in which audits the agent reads Placement again although no generation
 changed. backoff.py has the formula of all back-offs, the wait after a generation conflict and the delay of a periodic
-audit's first write. splay.py derives a host's phase within a period from its identity, so that hosts of a fleet do not
-act together.
+audit's first write. splay.py derives from a host's identity at which fraction of a period the host acts, so that
+the hosts of a fleet do not act together.
 
 No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
 arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
-cancelled. Except for the wait after a conflict, the first and the longest wait are defined in the module that waits.
+cancelled. Each module that waits defines its first and longest wait; backoff.py defines those after a conflict.
 """

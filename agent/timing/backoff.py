@@ -1,4 +1,4 @@
-"""Compute the exponential wait of every back-off, the wait after a conflict, and the delay of a first write.
+"""Compute the wait of every back-off, the wait after a conflict, and the delay of a periodic audit's first write.
 
 A round is one attempt of an audit to write its plan. The wait after a conflict is a random time below a cap (full
 jitter), and the cap grows with each conflict: two writers that collide draw different waits. The first cap is a
@@ -6,9 +6,9 @@ multiple of the round's duration, because a fixed cap is too short for a slow se
 a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
 
 Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
-measures how much later than its first possible write its last round began. Later periodic audits delay their
-first write by that time. The writers of one provider thereby come to take turns without any communication.
-Pure: random numbers are arguments.
+measures the time from the moment when it could have begun its first round to the start of its last round. Later
+periodic audits delay their first write by that time. So the writers of one provider come to take turns without any
+communication. Pure: random numbers are arguments.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from __future__ import annotations
 FIRST_CAP_S = 0.05
 LAST_CAP_S = 5.0
 GROWTH = 4.0
-# The first cap of a wait, in durations of a round. With a smaller cap, PUTs with old generations queue up at the server
-# (simulated: 64 writers, each with one change per 20 s, a PUT takes 90 ms).
+# The first cap of the wait after a conflict is the round's duration times this number. With a smaller number, PUTs with
+# old generations queue up at the server (simulated: 64 writers, each with one change per 20 s, a PUT takes 90 ms).
 CAP_ROUNDS = 16.0
-# The longest delay of a first write. With half of this value, 64 writers find too few free moments (same simulation).
+# The longest delay of a periodic audit's first write. With 5 s, 64 writers find too few free moments (same simulation).
 LAST_HOLD_S = 10.0
 
 
 def grown_s(first_s: float, cap_s: float, times: int, growth: float = 2.0) -> float:
     """Return ``first_s`` multiplied ``times`` times by ``growth``, at most ``cap_s``."""
-    # Each caller's cap is reached before 30 steps; without this limit, the power of a large count would overflow.
+    # Every caller reaches its cap in fewer than 30 steps. Without the limit of 30, a large ``times`` would overflow.
     return min(cap_s, first_s * growth ** min(max(times, 0), 30))
 
 

@@ -1,8 +1,8 @@
 """Decide at which fraction of a period a host acts, from the host's identity, so that a fleet needs no coordinator.
 
-A host has the same phase after every restart. SHA-256 spreads the phases of hosts evenly, also of hosts that start
-together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a phase needs its own
-salt, because two hosts with equal phases in one use must not have equal phases in another use. Pure.
+A host has the same phase (this fraction) after every restart. SHA-256 spreads the phases of hosts evenly, also of
+hosts that start together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a
+phase needs its own salt, because two hosts with equal phases in one use must not have equal phases in another. Pure.
 """
 
 from __future__ import annotations

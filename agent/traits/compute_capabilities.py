@@ -1,4 +1,4 @@
-"""COMPUTE_*: what a guest of this host can request of the compute service beyond its size.
+"""COMPUTE_*: what a guest of this host can request of nova besides its size, such as device tags or secure boot.
 
 Most of these traits are abilities of nova's libvirt driver, the same on every host: the agent publishes what
 nova-compute 34 can do. Other traits depend on facts of this host. If such a fact is unknown, the agent does not change
@@ -30,7 +30,7 @@ _NEVER = ("COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS", "
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each trait, except traits whose fact is unknown."""
+    """Set or clear each trait; do not change a trait that depends on an unknown fact."""
     answers = dict.fromkeys(_ALWAYS, True) | dict.fromkeys(_NEVER, False)
     answers["COMPUTE_MEM_BACKING_FILE"] = settings.file_backed_memory_mib > 0
     host = snapshot.host.value

@@ -1,9 +1,9 @@
 """HW_CPU_X86_*: the CPU flags that a guest of this host can have, by ``[libvirt] cpu_mode``.
 
-The family sets or clears the trait of every flag in its table, on every architecture: an Arm host has none of the
-flags. The flags have libvirt's names: ``pclmuldq`` is Intel's PCLMULQDQ, and ``pni`` is SSE3. nova looks for SSE3
-under a name that libvirt never reports. HW_CPU_X86_AMD_SEV is not a CPU flag: the trait belongs on a child provider
-(agent/nested), and this family never changes it.
+The family sets or clears the trait of every flag in its table, on every architecture: on an Arm host it clears
+them all. The flags have libvirt's names: ``pclmuldq`` is Intel's PCLMULQDQ. libvirt reports SSE3 only as ``pni``, but
+nova looks for ``sse3``; this family accepts both. HW_CPU_X86_AMD_SEV is not a CPU flag: the trait belongs on a child
+provider (agent/nested), and this family never changes it.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
     cpu, wanted = answer.host_cpu, settings.guest_cpu
-    # Without the architecture it is unknown which model the emulator takes.
+    # If the host's architecture is unknown, so is the default CPU model of its guests.
     if not takes_a_model(settings.virt_type) or not cpu.arch:
         return None
     models = models_of(wanted, cpu.arch, settings.virt_type)
     if wanted.mode == "none":
-        # The guest gets the emulator's default model without the extra flags, because its XML has no <cpu> element.
+        # nova writes no <cpu> element, so guests have the emulator's default model without ``cpu_model_extra_flags``.
         return _of_models(models, answer)
     if wanted.mode == "custom":
         return _with_flags(_of_models(models, answer), wanted) if models else None
@@ -85,10 +85,10 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 
 
 def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
-    """Return the features with the extra flags added or removed.
+    """Return the features with the flags of ``[libvirt] cpu_model_extra_flags`` added or, after a minus, removed.
 
-    nova-compute counts ``-avx2`` as avx2. The agent removes avx2, because a guest that is started without a flag cannot
-    have the flag.
+    nova-compute counts ``-avx2`` like ``+avx2``. The agent removes avx2, because a guest that is started without
+    a flag cannot have the flag.
     """
     if features is None:
         return None

@@ -13,7 +13,7 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear the trait; do not change it while the cells are unknown or a switched-off CPU may be a sibling."""
+    """Set or clear the trait; do not change it if the cells are unknown or all siblings may be switched-off CPUs."""
     host = snapshot.host.value
     if host is None or host.capabilities is None or not host.cells:
         return Wish()

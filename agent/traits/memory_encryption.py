@@ -56,7 +56,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, None if known. Facts of libvirt matter only if SEV or TDX is possible."""
+    """Return why the kinds are unknown, else None. libvirt's data matters only if SEV or TDX may be possible."""
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 
@@ -124,8 +124,8 @@ def _tdx_guests(host: HostFacts, settings: Settings) -> int:
 
 
 def _tdx_capacity(host: HostFacts, settings: Settings) -> int | None:
-    # As in nova, the option applies even if it exceeds the kernel's number, although nova's help text says otherwise.
-    # agent/config/reading/host_checks.py reports this.
+    # As in nova, the option applies even if it exceeds the number of guests for which the kernel has keys, although
+    # nova's help text says otherwise. agent/config/reading/host_checks.py reports an option that is too high.
     return host.tdx_capacity if settings.intel_tdx_guests is None else settings.intel_tdx_guests
 
 
@@ -142,7 +142,7 @@ def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     """Clear HW_CPU_X86_AMD_SEV on the root if a child publishes SEV (scenario 107).
 
-    The trait stays while allocations use contexts on the root.
+    The trait stays while allocations use MEM_ENCRYPTION_CONTEXT of the root, or while the kinds are unknown.
     """
     host = snapshot.host.value
     if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:

@@ -1,6 +1,6 @@
 """COMPUTE_NET_VIF_MODEL_* and COMPUTE_NET_VIRTIO_PACKED: the network cards that a guest can have.
 
-libvirt lists no network cards, so ``[libvirt] virt_type`` decides; for igb the versions decide as well.
+libvirt lists no network cards, so the agent decides by ``[libvirt] virt_type``; igb also needs recent libvirt and QEMU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """COMPUTE_STATUS_DISABLED follows the ``disabled`` flag of this host's service row (scenario 73).
 
-If there is no row, or the state source could not be read, the agent does not change the trait.
+If nova has no such row, or the agent could not read nova's state, the agent does not change the trait.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """COMPUTE_SOUND_MODEL_*: the sound cards that a guest can have.
 
-libvirt lists no sound cards. Every QEMU has all of them except virtio, which depends on the versions.
+libvirt lists no sound cards. Every QEMU has all of them except virtio, which needs recent versions of libvirt and QEMU.
 """
 
 from __future__ import annotations

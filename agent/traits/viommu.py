@@ -15,7 +15,7 @@ _OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set or clear each trait, except traits whose fact is unknown. Always set AUTO, for which nova chooses a model."""
+    """Always set AUTO (nova chooses the model). Set or clear each other trait, unless it depends on an unknown fact."""
     answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
     host = snapshot.host.value
     if host is not None:
