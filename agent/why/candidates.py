@@ -147,9 +147,9 @@ def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
 def judged_for_membership(
     group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 ) -> tuple[OfferedProvider, ...]:
-    """Return the providers of which at least one must be a member of the required aggregates.
+    """Return the providers to check against ``member_of``: at least one of them must be in the required aggregates.
 
-    For the unnumbered group, the root's membership counts too, but not for providers that share with the tree.
+    They are ``offered`` and, in the unnumbered group, the tree's root, unless ``offered`` is a sharing provider.
     """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
@@ -157,8 +157,8 @@ def judged_for_membership(
 def judged_for_forbidden(
     group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 ) -> tuple[OfferedProvider, ...]:
-    """Return the providers of which none may be in a forbidden aggregate.
+    """Return the providers to check for forbidden aggregates: none of them may be in such an aggregate.
 
-    For the unnumbered group, the root's membership counts too, even for providers that share with the tree.
+    They are ``offered`` and, in the unnumbered group, the tree's root, even if ``offered`` is a sharing provider.
     """
     return (offered,) if group.suffix else (offered, tree.root)

@@ -43,8 +43,8 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    The candidates of the unnumbered group are then equal for all trees, and Placement keeps only one of these
-    candidates before it checks the other groups.
+    Then the unnumbered group has equal candidates in all trees. Placement keeps only one of the equal candidates before
+    it checks the other groups, so it may offer only one of the trees.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

@@ -36,7 +36,7 @@ _OF_NOVA = (
     "os:secure_boot",
     "pci_passthrough:alias",
 )
-_ASK = "; stocktake why --query with the request from nova-scheduler's log checks everything"
+_ASK = "; to check everything, run stocktake why --query with the request from nova-scheduler's log"
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
@@ -59,7 +59,7 @@ def _kib(size: str) -> int | None:
 
 
 def trait_specs(flavor: Flavor) -> tuple[str, ...]:
-    """Return the ``trait:NAME=`` specs as in a query (NAME or !NAME), without the specs of granular groups."""
+    """Return the traits of the specs ``trait:NAME`` (no group suffix): NAME if required, !NAME if forbidden."""
     specs = ((_TRAIT.fullmatch(key), text) for key, text in flavor.extra_specs)
     return tuple(f"{_SIGNS[text]}{match[2]}" for match, text in specs if match and not match[1] and text in _SIGNS)
 

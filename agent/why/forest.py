@@ -40,7 +40,7 @@ class OfferedTree:
 
 
 def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
-    """Return the trees, in the order of their roots. A provider whose root is not offered is in no tree."""
+    """Return the trees, in the order of their roots. A provider is in no tree if its root is not in ``providers``."""
     own = defaultdict(list)
     for offered in providers:
         own[offered.root_uuid].append(offered)

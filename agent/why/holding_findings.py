@@ -1,11 +1,11 @@
-"""Name the findings of this run's audit whose amounts use up the capacity that this host's first obstacle is about.
+"""If this host's first obstacle is too little capacity, name the audit's findings on capacity that no instance has.
 
-The cloud's database promises such an amount to no instance, but Placement subtracts it from the capacity. The
-amount is either the part of a recorded amount that exceeds the promised amount; or use that the cloud does not know and
-that the agent reports to Placement, in ``reserved`` or as an allocation of the agent's own consumers.
+Placement counts such capacity as used or reserved, but nova's database promises it to no instance. There are two cases.
+An allocation in Placement is larger than nova's promise. Or something that nova does not know uses the host, and the
+agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
 
-If a ledger row's verdict is the code of a finding, the row's amount counts for this finding only, so that no amount
-counts twice. Findings that sum up other findings (over-capacity) have no consumer, so no row counts for them. Pure.
+A ledger row has the use of one class by one consumer. If the code of a finding is the row's verdict, the row counts for
+that finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return one value per code of such findings, sorted; () unless this host's first obstacle is a class's capacity.
+    """Return one HoldingFinding per finding code, sorted; () unless the first obstacle of tree ``own`` is CAPACITY.
 
     ``repairable`` are the codes of findings that heal can repair.
     """
@@ -54,22 +54,22 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row has the obstacle's class and provider (if None: any provider of this host's tree)."""
+    """Whether the row has the obstacle's class and provider. An obstacle without one is about this host's tree."""
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return (class, cause) of the use that the cloud does not know and that the agent reports to Placement."""
+    """Return the (class, cause) pairs of the use that nova does not know but that the agent reports to Placement."""
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
-    """Return the amount of the row that Placement counts and the cloud did not promise, in units of the class.
+    """Return how much of the row's use Placement counts although nova promised it to no instance, in the class's unit.
 
-    The amount is 0 for the agent's own consumers, because the use that they represent has its own rows.
+    Return 0 for an allocation of the agent's own consumers: the use that the allocation stands for has its own row.
     """
     if row.consumer_kind == OWN_KIND:
         return 0
@@ -79,7 +79,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class. If some have its verdict as code, return only these."""
+    """Return the findings on the row's consumer and class. If some have the row's verdict as code, return only these."""
     about = [
         seen
         for seen in findings

@@ -3,8 +3,8 @@
 Placement does not know these facts. The rules are nova's (nova/virt/hardware.py, numa_fit_instance_to_host):
 
 - Each guest cell has an equal share of the guest and needs a host cell of its own.
-- A guest cell has two limits: the total of the host cell, whatever the ratio; and the total times the ratio, minus the
-  usage.
+- A guest cell must not exceed the host cell's total, even if the ratio is above 1. It must also not exceed the host
+  cell's free capacity (total times ratio, minus usage).
 - No ratio applies to pinned CPUs or to the memory of a guest with pinned CPUs.
 - Without a page size, a guest uses only the smallest pages, so huge pages reserved at boot do not count.
 
@@ -63,7 +63,7 @@ def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | N
 
 
 def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...] | None:
-    """Return the free resources of the NUMA cells in an audit's report, by the ratios of ``root`` in Placement.
+    """Return the free resources of the NUMA cells in the audit's report, by the allocation ratios of provider ``root``.
 
     Return None if the cells, their usage or the ratios are not known; () if the host has no NUMA topology for nova.
     """
@@ -86,7 +86,7 @@ def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...]
 def cell_rooms(
     cells: Iterable[ViewCell], usages: Iterable[CellUsage], cpu_ratio: float, memory_ratio: float
 ) -> tuple[CellRoom, ...]:
-    """Return the free resources of each cell, in order; the ratios are Placement's for VCPU and MEMORY_MB."""
+    """Return the free resources of each cell. The ratios are the allocation ratios of VCPU and MEMORY_MB."""
     used = {usage.id: usage for usage in usages}
     return tuple(_room(cell, used[cell.id], cpu_ratio, memory_ratio) for cell in cells if cell.id in used)
 
@@ -135,7 +135,7 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
     memory_mib = _memory_room(one, largest)
     head = (
         f"the largest free NUMA cell is {largest.id}, with {cpus} and {memory_mib} MiB: "
-        f"a flavor with hw:numa_nodes=1 of this size would{'' if fits else ' not'} fit"
+        f"the requested CPUs and memory with hw:numa_nodes=1 would{'' if fits else ' not'} fit"
     )
     return (head, *(_cell_line(room) for room in rooms))
 
@@ -161,13 +161,13 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
     most = _memory_room(shape, room)
     has_memory = most is None or shape.memory_mib // count <= most
-    # A cell with more usage than capacity has negative free CPUs, which must not refuse a guest without floating CPUs.
+    # room.cpus is negative if usage exceeds capacity. max() lets such a cell still take a guest with only pinned CPUs.
     has_cpus = shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
     return has_memory and has_cpus and _takes_pages(shape, room, count)
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """Return the most MiB that a guest cell may have in this host cell, None if only the requested pages limit it."""
+    """Return the most MiB that a guest cell may have in this host cell; None if only the free pages are a limit."""
     limits = []
     if shape.page is None:
         limits.append(room.memory_pinned_mib if shape.pinned else room.memory_mib)
@@ -254,7 +254,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
 
 
 def _no_topology(shape: GuestShape) -> Obstacle:
-    # A page size alone requests no number of cells, so the obstacle is about the pages.
+    # If the guest requests a page size but no cells, the obstacle is about the pages.
     if shape.cells is None and shape.page is not None:
         return Obstacle(
             constraint=Constraint.HUGE_PAGES,
@@ -306,7 +306,7 @@ def _nth(count: int) -> str:
 def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} × {size} KiB" for size, free in room.pages)
     return (
-        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (ratio included), "
-        f"{room.pinnable} without a pinned guest, {room.memory_free_mib} MiB free"
+        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (total × ratio − used), "
+        f"{room.pinnable} free to pin to, {room.memory_free_mib} MiB free (total × ratio − used)"
         + (f"; pages free: {pages}" if pages else "")
     )

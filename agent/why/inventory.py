@@ -103,7 +103,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return the change that asks for another amount and also frees capacity; "" if no amount would fit even then."""
+    """Return the change that asks for another amount and frees capacity; "" if even an unused inventory grants none."""
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""
@@ -161,8 +161,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 
 def _if_own(resource_class: str) -> str:
-    """Return the option to lower, and a warning about the part of ``reserved`` that the agent itself adds."""
-    # This part is the use of the host that the cloud does not know. Lowering the option does not remove the part.
+    """Return the nova option to lower, and a warning about the part of ``reserved`` that the agent itself adds."""
+    # The agent adds what is in use on the host without nova's knowledge. A lower option does not remove that part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
     return f" ({named}the next audit adds the agent's part of reserved again, see stocktake explain {resource_class})"

@@ -1,7 +1,7 @@
 """Find the rules about several groups together that refuse a request although each group alone has a provider.
 
-The module repeats the search without one rule at a time, and reports each rule without which the request fits. If there
-is no such rule, the module reports each rule that alone refuses the request; if there is none either, all rules. Pure.
+For each rule, the module repeats the search without the rule. It reports the rule if the request then fits. If this
+yields no rule, the module reports each rule that refuses the request on its own, or, if none does, all rules. Pure.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _to_blame(problem: Problem) -> list[Rule]:
 def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
     return Obstacle(
         constraint=Constraint.UNDECIDED,
-        words=f"to choose {len(slots)} providers, there are too many ways: none of the first {MAX_STEPS} choices fits",
+        words=f"there are too many ways to choose {len(slots)} providers: none of the first {MAX_STEPS} choices fits",
         change="ask for fewer groups at once, or ask Placement itself",
     )
 
@@ -77,7 +77,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the problem reduced to the groups' amounts of this class; only the sums on each provider count."""
+    """Return the problem with the amounts of this class alone, and with Rule.SUMS as the only rule."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots
@@ -105,7 +105,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
         words=f"all groups together want {with_class(resource_class, asked)}; "
         f"{', '.join(offered.provider.name for offered in givers)} "
         f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
-        + ("" if asked > total else ", but not in the amounts of the single groups"),
+        + ("" if asked > total else ", but not if each group takes its whole amount from one provider"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,
         provider_name=alone.name if alone else None,
@@ -117,7 +117,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the amount to free on the only provider; nothing if that is not enough or ``asked`` exceeds max_unit."""
+    """Yield the remedy to free what the only giver lacks; nothing if less is in use or ``asked`` exceeds max_unit."""
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):
@@ -137,8 +137,8 @@ def _left(offered: OfferedProvider, resource_class: str) -> int:
 def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for required traits of the unnumbered group.
 
-    Only the traits of providers from which the group takes something count. The providers that are chosen for the
-    group must together have all required traits.
+    The providers from which the group takes resources must together have all required traits. Traits of other
+    providers do not count.
     """
     slots = [slot for slot in problem.slots if not slot.is_granular]
     givers = _givers(slots)
@@ -179,7 +179,7 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     names = ", ".join(sorted(suffixes))
     return Obstacle(
         constraint=Constraint.SAME_SUBTREE,
-        words=f"the providers of groups {names} must be in the subtree of one of them (same_subtree), "
+        words=f"same_subtree wants one of the providers of groups {names} to have all the others in its subtree, "
         "but no choice of providers allows that",
         change=f"ask for {names} without same_subtree",
     )

@@ -13,7 +13,7 @@ from agent.why.report import CellRoom, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
-    """Return the report as JSON; ``cloud`` is None if only this host was checked, ``tree`` if its tree is unknown."""
+    """Return the report as JSON; ``cloud`` is None if only this host was checked, ``tree`` is None if unknown."""
     own = report.own
     return {
         "schema_version": SCHEMA_VERSION,

@@ -66,7 +66,7 @@ class Obstacle:
     ``change``: the smallest change that would remove the obstacle, as one sentence; "" if there is no such change. The
     change is a setting, a smaller request, resources to free, or two of these together.
     ``suffix``: the suffix of the request group, "" for the unnumbered group.
-    ``wanted``, ``available``: the numbers, None if the constraint has no numbers.
+    ``wanted``, ``available``: the requested number and the available or allowed one; None if there are no numbers.
     ``remedies``: the alternatives that ``change`` names. Each of them alone is enough.
     """
 
@@ -84,7 +84,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """The answer for one tree. ``obstacles`` is empty if the request fits, otherwise in the order of the checks.
+    """The answer for one tree. ``obstacles`` are in the order of the checks; there are none if the request fits.
 
     ``caveats`` are sentences that say why a Placement server may not offer the tree although the request fits (rounding
     in its database, a defect of Placement).

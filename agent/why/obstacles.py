@@ -1,7 +1,7 @@
 """Describe why no provider of a tree can satisfy a request group: the constraints that refuse the nearest provider.
 
-The nearest provider is the one that the fewest constraints refuse. A missing class, or a provider outside the tree that
-``in_tree`` names, counts for more than all other constraints together. Pure.
+The nearest provider is the one that the fewest constraints refuse. Two constraints count for more than all the others
+together: the provider lacks a requested class, or is outside the tree that ``in_tree`` names. Pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
     """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
     Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
-    No change for another obstacle provides these traits, except a new provider that shares with the tree.
+    A change that removes another obstacle does not remove these, unless it adds a sharing provider with the traits.
     """
     asked = [resource_class for resource_class, _ in group.resources]
     givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
@@ -58,9 +58,9 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
-    """Return the nearest provider for the first class of the unnumbered group, None if no class has one.
+    """Return the provider that should get the missing traits: the one nearest to serving the group's first class.
 
-    A class is skipped if its nearest provider lacks the class or is outside the tree that ``in_tree`` names.
+    If that provider lacks the class or is outside the tree of ``in_tree``, try the next class; None if none is left.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -153,7 +153,7 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle for a set of traits of which ``givers``, providers of the unnumbered group, have none.
+    """Return the obstacle that no provider of ``givers`` has a trait of ``choice``; the unnumbered group requires one.
 
     ``ability`` completes "the providers that …". The suggested change adds the trait to the first of ``givers``.
     """
@@ -249,7 +249,7 @@ def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obsta
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
         words=f"{wanted}, {lacking if group.suffix else none_has}",
-        change=f"leave {refusal.resource_class} out of the request, or ask a tree that has it",
+        change=f"leave {refusal.resource_class} out of the request, or use a tree that has this class",
         suffix=group.suffix,
         resource_class=refusal.resource_class,
         wanted=refusal.amount,
@@ -264,7 +264,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
-        # This holds for any in_tree, even if in_tree names the provider's own tree.
+        # Whichever tree in_tree names, even the sharing provider's own, Placement ignores sharing providers here.
         shares = f"{provider.name} shares with {tree.root.provider.name}"
         words = f"{shares}, but Placement takes no sharing provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"

@@ -174,8 +174,8 @@ def test_memory_not_divisible_by_the_page_size_is_refused():
 def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
-        "the largest free NUMA cell is 1, with 8 CPUs and 16384 MiB: a flavor with hw:numa_nodes=1 of this size would "
-        "not fit"
+        "the largest free NUMA cell is 1, with 8 CPUs and 16384 MiB: the requested CPUs and memory with "
+        "hw:numa_nodes=1 would not fit"
     )
     assert len(cells) == 2
     assert "512 × 2048 KiB" in cells[0]
