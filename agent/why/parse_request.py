@@ -288,7 +288,7 @@ def _once(pairs: Pairs, key: str) -> str | None:
 
 
 def _refuse_odd(request: ResourceRequest) -> None:
-    """Raise UsageError for requests that Placement answers with 400 as a whole (lib.py of Placement 16.0.0)."""
+    """Raise UsageError if Placement answers 400 although each key alone is valid (lib.py of Placement 16.0.0)."""
     by_suffix = {group.suffix: group for group in request.groups}
     if not any(group.resources for group in request.groups):
         raise UsageError("nothing is asked for: no group has resources")

@@ -29,11 +29,11 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The findings of one code that use up the class of the first obstacle, with their amount.
+    """The findings with one code that say why this host has too little of the first obstacle's resource class.
 
-    Placement counts ``amount``, in the unit of the class, but the cloud promised it to no instance. ``findings`` is the
-    number of findings. ``confirmed``: whether all are confirmed. ``healable``: whether ``stocktake heal`` may be able
-    to free the amount.
+    ``amount``, in the unit of the class: what Placement counts as taken although the cloud promised it to no instance.
+    ``findings``: the number of findings. ``confirmed``: whether all of them are confirmed. ``healable``: whether
+    ``stocktake heal`` may be able to free the amount.
     """
 
     code: str
@@ -51,11 +51,11 @@ class WhyReport:
     ``provider_uuid``: the uuid of this host's root provider, None if unknown.
     ``is_whole``: whether the answer is about the whole cloud, not only this host.
     ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can check on this host only.
-    ``holding``: findings about amounts that contribute to this host's first obstacle, sorted by code.
+    ``holding``: findings that say why this host lacks capacity, if that is its first obstacle; sorted by code.
     ``unread``: names of trees that were not read. The request may fit in any of these trees.
     ``notes``: sentences about this host and the flavor; none of them is an obstacle.
     ``unknown``: sentences on what could not be read.
-    ``cells``: None if the cells are not known.
+    ``cells``: the free resources of this host's NUMA cells, None if they are not known.
     ``requests``: number of requests to Placement, including those of the audit and those that look up names.
     """
 
@@ -96,7 +96,7 @@ class WhyReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether the request fits in no tree so far, but may fit in a tree that was not read or not decided."""
+        """Whether no tree is known to fit, but a tree that was not read, or for which the search gave up, may fit."""
         asked = self.answer.trees if self.is_whole else (self.own,)
         return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))
 

@@ -1,11 +1,10 @@
 """Choose one provider for each slot of a request, so that the choice respects the rules about several slots together.
 
-A slot is a granular group, or one class of the unnumbered group. The rules are the sums on one provider, group_policy,
-same_subtree, and the traits that the providers of the unnumbered group must have together.
+A slot is a granular group, or one class of the unnumbered group. There are four rules: a provider has enough for the
+sum of its slots; group_policy; same_subtree; the providers of the unnumbered group together have the required traits.
 
 The problem is bin packing, so the number of steps is limited; at MAX_STEPS the result is UNDECIDED. The search starts
-with the slot that has the fewest possible providers, and skips choices that are equivalent to a choice tried before.
-Pure.
+with the slot that has the fewest possible providers, and skips each choice that is equivalent to a tried one. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAX_STEPS = 1_500
 
 
 class Rule(enum.Enum):
-    """The rules that the groups of a request must respect together, in the order of the report."""
+    """The rules that the groups of a request must respect together. ``stocktake why`` reports them in this order."""
 
     SUMS = "sums"
     TRAITS = "traits"
@@ -43,8 +42,9 @@ class SearchResult(enum.Enum):
 class Problem:
     """The slots of a request in one tree, and the rules that the slots must respect together.
 
-    ``required`` are the sets of required traits of the unnumbered group. ``same_subtree`` are sets of suffixes.
-    ``parent_of`` has the parent of every offered provider.
+    ``required``: of each set of traits, the providers of the unnumbered group must together have at least one.
+    ``same_subtree``: each set has the suffixes of groups whose providers must be in the subtree of one of them.
+    ``parent_of``: by the uuid of each offered provider, the uuid of its parent.
     """
 
     slots: tuple[Slot, ...]
@@ -63,8 +63,8 @@ def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
 def room(offered: OfferedProvider, resource_class: str) -> int:
     """Return the most that one consumer may take of the class from the provider in one request.
 
-    This is the free capacity, limited by max_unit, and 0 if the usage exceeds the capacity. min_unit and step_size
-    apply to each group alone, never to the sum.
+    This is the free capacity, but at most max_unit, and 0 if the usage exceeds the capacity. min_unit and step_size are
+    ignored here, because they apply to the amount of each group alone, never to the sum of several groups.
     """
     inventory = offered.provider.inventory(resource_class)
     if inventory is None:
@@ -87,7 +87,7 @@ def search(problem: Problem) -> SearchResult:
 
 
 def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
-    """Whether all providers together have enough of each class that several groups request, for all these groups."""
+    """Whether, for each class that several groups request, all possible providers can give the requested total."""
     for resource_class in contested_classes(slots):
         asking = [slot for slot in slots if resource_class in slot.asked]
         givers = {offered.provider.uuid: offered for slot in asking for offered in slot.domain}
@@ -154,9 +154,9 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Yield the index in the slot's ``domain`` of each provider allowed now, and of equivalent providers only one.
+        """Yield the index in the slot's ``domain`` of each allowed provider. Of equivalent providers, yield only one.
 
-        Equivalent slots take their providers in ascending order, because any other order yields an equivalent choice.
+        If the previous slot is equivalent, start at its provider: lower indices only exchange the slots' providers.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -203,7 +203,7 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Whether the lost capacity (free, but too small for every later slot) is at most the slack (``_slack``)."""
+        """Return False if more of a class is free in amounts too small for any later slot than ``_slack`` allows."""
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
             if least and lost > self._slack[index]:
@@ -211,7 +211,7 @@ class _Walk:
         return True
 
     def _traits_may_be_found(self) -> bool:
-        """Whether each required set has a trait of some provider, chosen or still possible, of the unnumbered group."""
+        """Whether the unnumbered group's chosen and possible providers have at least one trait of each required set."""
         served = zip(self._slots, self._chosen, strict=False)
         found = {t for slot, offered in served if not slot.is_granular for t in offered.provider.traits}
         open_slots = [slot for slot in self._slots[len(self._chosen) :] if not slot.is_granular]
@@ -221,7 +221,7 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether one provider, chosen or possible for these groups, has all their chosen providers in its subtree."""
+        """Whether one chosen or possible provider of the groups has all the groups' chosen providers in its subtree."""
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:
@@ -240,7 +240,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, for each depth, the least amount of each class that a later slot requests; 0 if no later slot does."""
+    """Return, for each number of filled slots, the least amount of each class that any other slot requests, or 0."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)

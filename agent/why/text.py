@@ -1,7 +1,7 @@
 """Write an answer to "No valid host" as text: request, first obstacle, the change that would help, other obstacles.
 
-For the whole cloud, the text counts the hosts by their first obstacle and names the hosts that are nearest to fitting.
-In a table of a thousand hosts, the operator would miss the one host that lacks a single trait. Pure.
+For the whole cloud, the text counts the hosts by their first obstacle and names the hosts that are nearest to fitting,
+because in a table of a thousand hosts the operator would miss the one host that lacks a single trait. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.text.wording import some_of, wrapped
 from agent.why.model import Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
-# The largest number of hosts that do not fit but are named with their first obstacle.
+# Of the hosts that do not fit, at most this many are listed, each with its first obstacle.
 MOST_NEAREST = 5
 
 
@@ -58,7 +58,7 @@ def _own(report: WhyReport) -> Iterator[str]:
     own = report.own
     who = report.node or "this host"
     if own is None:
-        yield f"{who}: not known: {_why_not_known(report)}"
+        yield f"{who}: not known whether the request fits: {_why_not_known(report)}"
     elif own.fits:
         refused = report.answer.host_obstacles
         yield f"{who}: {'Placement offers it, and this host refuses it' if refused else 'fits: Placement offers it'}"
@@ -68,9 +68,9 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"  first: {_obstacle_text(own.obstacles[0])}"
         yield from _change("  smallest change: ", own.obstacles[0])
         if report.holding:
-            name = report.holding[0].resource_class  # the class of all these findings
+            name = report.holding[0].resource_class  # all entries of ``holding`` have the same class
             held = ", ".join(map(_held_text, report.holding))
-            yield f"  findings that use up {name} on this host: {held}; see stocktake explain {name}"
+            yield f"  {name} taken on this host but promised to no instance: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also: {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)
@@ -87,13 +87,13 @@ def _why_not_known(report: WhyReport) -> str:
     if report.provider_uuid is None:
         return "the provider of this host is not known"
     if report.unread:
-        return "its tree was not read"
+        return "the provider tree of this host was not read"
     return "Placement has no provider of this host"
 
 
 def _host(report: WhyReport) -> Iterator[str]:
     for obstacle in report.answer.host_obstacles:
-        yield f"  outside of Placement ({obstacle.constraint.value}): {obstacle.words}"
+        yield f"  an obstacle that Placement does not know ({obstacle.constraint.value}): {obstacle.words}"
         yield from _change("    change: ", obstacle)
     yield from (f"  note: {note}" for note in report.notes)
 
@@ -119,7 +119,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
-    """Return (constraint, names of trees in their order), the most frequent constraint first."""
+    """Return (constraint, names of the trees that it refuses first), the most frequent constraint first."""
     found: dict[str, list[str]] = defaultdict(list)
     for tree in refused:
         found[tree.obstacles[0].constraint.value].append(tree.root_name)
@@ -127,7 +127,7 @@ def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]
 
 
 def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
-    """Yield the line with the change, or nothing if no change helps."""
+    """Yield one line with the change that would remove the obstacle, or nothing if there is no such change."""
     if obstacle.change:
         yield f"{head}{obstacle.change}"
 

@@ -101,8 +101,8 @@ def test_why_lists_findings_and_amounts_that_use_up_the_requested_class(host, re
             ("guest-unknown", 2, 1, False),
         ],
     )
-    (line,) = [line for line in ended.stdout.splitlines() if "findings that use up" in line]
-    assert line.startswith("  findings that use up VCPU on this host: allocation-leaked 4 (stocktake heal")
+    (line,) = [line for line in ended.stdout.splitlines() if "but promised to no instance: " in line]
+    assert line.startswith("  VCPU taken on this host but promised to no instance: allocation-leaked 4 (stocktake heal")
     assert line.endswith("; see stocktake explain VCPU")
     # Findings do not matter if the request exceeds max_unit.
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []

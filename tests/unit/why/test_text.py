@@ -65,7 +65,7 @@ def test_the_text_has_further_obstacles_and_notes_and_sources_not_read():
     text = lines(report, WIDE)
     assert text[2].startswith("  first: max-unit: ")
     assert text[4].startswith("  also: capacity: ")
-    assert "  outside of Placement (numa-cell): no cell" in text
+    assert "  an obstacle that Placement does not know (numa-cell): no cell" in text
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
@@ -156,8 +156,9 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
     assert lines(report, WIDE + 40)[4] == (
-        "  findings that use up DISK_GB on this host: allocation-leaked 80 GiB (stocktake heal), allocation-stale-move "
-        "1 GiB (stocktake heal, not confirmed yet), volume-foreign 120 GiB; see stocktake explain DISK_GB"
+        "  DISK_GB taken on this host but promised to no instance: allocation-leaked 80 GiB (stocktake heal), "
+        "allocation-stale-move 1 GiB (stocktake heal, not confirmed yet), volume-foreign 120 GiB; "
+        "see stocktake explain DISK_GB"
     )
     assert document(report)["host"]["findings"][0] == {
         "code": "allocation-leaked", "resource_class": "DISK_GB", "amount": 80, "unit": "GiB", "findings": 2,
@@ -168,7 +169,7 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
 
 def test_a_missing_host_provider_is_printed_with_the_reason():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
-    assert "host-1: not known: Placement has no provider of this host" in lines(report, WIDE)
+    assert "host-1: not known whether the request fits: Placement has no provider of this host" in lines(report, WIDE)
     assert document(report)["tree"] is None
 
 
