@@ -79,7 +79,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on the row's consumer and class. If some have the row's verdict as code, return only these."""
+    """Return the findings on this consumer and class. If some have the row's verdict as code, return only these."""
     about = [
         seen
         for seen in findings
