@@ -79,7 +79,7 @@ def test_a_new_host_gets_a_complete_root_provider():
     assert wanted.frozen == ()
 
 
-def test_s93_the_four_standard_classes_have_novas_defaults():
+def test_s93_vcpu_pcpu_memory_and_disk_inventories_have_novas_default_values():
     machine = snapshot(libvirt=host(cpus=36, memory_mib=1024), files=filesystem(200), placement=view(providers=()))
     shared, dedicated = tuple(range(24)), tuple(range(24, 36))
     chosen = settings(cpu_shared_set=shared, cpu_dedicated_set=dedicated, reserved_host_memory_mib=512)
