@@ -1,7 +1,7 @@
 """The groups of tests that pytest-xdist keeps in one process: tests of a module that share a module-scoped fixture.
 
 ``--dist loadgroup`` distributes each test by itself unless it is in a group. Without groups, every process would start
-its own server for such a module: a Placement takes two seconds of a core, nova's answers ten.
+its own server for such a module: nova's answers take ten seconds of a core.
 """
 
 import pytest
