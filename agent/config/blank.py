@@ -17,7 +17,10 @@ MEANS_NONE: Mapping[tuple[str, str], str] = {
         "compute",
         "provider_config_location",
     ): "the agent reads no provider.yaml file; an empty value means the same to nova-compute",
-    ("libvirt", "supported_tpm_secret_security"): "the host offers no kind of TPM secret; nova-compute does the same",
+    (
+        "libvirt",
+        "supported_tpm_secret_security",
+    ): "the host offers no kind of TPM secret; an empty value means the same to nova-compute",
     ("placement", "valid_interfaces"): "the agent uses the public endpoint, which is keystoneauth's default",
 }
 

@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five stories. The ``stocktake`` command ``ask`` shows the numbers of ``evidence`` on ``host``."""
+    """One of the five stories. ``ask`` is the stocktake command that shows the numbers of ``evidence`` on ``host``."""
 
     number: int
     title: str

@@ -60,7 +60,7 @@ class Identity:
 
 
 class Standing(NamedTuple):
-    """The newest heartbeat of any nova service, and since when it is the newest (the agent's monotonic seconds)."""
+    """The newest heartbeat of any nova service, and when the agent first saw it (the agent's monotonic seconds)."""
 
     heartbeat: datetime.datetime
     since: float

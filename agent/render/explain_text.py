@@ -55,9 +55,9 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
 
     Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text names their sum.
     """
-    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)} of this amount"
+    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)}"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"; the exact size{of} is {size}: each consumer's amount is rounded up"
+    return f"; before rounding, the size{of} is {size}, because each consumer's amount is rounded up"
 
 
 def _part(part: Part) -> str:

@@ -115,10 +115,12 @@ def _totals(report: AuditReport) -> tuple[str, ...]:
     from agent.render.explain import all_uncounted, totals, unread
     from agent.resources import owned
 
-    books = "readable promised, held or recorded" if unread(report) else "promised, held or recorded"
+    found = ", as far as the sources could be read" if unread(report) else ""
     classes = sorted({row.resource_class for row in report.ledger})
     sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or (f"no consumer has a {books} amount",)
+    return (*sums, *_whys(all_uncounted(report, owned))) or (
+        f"no consumer has a promised, held or recorded amount{found}",
+    )
 
 
 def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def _refuse(report: AuditReport, owner: str) -> None:
     message = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
         raise UsageError(f"{message}; `stocktake ledger --storage` lists all owners")
-    to_stderr(f"{message}, as far as these could be read")
+    to_stderr(f"{message}, as far as the stores could be read")
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Cells:
         raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """Return the integer in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
+        """Return the integer in the column ``name`` of this row. Raises SourceInconsistent if it is NULL or absent."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")

@@ -424,7 +424,7 @@ def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unreachable(
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
         ended = own_host.run(*command)
         assert ended.code == 2
-        assert "as far as these could be read" in ended.stderr
+        assert "as far as the stores could be read" in ended.stderr
 
 
 AWAY = {
@@ -471,7 +471,7 @@ def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(ow
     assert ended.stdout.strip().endswith("no consumer has a promised, held or recorded amount")
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("no consumer has a readable promised, held or recorded amount")
+    assert ended.stdout.strip().endswith("promised, held or recorded amount, as far as the sources could be read")
 
 
 def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host):

@@ -94,7 +94,7 @@ def test_reading_a_sharing_provider_is_optional_and_takes_two_requests(rest, rea
     ]
 
 
-def test_the_reader_sends_no_member_of_request_for_a_root_without_aggregates(rest, reader):
+def test_a_root_without_aggregates_causes_no_query_by_member_of(rest, reader):
     alone = rest.make_provider()
     with rest.watched() as seen:
         view = reader.view(looking_at(alone, shared_reads=500))

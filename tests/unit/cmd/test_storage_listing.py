@@ -52,7 +52,7 @@ def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
 
 def test_an_unknown_owner_causes_a_warning_while_a_source_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
     assert storage_listing(REPORT, "nobody").rows == ()
-    assert "as far as these could be read" in capsys.readouterr().err
+    assert "as far as the stores could be read" in capsys.readouterr().err
 
 
 def test_the_storage_listing_without_a_store_prints_a_note() -> None:

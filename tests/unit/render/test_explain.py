@@ -328,7 +328,7 @@ def test_explain_accepts_a_volume_name_and_shows_the_exact_bytes():
     assert "  exact size: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
     assert (
         "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch);"
-        " the exact size is 7.500 GiB (8053063680 bytes): each consumer's amount is rounded up"
+        " before rounding, the size is 7.500 GiB (8053063680 bytes), because each consumer's amount is rounded up"
     ) in text_of(explain_class(found, "DISK_GB"))
 
 
@@ -340,7 +340,9 @@ def test_explain_shows_the_exact_sum_beside_the_sum_of_rounded_amounts():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
-    exactly = f"the exact size is 2.930 GiB ({10 * mib_300} bytes): each consumer's amount is rounded up"
+    exactly = (
+        f"before rounding, the size is 2.930 GiB ({10 * mib_300} bytes), because each consumer's amount is rounded up"
+    )
     found = explain_class(report(ledger=volumes), "DISK_GB")
     assert f"DISK_GB held 10 GiB = {rounded}; {exactly}" in text_of(found)
     book = document(found)["books"]["held"]
@@ -351,7 +353,7 @@ def test_the_exact_sum_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
-    said = "; the exact size of 1 GiB of this amount is 0.000 GiB (5 bytes): each consumer's amount is rounded up"
+    said = "; before rounding, the size of 1 GiB is 0.000 GiB (5 bytes), because each consumer's amount is rounded up"
     (held,) = [line for line in text_of(found) if line.startswith("DISK_GB held 5 GiB = ")]
     assert held.endswith(said)
     assert [book.exact is None for book in found.books] == [True, True, False]

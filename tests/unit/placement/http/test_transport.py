@@ -130,7 +130,7 @@ def test_the_body_of_a_garbled_redirect_is_not_read_to_the_end(session):
     assert refused.wait(20)
 
 
-def test_function_is_over_uses_the_time_limit_of_the_innermost_block():
+def test_is_over_uses_the_time_limit_of_the_innermost_block():
     assert not is_over()
     with within(None):
         assert not is_over()
