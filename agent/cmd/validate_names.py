@@ -37,7 +37,7 @@ def require_consumer(report: AuditReport, consumer: str) -> bool:
             f" instances and migrations, libvirt's guests and the volumes"
         )
         if unread(report):
-            to_stderr(f"{message}, as far as these could be read")
+            to_stderr(f"{message}, as far as the sources could be read")
             return False
         raise UsageError(message) from None
     return True

@@ -424,7 +424,7 @@ def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unreachable(
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
         ended = own_host.run(*command)
         assert ended.code == 2
-        assert "as far as the stores could be read" in ended.stderr
+        assert "as far as the sources could be read" in ended.stderr
 
 
 AWAY = {
