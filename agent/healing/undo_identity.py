@@ -21,7 +21,7 @@ from agent.model.host.store import StoreRecord
 from agent.model.plan import SaveComputeNode
 
 INCOMPLETE = "the entry does not contain the state before the change"
-NO_ACCESS = "this run has no access to the file, provider, record or store of the entry"
+NO_ACCESS = "this run has no access to what the journal entry changed (a file, a provider, a record or a store)"
 
 
 def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:

@@ -97,7 +97,7 @@ def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     expected = f"this host's identity is {subject.root_uuid} (from {subject.identity_origin}), its node {subject.node}"
     if has_own_uuid and row.host != host:
         return Doubt(
-            expected=f"{expected}, its host {host}",
+            expected=f"{expected}, and the row belongs to host {host}",
             actual=f"compute node row {row.id} has uuid {row.uuid} and belongs to host {row.host}",
             stops_writes=True,
         )

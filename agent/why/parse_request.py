@@ -294,7 +294,7 @@ def _refuse_odd(request: ResourceRequest) -> None:
         raise UsageError("nothing is asked for: no group has resources")
     joined = frozenset().union(*request.same_subtree)
     if unknown := sorted(joined - by_suffix.keys()):
-        raise UsageError(f"same_subtree names {', '.join(unknown)}, and there is no such group")
+        raise UsageError(f"same_subtree refers to {', '.join(unknown)}, but the request has no such group")
     for suffix, group in by_suffix.items():
         if not group.resources and suffix not in joined:
             raise UsageError(f"group {suffix or 'without a suffix'} asks for no resources and is in no same_subtree")

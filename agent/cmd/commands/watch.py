@@ -45,8 +45,8 @@ class Watch(DocumentCommand):
             type=_seconds,
             default=TIMEOUT_S,
             metavar="S",
-            help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}); the command ends when "
-            f"no further host has answered for {SETTLED_S:g} s",
+            help=f"with --once: seconds to wait until the first host answers (default {TIMEOUT_S:g}); after that the "
+            f"command ends when {SETTLED_S:g} s pass without an answer of another host",
         ),
     )
 

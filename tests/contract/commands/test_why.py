@@ -276,7 +276,7 @@ def test_why_exits_127_for_an_unknown_class_name_even_without_placement(tmp_path
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_with_option_flavor_of_exits_127_if_the_state_source_is_none(tmp_path, rest):
+def test_why_with_flavor_of_exits_127_if_no_state_source_is_configured(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)

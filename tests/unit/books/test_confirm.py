@@ -87,7 +87,7 @@ def test_the_stands_since_time_of_a_finding_is_reset_if_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_the_stands_since_time_is_reset_after_an_audit_without_the_finding():
+def test_the_start_time_of_a_finding_is_reset_after_an_audit_without_it():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history

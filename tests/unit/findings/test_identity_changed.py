@@ -57,7 +57,7 @@ def test_s61_another_hosts_compute_node_with_this_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
-    assert found.expected.endswith(", its host cmp1")
+    assert found.expected.endswith(", and the row belongs to host cmp1")
     assert decided(world).plan.is_empty
 
 

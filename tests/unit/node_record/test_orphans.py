@@ -133,7 +133,7 @@ def test_an_orphaned_provider_tree_that_was_not_read_is_kept():
     assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_an_orphaned_record_without_a_provider_is_deleted():
+def test_an_orphaned_compute_node_row_without_a_provider_is_deleted():
     plan = after(world_of(DetachedTree(uuid=OLD.uuid)))
     assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]

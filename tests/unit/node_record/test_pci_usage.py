@@ -116,7 +116,7 @@ def test_function_free_pools_omits_the_physical_function_of_a_used_vf():
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 
 
-def test_function_free_pools_returns_none_while_the_pci_devices_are_unread():
+def test_free_pools_returns_none_while_the_pci_devices_are_unread():
     assert free_pools(host(), CHOSEN, None) is None
 
 

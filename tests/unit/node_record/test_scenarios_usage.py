@@ -149,7 +149,7 @@ def test_s8_half_a_gib_of_swap_counts_as_zero():
     assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
 
 
-def test_s9_swap_is_truncated_separately_for_each_instance():
+def test_s9_swap_is_rounded_down_to_gib_for_each_instance_before_the_sum():
     swapping = flavor(swap_mib=512)
     assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
 

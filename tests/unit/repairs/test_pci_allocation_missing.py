@@ -146,7 +146,7 @@ def test_s126_heal_declines_a_finding_that_no_longer_applies(words, change):
     assert words in said.why
 
 
-def test_method_belongs_counts_a_guests_pci_functions_per_provider():
+def test_the_pci_functions_of_a_guest_are_counted_per_provider():
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}

@@ -111,7 +111,7 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
         ({"query": "resource=VCPU:1"}, "unknown key resource in --query: did you mean resources?"),
         ({"query": "group_policy=none"}, "no group has resources"),
         ({"query": "resources=VCPU:1&required1=CUSTOM_A"}, "group 1 asks for no resources"),
-        ({"query": "resources=VCPU:1&same_subtree=1"}, "same_subtree names 1"),
+        ({"query": "resources=VCPU:1&same_subtree=1"}, "same_subtree refers to 1"),
         ({"query": "resources1=VGPU:1&resources2=VGPU:1"}, "group_policy=none or group_policy=isolate is needed"),
         ({"query": "resources=VCPU:1&group_policy=maybe"}, "not maybe"),
         ({"query": "resources=VCPU:1&resources=VCPU:2"}, "resources is given 2 times"),

@@ -207,7 +207,7 @@ def test_a_report_with_reversed_rows_returns_the_same_volumes() -> None:
     assert turned == volumes_of("every_kind")
 
 
-def test_contradicting_group_and_volume_sizes_raise_reports_differ() -> None:
+def test_group_and_volume_reports_with_contradicting_sizes_are_refused() -> None:
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
         parse_storage(report("lv"), (GROUP,))
 
