@@ -170,7 +170,12 @@ def _forked(folder: Path, connection: str | None) -> PlacementServer:
     main = functools.partial(_serve, arguments)
     process = start_function(main, folder / "placement.log", os.environ, Path.cwd())
     server = cast("subprocess.Popen[bytes]", process)
-    return PlacementServer(url=f"http://127.0.0.1:{wait_for_port(folder, server)}", folder=folder, process=server)
+    try:
+        port = wait_for_port(folder, server)
+    except BaseException:
+        process.kill()
+        raise
+    return PlacementServer(url=f"http://127.0.0.1:{port}", folder=folder, process=server)
 
 
 def _serve(arguments: list[str]) -> NoReturn:

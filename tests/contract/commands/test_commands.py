@@ -471,7 +471,9 @@ def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(ow
     assert ended.stdout.strip().endswith("no consumer has a promised, held or recorded amount")
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("promised, held or recorded amount, as far as the sources could be read")
+    assert ended.stdout.strip().endswith(
+        "no consumer has a promised, held or recorded amount, as far as the sources could be read"
+    )
 
 
 def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host):
