@@ -121,7 +121,7 @@ def _write_text(write: Write) -> str:
         case CreateProvider():
             what = f"create {write.name}"
         case MoveProvider():
-            what = f"move below {write.parent_uuid}" if write.parent_uuid else "move out of its tree"
+            what = f"move below {write.parent_uuid}" if write.parent_uuid else "make it a root provider"
         case PutInventories():
             what = "inventories " + ", ".join(_inventory_text(row) for row in write.inventories)
         case PutTraits():

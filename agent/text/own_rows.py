@@ -143,7 +143,7 @@ def is_utc_time(value: Json) -> bool:
 def in_few_words(problems: tuple[str, ...]) -> str:
     """Return the first problems in one line, with the number of further problems."""
     more = len(problems) - _NAMED
-    return "; ".join(problems[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(problems[:_NAMED]) + (f"; and {more} more problems" if more > 0 else "")
 
 
 def _integer(digits: str) -> int | str:

@@ -30,7 +30,7 @@ UNDECIDED = "the agent has no rule for this class: it counts what Placement reco
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
-    Verdict.UNKNOWN: "a source that the verdict needs could not be read, or leaves the verdict open",
+    Verdict.UNKNOWN: "a source that the verdict needs could not be read, or does not allow a verdict",
     Verdict.UNMANAGED: "the cloud does not know this use: the agent counts it as unmanaged",
     Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
@@ -40,7 +40,7 @@ MEANINGS = {
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
     Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts it on this host",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
-    Verdict.OTHER_SERVICE: "by its type, the consumer belongs to another service: Placement counts it, nova does not",
+    Verdict.OTHER_SERVICE: "the consumer's type shows that another service owns it: Placement counts it, nova does not",
     Verdict.USAGE_UNLISTED: "Placement counts this amount as used, and lists no consumer that has it",
 }
 

@@ -88,7 +88,7 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
         return None
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
-        return f"guests' memory encryption is unknown ({missing or 'this driver does not report it'})"
+        return f"guests' memory encryption is unknown ({missing or 'the libvirt driver does not report it'})"
     # A machine type that could not be read matters only if no other machine type has the kind.
     if missing and not having:
         return f"guests' memory encryption is partly unknown ({missing})"

@@ -68,6 +68,6 @@ def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
     coarse = in_single_precision(tree)
     refused = _obstacles(request, coarse) if coarse else ()
     if refused:
-        yield f"on MySQL and MariaDB, which round the ratio, the request is one unit too large: {refused[0].words}"
+        yield f"if Placement uses MySQL or MariaDB, which round the ratio, the request does not fit: {refused[0].words}"
     if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree)), tree):
-        yield "only sharing providers serve the unnumbered group, so Placement 16.0.0 may offer only one of the trees"
+        yield "only sharing providers serve the unnumbered group, so Placement 16.0.0 may offer only one host's tree"

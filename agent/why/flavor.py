@@ -86,11 +86,11 @@ def _is_unread(key: str, text: str) -> bool:
 def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
     if resources := _with_suffix(ASKED, specs):
         yield (
-            f"{_listed(resources)}: only the sum over the whole tree is checked, though nova-scheduler requires one "
+            f"{_listed(resources)}: only the sum of all groups is checked, though nova-scheduler requires one "
             f"provider for each group{_ASK}"
         )
     if traits := _with_suffix(_TRAIT, specs):
-        yield f"{_listed(traits)}: not checked, part of a separate group{_ASK}"
+        yield f"{_listed(traits)}: not checked, because a trait with a suffix belongs to a separate group{_ASK}"
     if keys := [key for key in _OF_NOVA if key in specs]:
         yield f"{_listed(keys)}: not checked, although nova derives further demands from such specs{_ASK}"
 

@@ -24,7 +24,6 @@ from agent.model.placement import Provider
 from agent.model.report import AuditReport
 from agent.model.resource_request import ResourceRequest
 from agent.model.usage import CellUsage
-from agent.text.amounts import is_or_are
 from agent.why.model import Constraint, Obstacle
 from agent.why.report import CellRoom
 
@@ -134,8 +133,8 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
     fits = any(_takes(one, room, 1) for room in rooms)
     memory_mib = _memory_room(one, largest)
     head = (
-        f"the largest free NUMA cell is {largest.id}, with {cpus} and {memory_mib} MiB: "
-        f"the requested CPUs and memory with hw:numa_nodes=1 would{'' if fits else ' not'} fit"
+        f"NUMA cell {largest.id} has the most room, {cpus} and {memory_mib} MiB; "
+        f"with hw:numa_nodes=1, the requested CPUs and memory would{'' if fits else ' not'} fit"
     )
     return (head, *(_cell_line(room) for room in rooms))
 
@@ -149,7 +148,7 @@ def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tupl
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
     return (
-        f"this host's compute service is disabled: nova-scheduler forbids {_DISABLED}, but this request does not; "
+        f"this host's compute service is disabled, so nova-scheduler excludes the host (trait {_DISABLED}); "
         "to enable the service, run openstack compute service set --enable",
     )
 
@@ -205,12 +204,12 @@ def _short_of_room(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> 
 
 def _short(resource_class: str, asked: str, wanted: int, available: int | None, count: int) -> Obstacle:
     if available is None:
-        words = f"{_counted(count, 'NUMA cells')} {is_or_are(count)} asked for, and this host has fewer"
-        change = "ask for fewer cells (hw:numa_nodes)"
+        words = f"the request needs {_counted(count, 'NUMA cells')}, and this host has fewer"
+        change = "ask for fewer NUMA cells (hw:numa_nodes)"
     else:
-        who = f"each of {count} NUMA cells" if count > 1 else "the one NUMA cell"
-        words = f"{who} needs {asked}, and the {_nth(count)}best cell has only {available} left"
-        change = f"ask for at most {max(available, 0) * count}, or for more cells (hw:numa_nodes)"
+        who = f"each of the guest's {count} NUMA cells" if count > 1 else "the guest's NUMA cell"
+        words = f"{who} needs {asked}, and the host cell with the {_nth(count)}most room has only {available} left"
+        change = f"ask for at most {max(available, 0) * count} {resource_class}, or for more cells (hw:numa_nodes)"
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
         words=words,
@@ -229,13 +228,13 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     if not sizes:
         there = sorted({size for room in rooms for size, _ in room.pages})
         known = f"pages of {', '.join(map(str, there))} KiB" if there else "no page sizes at all"
-        words = f"no NUMA cell has {_page_text(shape.page)}: this host reports {known}"
-        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change="set up such pages at boot")
+        words = f"no NUMA cell of this host has {_page_text(shape.page)}; the host reports {known}"
+        yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"set up {_page_text(shape.page)} at boot")
         return
     size = next((size for size in sizes if memory_mib * 1024 % size == 0), None)
     if size is None:
         known = " or ".join(map(str, sizes))
-        words = f"{memory_mib} MiB per cell {is_or_are(memory_mib)} not a whole number of pages of {known} KiB"
+        words = f"the {memory_mib} MiB of each guest cell cannot be divided into whole pages of {known} KiB"
         yield Obstacle(constraint=Constraint.HUGE_PAGES, words=words, change=f"ask for a multiple of {sizes[0]} KiB")
         return
     wanted = memory_mib * 1024 // size
@@ -243,8 +242,8 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     available = free[count - 1] if len(free) >= count else 0
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"{memory_mib} MiB per cell {is_or_are(memory_mib)} {_counted(wanted, 'pages')} of {size} KiB, and the "
-        f"{_nth(count)}best cell has only {available} of them free",
+        words=f"each guest cell needs {_counted(wanted, 'pages')} of {size} KiB for its {memory_mib} MiB, and the host "
+        f"cell with the {_nth(count)}most of these pages free has only {available}",
         change=f"free {_counted(wanted - available, 'pages')} of {size} KiB in a cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB per cell",
         resource_class="MEMORY_MB",
@@ -258,14 +257,14 @@ def _no_topology(shape: GuestShape) -> Obstacle:
     if shape.cells is None and shape.page is not None:
         return Obstacle(
             constraint=Constraint.HUGE_PAGES,
-            words=f"{_page_text(shape.page)} are asked for, and this host reports no NUMA topology",
-            change="ask for no page size",
+            words=f"the request needs {_page_text(shape.page)}, and this host reports no NUMA topology",
+            change="ask for no page size (hw:mem_page_size)",
         )
     count = shape.cells or 1
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
-        words=f"{count} NUMA cell{'s are' if count > 1 else ' is'} asked for, and this host reports no NUMA topology",
-        change="ask for no cells and no page size",
+        words=f"the request needs {_counted(count, 'NUMA cells')}, and this host reports no NUMA topology",
+        change="ask for no NUMA cells and no page size",
         wanted=count,
         available=0,
     )
@@ -283,7 +282,7 @@ def _uneven(count: int, amounts: Sequence[str]) -> Obstacle:
 def _nowhere_together(count: int) -> Obstacle:
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
-        words=f"fewer than {count} NUMA cells have enough CPUs and enough memory at once, though other cells have one "
+        words=f"fewer than {count} NUMA cells have both enough CPUs and enough memory; other cells have only one "
         "of the two",
         change="ask for a smaller guest, or for more cells (hw:numa_nodes)",
         wanted=count,
@@ -307,6 +306,6 @@ def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} × {size} KiB" for size, free in room.pages)
     return (
         f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (total × ratio − used), "
-        f"{room.pinnable} free to pin to, {room.memory_free_mib} MiB free (total × ratio − used)"
+        f"{_counted(room.pinnable, 'CPUs')} free to pin to, {room.memory_free_mib} MiB free (total × ratio − used)"
         + (f"; pages free: {pages}" if pages else "")
     )

@@ -165,7 +165,7 @@ def _if_own(resource_class: str) -> str:
     # The agent adds what is in use on the host without nova's knowledge. A lower option does not remove that part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    return f" ({named}the next audit adds the agent's part of reserved again, see stocktake explain {resource_class})"
+    return f" ({named}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory) -> str:

@@ -105,7 +105,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
         words=f"all groups together want {with_class(resource_class, asked)}; "
         f"{', '.join(offered.provider.name for offered in givers)} "
         f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
-        + ("" if asked > total else ", but not if each group takes its whole amount from one provider"),
+        + ("" if asked > total else ", but cannot give each group its whole amount from one provider"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,
         provider_name=alone.name if alone else None,
@@ -145,7 +145,7 @@ def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     forbidden = slots[0].group.forbidden
     nowhere = [choice for choice in problem.required if not any(choice & o.provider.traits for o in givers)]
     for choice in nowhere:
-        yield trait_of_none(choice - forbidden, givers, "can serve the request", tree)
+        yield trait_of_none(choice - forbidden, givers, "none of the providers that can serve the request", tree)
     if not nowhere:
         yield Obstacle(
             constraint=Constraint.REQUIRED_TRAIT,
@@ -179,9 +179,9 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     names = ", ".join(sorted(suffixes))
     return Obstacle(
         constraint=Constraint.SAME_SUBTREE,
-        words=f"same_subtree wants one of the providers of groups {names} to have all the others in its subtree, "
+        words=f"same_subtree wants one of the providers of groups {names} to have the others in its subtree, "
         "but no choice of providers allows that",
-        change=f"ask for {names} without same_subtree",
+        change=f"ask for groups {names} without same_subtree",
     )
 
 

@@ -54,7 +54,9 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
     if nearest is None:
         return ()
     givers.sort(key=lambda offered: offered is not nearest)
-    return tuple(trait_of_none(choice, givers, "have a requested class", tree) for choice in nowhere)
+    return tuple(
+        trait_of_none(choice, givers, "none of the providers that have a requested class", tree) for choice in nowhere
+    )
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
@@ -139,7 +141,7 @@ def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> I
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
-    condition = _if_standard(choice, " if it has that capability, or ask without the trait")
+    condition = _if_standard(choice, " if the provider has that capability, or ask without the trait")
     return _about(
         constraint,
         suffix,
@@ -151,25 +153,22 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 
 
 def trait_of_none(
-    choice: frozenset[str], givers: Sequence[OfferedProvider], ability: str, tree: OfferedTree
+    choice: frozenset[str], givers: Sequence[OfferedProvider], none_of_them: str, tree: OfferedTree
 ) -> Obstacle:
     """Return the obstacle that no provider of ``givers`` has a trait of ``choice``; the unnumbered group requires one.
 
-    ``ability`` completes "the providers that …". The suggested change adds the trait to the first of ``givers``.
+    ``none_of_them``: "none of the providers that …". The suggested change adds the trait to the first of ``givers``.
     """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
-    verbs = ("has", "serves") if len(elsewhere) == 1 else ("have", "serve")
-    hint = f"; {', '.join(elsewhere)} {verbs[0]} the trait, but {verbs[1]} nothing of the request" if elsewhere else ""
+    hint = f"; the trait is on {', '.join(elsewhere)}, which cannot serve the request" if elsewhere else ""
     names = ", ".join(offered.provider.name for offered in givers)
-    return replace(
-        obstacle, words=f"none of the providers that {ability} ({names}) has trait {' or '.join(sorted(choice))}{hint}"
-    )
+    return replace(obstacle, words=f"{none_of_them} ({names}) has trait {' or '.join(sorted(choice))}{hint}")
 
 
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
-    otherwise = _if_standard((trait,), " if it lacks that capability, or ask without forbidding the trait")
+    otherwise = _if_standard((trait,), " if the provider lacks that capability, or ask without forbidding the trait")
     return _about(
         constraint,
         suffix,
@@ -265,8 +264,8 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
         # Whichever tree in_tree names, even the sharing provider's own, Placement ignores sharing providers here.
-        shares = f"{provider.name} shares with {tree.root.provider.name}"
-        words = f"{shares}, but Placement takes no sharing provider for a group that has in_tree and no suffix"
+        words = f"{provider.name} shares resources with {tree.root.provider.name}, but Placement takes no sharing "
+        words += "provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 

@@ -72,7 +72,7 @@ def request_of_pairs(pairs: Pairs) -> ResourceRequest:
     root_required, root_forbidden = _root_traits(pairs)
     policy = _once(pairs, "group_policy")
     if policy is not None and policy not in POLICIES:
-        raise UsageError(f"group_policy must be {' or '.join(POLICIES)}, not {policy or 'empty'}")
+        raise UsageError(f"group_policy must be {' or '.join(POLICIES)}, not {policy or 'an empty text'}")
     request = ResourceRequest(
         groups=groups,
         group_policy=policy,
@@ -125,7 +125,7 @@ def _refuse_respelt(key: str, text: str) -> None:
     for one in text.removeprefix("!").removeprefix("in:").split(","):
         right = canonical_uuid(one)
         if right not in (None, one):
-            raise UsageError(f"{key}: use {right}, because Placement stores the uuid in this form and may miss {one}")
+            raise UsageError(f"{key}: use {right}, because Placement stores this form and may not find {one}")
 
 
 def _of_options(words: Words, instance: Instance | None) -> Pairs:
@@ -152,7 +152,7 @@ def _typed_amounts(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, sign, number = text.partition("=") if "=" in text else text.partition(":")
         if not sign:
-            raise UsageError(f"--resource {text} is not CLASS=AMOUNT")
+            raise UsageError(f"--resource {text} does not have the form CLASS=AMOUNT")
         if name.strip() in found:
             raise UsageError(f"--resource {name.strip()} is given twice")
         found[name.strip()] = number.strip()
@@ -178,7 +178,7 @@ def _group(suffix: str, parts: Sequence[tuple[str, str]]) -> RequestGroup:
     texts: dict[str, list[str]] = {key: [text for name, text in parts if name == key] for key in _OF_GROUPS}
     for key in ("resources", "in_tree"):
         if len(texts[key]) > 1:
-            raise UsageError(f"{key}{suffix} is given {len(texts[key])} times")
+            raise UsageError(f"{key}{suffix} is given {len(texts[key])} times, but may be given only once")
     required, forbidden = _traits(f"required{suffix}", texts["required"])
     member_of, forbidden_aggregates = _aggregates(f"member_of{suffix}", texts["member_of"])
     return RequestGroup(
@@ -197,7 +197,7 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
     for part in text.split(","):
         name, sign, number = part.partition(":")
         if not sign:
-            raise UsageError(f"{part or 'an empty text'} is not CLASS:AMOUNT")
+            raise UsageError(f"{part or 'an empty text'} does not have the form CLASS:AMOUNT")
         if name in found:
             raise UsageError(f"{name} is asked for twice in one group")
         found[_name("resource class", name)] = _amount(name, number)
@@ -219,7 +219,7 @@ def _name(what: str, text: str) -> str:
         return text
     near = re.sub(r"[^A-Z0-9_]+", "_", text.upper()).strip("_") if text.isascii() else ""
     hint = f": did you mean {near}?" if near else ""
-    raise UsageError(f"{text or 'an empty text'} is not a name of a {what} (only upper case, digits and _){hint}")
+    raise UsageError(f"{text or 'an empty text'} is not a name of a {what} (use only upper case, digits and _){hint}")
 
 
 def _traits(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
@@ -257,7 +257,7 @@ def _aggregates(key: str, texts: Iterable[str]) -> tuple[tuple[frozenset[str], .
 def _listed(key: str, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise UsageError(f"{key}: {text or 'an empty text'} has an empty name in it")
+        raise UsageError(f"{key}: {text or 'an empty text'} contains an empty name")
     return names
 
 
@@ -283,7 +283,7 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
 def _once(pairs: Pairs, key: str) -> str | None:
     texts = [text for name, text in pairs if name == key]
     if len(texts) > 1:
-        raise UsageError(f"{key} is given {len(texts)} times")
+        raise UsageError(f"{key} is given {len(texts)} times, but may be given only once")
     return texts[0] if texts else None
 
 
@@ -297,9 +297,9 @@ def _refuse_odd(request: ResourceRequest) -> None:
         raise UsageError(f"same_subtree refers to {', '.join(unknown)}, but the request has no such group")
     for suffix, group in by_suffix.items():
         if not group.resources and suffix not in joined:
-            raise UsageError(f"group {suffix or 'without a suffix'} asks for no resources and is in no same_subtree")
+            raise UsageError(f"group {suffix or 'without a suffix'} asks for no resources and no same_subtree names it")
         for some in group.required:
             if some <= group.forbidden:
                 raise UsageError(f"required{suffix} both asks for and forbids {', '.join(sorted(some))}")
     if request.group_policy is None and len(by_suffix.keys() - {""}) > 1:
-        raise UsageError("group_policy=none or group_policy=isolate is needed with more than one group with a suffix")
+        raise UsageError("if several groups have a suffix, group_policy=none or group_policy=isolate is needed")

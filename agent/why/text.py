@@ -58,10 +58,10 @@ def _own(report: WhyReport) -> Iterator[str]:
     own = report.own
     who = report.node or "this host"
     if own is None:
-        yield f"{who}: not known whether the request fits: {_why_not_known(report)}"
+        yield f"{who}: not known whether the request fits, because {_why_not_known(report)}"
     elif own.fits:
         refused = report.answer.host_obstacles
-        yield f"{who}: {'Placement offers it, and this host refuses it' if refused else 'fits: Placement offers it'}"
+        yield f"{who}: {'offered by Placement, but refused by this host' if refused else 'fits: Placement offers it'}"
         yield from (f"  but: {caveat}" for caveat in own.caveats)
     else:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
@@ -104,10 +104,10 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     names = f": {some_of(fitting)}" if fitting else ""
     yield f"everywhere: {len(fitting)} of {len(trees)} provider trees fit{names}"
     if report.unread:
-        yield f"  not read, so each may fit or not: {len(report.unread)} trees: {some_of(report.unread)}"
+        yield f"  {len(report.unread)} trees were not read, so each may fit or not: {some_of(report.unread)}"
     for tree in filter(report.is_refused_by_host, trees):
         first = report.answer.host_obstacles[0].constraint.value
-        yield f"  1 refused by {first}: {tree.root_name}: Placement offers it, and this host refuses it"
+        yield f"  1 refused by {first}: {tree.root_name}: offered by Placement, but refused by this host"
     refused = [tree for tree in trees if not tree.fits]
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:

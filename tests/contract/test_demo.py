@@ -140,7 +140,7 @@ def test_the_commands_that_demo_with_option_keep_prints_succeed(tmp_path):
         assert "first: max-unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the next audit adds the agent's part of reserved again, see "
+            "(option reserved_host_disk_mb; the next audit again adds what the agent reserves, see "
             "stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short

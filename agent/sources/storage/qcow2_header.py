@@ -51,7 +51,7 @@ def parse_qcow2(head: bytes) -> Qcow2Header:
     if version not in (2, 3):
         raise HeaderError(f"unknown qcow2 version {version}")
     if virtual_bytes > _MAX_BYTES:
-        raise HeaderError(f"the qcow2 header has the impossible size {virtual_bytes}")
+        raise HeaderError(f"the qcow2 header states an impossible disk size: {virtual_bytes} bytes")
     if len(head) < (_V2_HEADER_BYTES if version == 2 else _V3_HEADER_BYTES):
         raise HeaderError(f"the qcow2 header is incomplete: the file ends after {len(head)} bytes")
     if version == 2 or not _big(head, 72, 8) & _DATA_FILE_BIT:
@@ -68,7 +68,7 @@ def parse_ploop(head: bytes) -> int:
         raise HeaderError(f"the ploop header is incomplete: the file ends after {len(head)} bytes")
     size_bytes = (_number(head, 36, 8, "little") & mask) * _SECTOR
     if size_bytes > _MAX_BYTES:
-        raise HeaderError(f"the ploop header has the impossible size {size_bytes}")
+        raise HeaderError(f"the ploop header states an impossible disk size: {size_bytes} bytes")
     return size_bytes
 
 
@@ -93,5 +93,5 @@ def _big(head: bytes, offset: int, length: int) -> int:
 def _number(head: bytes, offset: int, length: int, order: Literal["big", "little"]) -> int:
     digits = head[offset : offset + length]
     if len(digits) < length:
-        raise HeaderError(f"the image's header is incomplete in the first {len(head)} bytes")
+        raise HeaderError(f"the first {len(head)} bytes of the image do not contain its whole header")
     return int.from_bytes(digits, order)

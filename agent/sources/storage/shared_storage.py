@@ -32,9 +32,9 @@ def shared_because(root: str) -> str:
     kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
     # A file system in user space is nearly always a network file system (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
-        return f"its file system is {kind}"
+        return f"the folder's file system is {kind}"
     hosts = registered_hosts(root, time.time())
-    return f"nova's file {_REGISTER} in that folder lists several hosts: {', '.join(hosts)}" if len(hosts) > 1 else ""
+    return f"nova's file {_REGISTER} in the folder lists several hosts: {', '.join(hosts)}" if len(hosts) > 1 else ""
 
 
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ def test_an_instance_folder_without_owner_is_unknown_if_a_source_is_unreadable(l
 
 
 def test_an_instance_folder_without_owner_in_a_shared_store_is_not_a_leftover():
-    read = world(store((FOLDER, GIB), shared_because="its file system is nfs4"))
+    read = world(store((FOLDER, GIB), shared_because="the folder's file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 

@@ -91,7 +91,7 @@ QUIET = {
     "its guest is still defined": world(libvirt=host(domain("i1"))),
     "made by hand": world(f"{INSTANCES}/backup"),
     "no cloud": world(nova=state(kind=StateKind.NONE)),
-    "other hosts keep theirs there too": world(shared="its file system is nfs4"),
+    "other hosts keep theirs there too": world(shared="the folder's file system is nfs4"),
     "a row that does not parse": world(nova=state(unreadable=("instance 7",))),
     "state not read": without(world(), STATE),
     "libvirt not read": without(world(), LIBVIRT),

@@ -125,7 +125,7 @@ UNKNOWN = {
     "a libvirt that has no such call": (
         encrypting(x86(domain=None), sev="Y"),
         (),
-        "guests' memory encryption is unknown (this driver does not report it)",
+        "guests' memory encryption is unknown (the libvirt driver does not report it)",
     ),
     "they could not be asked for": (
         encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part=Part.GUESTS, detail=""),)), sev="Y"),
@@ -243,7 +243,7 @@ TDX_UNKNOWN = {
     "a libvirt that has no such call": (
         with_tdx(31, x86(domain=None)),
         (),
-        "guests' memory encryption is unknown (this driver does not report it)",
+        "guests' memory encryption is unknown (the libvirt driver does not report it)",
     ),
     "part of it is missing": (
         with_tdx(31, PARTLY),

@@ -442,7 +442,7 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
 def test_verdict_unknown_is_explained_by_a_source_that_was_not_read():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
-    assert "  verdict: unknown: a source that the verdict needs could not be read, or leaves the verdict open" in said
+    assert "  verdict: unknown: a source that the verdict needs could not be read, or does not allow a verdict" in said
 
 
 def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():

@@ -135,7 +135,7 @@ def test_the_reserved_advice_names_the_option_and_the_explain_command(resource_c
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    end = f"({option}the next audit adds the agent's part of reserved again, see stocktake explain {resource_class})"
+    end = f"({option}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
     assert end in change
 
 
@@ -176,7 +176,7 @@ def test_traits_of_the_unnumbered_group_may_be_spread_over_its_providers():
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
     lone = asked(world, group(VF=1, required=["CUSTOM_A"])).obstacles
     assert [o.constraint for o in lone] == [Constraint.REQUIRED_TRAIT]
-    assert "host has the trait, but serves nothing of the request" in lone[0].words
+    assert "the trait is on host, which cannot serve the request" in lone[0].words
     assert lone[0].remedies == (Remedy(kind=RemedyKind.ADD_TRAIT, provider_uuid="pf0", name="CUSTOM_A"),)
 
 
@@ -206,11 +206,11 @@ def test_a_trait_obstacle_names_providers_with_the_trait_but_no_requested_class(
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
-        "host has the trait, but serves nothing of the request"
+        "the trait is on host, which cannot serve the request"
     )
     two = [HOST, of("nic", parent="host", root="host", traits=["CUSTOM_A"]), *PF]
     both = asked(two, group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
-    assert both.words.endswith("; host, nic have the trait, but serve nothing of the request")
+    assert both.words.endswith("; the trait is on host, nic, which cannot serve the request")
 
 
 def test_why_does_not_advise_adding_a_required_trait_that_is_also_forbidden():
@@ -356,11 +356,12 @@ def test_root_required_and_root_forbidden_check_the_roots_traits():
 
 def test_advice_for_a_hardware_trait_depends_on_the_real_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
-    assert obstacle.change == "add trait HW_CPU_X86_VMX to host if it has that capability, or ask without the trait"
+    end = "if the provider has that capability, or ask without the trait"
+    assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])
     [obstacle] = asked([able], group(VCPU=1, forbidden=["HW_CPU_X86_VMX"])).obstacles
     assert obstacle.change.startswith(
-        "remove trait HW_CPU_X86_VMX from host if it lacks that capability, or ask without"
+        "remove trait HW_CPU_X86_VMX from host if the provider lacks that capability, or ask without"
     )
 
 

@@ -27,7 +27,7 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("hw:mem_page_size", "huge", "is not understood"),
         ("hw:mem_page_size", "Large", "is not understood"),
         ("hw:mem_page_size", "8Gb", "is not understood"),
-        ("resources1:VGPU", "1", "extra spec resources1:VGPU: only the sum over the whole tree is checked"),
+        ("resources1:VGPU", "1", "extra spec resources1:VGPU: only the sum of all groups is checked"),
         ("trait_GPU:CUSTOM_X", "required", "extra spec trait_GPU:CUSTOM_X: not checked"),
         ("hw:cpu_thread_policy", "require", "extra spec hw:cpu_thread_policy: not checked"),
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),

@@ -87,22 +87,22 @@ def test_a_one_cell_guest_with_more_vcpus_than_any_host_cell_is_refused():
 def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
-    assert cpu.words == "the one NUMA cell needs 1 CPU, and the best cell has only 0 left"
+    assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"
     (pinned,) = host_obstacles(shape(1, PCPU=1), last)
-    assert pinned.words == "the one NUMA cell needs 1 CPU to pin to, and the best cell has only 0 left"
+    assert pinned.words.startswith("the guest's NUMA cell needs 1 CPU to pin to, and the host cell with the most room")
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
-    assert pages.words.startswith("2 MiB per cell are 1 page of 2048 KiB, ")
+    assert pages.words.startswith("each guest cell needs 1 page of 2048 KiB for its 2 MiB, ")
     assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
-    assert uneven.words == "1 MiB per cell is not a whole number of pages of 2048 KiB"
+    assert uneven.words == "the 1 MiB of each guest cell cannot be divided into whole pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
-    assert cells.words.startswith("each of 2 NUMA cells needs 64 CPUs, ")
+    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs, ")
 
 
 def test_a_two_cell_guest_is_limited_by_the_memory_of_the_second_best_cell():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
-    assert "second best" in found.words
+    assert "second most room" in found.words
 
 
 def test_pinned_cpus_ignore_the_allocation_ratio():
@@ -137,14 +137,14 @@ def test_a_host_without_numa_topology_refuses_a_numa_guest():
 @pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
 def test_a_page_size_is_refused_without_a_numa_topology(page, asked):
     (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
-    assert found.words == f"{asked} are asked for, and this host reports no NUMA topology"
-    assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size")
+    assert found.words == f"the request needs {asked}, and this host reports no NUMA topology"
+    assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size (hw:mem_page_size)")
 
 
 def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_different_cells():
     split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
     (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
-    assert "at once" in found.words
+    assert "both enough CPUs and enough memory" in found.words
 
 
 def test_huge_pages_of_the_requested_size_must_be_free():
@@ -168,14 +168,14 @@ def test_a_page_size_missing_on_the_host_is_refused():
 
 def test_memory_not_divisible_by_the_page_size_is_refused():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
-    assert "not a whole number of pages" in found.words
+    assert "cannot be divided into whole pages" in found.words
 
 
 def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
-        "the largest free NUMA cell is 1, with 8 CPUs and 16384 MiB: the requested CPUs and memory with "
-        "hw:numa_nodes=1 would not fit"
+        "NUMA cell 1 has the most room, 8 CPUs and 16384 MiB; with hw:numa_nodes=1, the requested CPUs and "
+        "memory would not fit"
     )
     assert len(cells) == 2
     assert "512 × 2048 KiB" in cells[0]

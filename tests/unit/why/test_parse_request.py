@@ -86,7 +86,7 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
     ("words", "said"),
     [
         ({}, "nothing is asked for"),
-        ({"resources": ("VCPU",)}, "is not CLASS=AMOUNT"),
+        ({"resources": ("VCPU",)}, "does not have the form CLASS=AMOUNT"),
         ({"resources": ("VCPU=",)}, "the amount is missing"),
         ({"resources": ("VCPU=0",)}, "0 is not a possible amount: use 1 to 2147483647"),
         ({"resources": ("VCPU=-3",)}, "the amount is -3"),
@@ -98,7 +98,7 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
         ({"resources": ("VCPU=1", "VCPU=2")}, "VCPU is given twice"),
         ({"resources": ("vcpu=1",)}, "digits and _): did you mean VCPU?"),
         ({"resources": ("=1",)}, "an empty text is not a name of a resource class"),
-        ({"resources": ("VCPU=1",), "required": ("",)}, "has an empty name"),
+        ({"resources": ("VCPU=1",), "required": ("",)}, "contains an empty name"),
         ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is not a name of a trait"),
         ({"resources": ("VCPU=1",), "required": ("custom-a",)}, "did you mean CUSTOM_A?"),
         ({"resources": ("VCPU=1",), "required": ("CUSTOM_A",), "forbidden": ("CUSTOM_A",)}, "forbids CUSTOM_A"),
@@ -114,13 +114,13 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
         ({"query": "resources=VCPU:1&same_subtree=1"}, "same_subtree refers to 1"),
         ({"query": "resources1=VGPU:1&resources2=VGPU:1"}, "group_policy=none or group_policy=isolate is needed"),
         ({"query": "resources=VCPU:1&group_policy=maybe"}, "not maybe"),
-        ({"query": "resources=VCPU:1&resources=VCPU:2"}, "resources is given 2 times"),
+        ({"query": "resources=VCPU:1&resources=VCPU:2"}, "resources is given 2 times, but may"),
         ({"query": "resources=VCPU:1,VCPU:2"}, "VCPU is asked for twice"),
         ({"query": "resources=VCPU:1&root_required=in:A,B"}, "root_required does not accept the prefix in:"),
         ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
         ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is not a limit: use a whole number from 1"),
         ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is not a limit"),
-        ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: use {A}, because Placement stores the uuid"),
+        ({"query": f"resources=VCPU:1&in_tree={A.upper()}"}, f"in_tree: use {A}, because Placement stores this form"),
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"use {A}"),
     ],
 )  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_usage_error_names_the_invalid_input(words, said):
 def test_a_usage_error_suggests_no_name_for_non_ascii_letters():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
-    assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (only upper case, digits and _)"
+    assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (use only upper case, digits and _)"
 
 
 FLAVOR = Flavor(

@@ -83,7 +83,7 @@ def test_the_text_counts_trees_by_first_obstacle_and_names_the_nearest_trees():
 
 def test_trees_that_were_not_read_cause_exit_code_2_unless_another_tree_fits():
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
-    assert "  not read, so each may fit or not: 2 trees: host-7, host-8" in lines(report, WIDE)
+    assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
     assert code_of(asked(offered(1), offered(2, total=96, max_unit=96), is_whole=True, unread=("host-7",))) == 0
 
@@ -115,7 +115,7 @@ def refused_here(report):
 def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
-    assert lines(report, WIDE)[1] == "host-1: Placement offers it, and this host refuses it"
+    assert lines(report, WIDE)[1] == "host-1: offered by Placement, but refused by this host"
 
 
 def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
@@ -123,7 +123,7 @@ def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
     assert "everywhere: 1 of 3 provider trees fit: host-2" in text
-    assert "  1 refused by numa-cell: host-1: Placement offers it, and this host refuses it" in text
+    assert "  1 refused by numa-cell: host-1: offered by Placement, but refused by this host" in text
     found = document(report)
     assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
     assert found["cloud"]["refused"] == {"numa-cell": 1, "max-unit": 1}
@@ -169,7 +169,8 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
 
 def test_a_missing_host_provider_is_printed_with_the_reason():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
-    assert "host-1: not known whether the request fits: Placement has no provider of this host" in lines(report, WIDE)
+    said = lines(report, WIDE)
+    assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said
     assert document(report)["tree"] is None
 
 

@@ -467,7 +467,7 @@ def test_a_store_counts_as_shared_if_the_file_compute_nodes_lists_several_hosts(
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
-    assert shared_because(str(place)) == "nova's file compute_nodes in that folder lists several hosts: cmp1, cmp2"
+    assert shared_because(str(place)) == "nova's file compute_nodes in the folder lists several hosts: cmp1, cmp2"
 
 
 @pytest.mark.parametrize(

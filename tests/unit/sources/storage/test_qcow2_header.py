@@ -52,20 +52,20 @@ BROKEN = {
     "empty": (b"", "not a qcow2 image"),
     "raw": (b"\0" * 512, "not a qcow2 image"),
     "another byte order": (b"\xfbIFQ" + b"\0" * 508, "not a qcow2 image"),
-    "magic alone": (b"QFI\xfb", "incomplete in the first 4 bytes"),
-    "cut off before the size": (qcow2()[:28], "incomplete in the first 28 bytes"),
+    "magic alone": (b"QFI\xfb", "the first 4 bytes of the image do not contain its whole header"),
+    "cut off before the size": (qcow2()[:28], "the first 28 bytes of the image"),
     "version 2 cut off": (qcow2(2)[:71], "ends after 71 bytes"),
     "version 3 cut off": (qcow2()[:103], "ends after 103 bytes"),
     "version 1": (qcow2(1), "unknown qcow2 version 1"),
     "version 4": (qcow2(4), "unknown qcow2 version 4"),
-    "a size that no file can have": (qcow2(size=1 << 63), f"impossible size {1 << 63}"),
+    "a size that no file can have": (qcow2(size=1 << 63), f"impossible disk size: {1 << 63}"),
     "a data file without a name": (qcow2(incompatible=4), "does not name that file"),
     "an empty name": (qcow2(incompatible=4, extensions=extension(DATA_FILE, b"")), "does not name that file"),
     "a name that is longer than the file": (
         qcow2(incompatible=4, extensions=struct.pack(">II", DATA_FILE, 1 << 31)),
         "does not name that file",
     ),
-    "extensions beyond what was read": (qcow2(incompatible=4, header_length=(1 << 32) - 8), "in the first 4096"),
+    "extensions beyond what was read": (qcow2(incompatible=4, header_length=(1 << 32) - 8), "the first 4096"),
 }
 
 
@@ -100,7 +100,7 @@ def test_the_first_ploop_format_uses_a_32_bit_sector_count():
         (b"", "not a ploop image"),
         (b"\0" * 64, "not a ploop image"),
         (ploop()[:40], "ends after 40 bytes"),
-        (ploop(b"WithouFreSpacExt", 1 << 62), "impossible size"),
+        (ploop(b"WithouFreSpacExt", 1 << 62), "impossible disk size"),
     ],
 )
 def test_a_broken_ploop_header_raises_a_specific_error(head, said):
