@@ -62,11 +62,11 @@ class Complaints:
         """Return the error for a call that did not reach the broker."""
         text = str(error)
         if "ACCESS_REFUSED" in text or "Login was refused" in text:
-            why = f"it refuses user {self._user()!r} (see [DEFAULT] transport_url)"
+            why = f"the broker refuses user {self._user()!r} (see [DEFAULT] transport_url)"
         elif "NOT_ALLOWED" in text:
-            why = f"user {self._user()!r} may not use its virtual host (see [DEFAULT] transport_url)"
+            why = f"user {self._user()!r} may not use the virtual host that [DEFAULT] transport_url names"
         else:
-            why = f"it cannot be reached: {self._words(text)}"
+            why = f"the agent cannot reach the broker: {self._words(text)}"
         return self._broker(why)
 
     def other(self, error: Exception) -> SourceUnavailable:
@@ -82,7 +82,7 @@ class Complaints:
             return SourceInconsistent(
                 STATE, f"nova-conductor is too old for the agent's request ({words}): upgrade nova-conductor"
             )
-        return RemoteFailure(kind or "an error without a name", words)
+        return RemoteFailure(kind or "an exception without a class name", words)
 
     def _broker(self, why: str) -> SourceUnavailable:
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {why}")

@@ -144,7 +144,7 @@ def _specs(cells: Cells) -> tuple[tuple[str, str, str], ...]:
 def _spec(cells: Cells, primitive: object) -> tuple[str, str, str]:
     fields = primitive.get("nova_object.data") if isinstance(primitive, dict) else None
     if not isinstance(fields, dict):
-        raise SourceInconsistent(SOURCE, f"{cells.where}: {short(primitive)} is not an HVSpec")
+        raise SourceInconsistent(SOURCE, f"{cells.where}: {short(primitive)} in supported_hv_specs is no HVSpec")
     spec = Cells(f"{cells.where}: HVSpec", fields)
     return spec.needed_text("arch"), spec.needed_text("hv_type"), spec.needed_text("vm_mode")
 

@@ -42,6 +42,6 @@ class ConductorRecords:
                 raise
             record = write.record
             raise RecordRefused(
-                f"nova refuses to {method} the compute node record of {record.hypervisor_hostname} ({record.uuid}):"
-                f" {failure.kind}: {failure.words}"
+                f"nova refuses to {method} the compute node record of {record.hypervisor_hostname} ({record.uuid}),"
+                f" because of {failure.kind}: {failure.words}"
             ) from failure

@@ -28,7 +28,7 @@ _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 def object_fields(primitive: object, name: str) -> dict[str, object]:
     """Return the fields of ``primitive``. Raises SourceInconsistent unless it is an object of class ``name``."""
     if not isinstance(primitive, dict):
-        raise SourceInconsistent(SOURCE, f"nova-conductor: a {name} is not an object but {short(primitive)}")
+        raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(primitive)} instead of object {name}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
     if kind != name or not isinstance(fields, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(kind)} with {short(fields)} instead of {name}")
@@ -39,7 +39,7 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
     """Return the fields of each object in a list object such as InstanceList. Raises SourceInconsistent."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
-        raise SourceInconsistent(SOURCE, f"nova-conductor: field objects of {name} is not a list but {short(objects)}")
+        raise SourceInconsistent(SOURCE, f"nova-conductor sent a {name} with {short(objects)} instead of a list")
     return tuple(object_fields(each, name.removesuffix("List")) for each in objects)
 
 
@@ -63,7 +63,7 @@ def instance_row(fields: Fields) -> Row:
     that of an unreadable instance (``unread_instance_row``), because a missing field must not count as NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
-        return unread_instance_row(fields, f"the object lacks {', '.join(lacking)}")
+        return unread_instance_row(fields, f"the Instance lacks {', '.join(lacking)}")
     extra = {name: _text(fields.get(name)) for name in _DOCUMENTS}
     if "flavor" not in fields:
         return {**_row("instances", fields), "extra_id": None, "extra_deleted": None, "flavor": None, **extra}
@@ -91,5 +91,5 @@ def _text(value: object) -> str | None:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise SourceInconsistent(
-            SOURCE, f"nova-conductor: {short(value)} cannot be written as JSON: {error}"
+            SOURCE, f"nova-conductor sent {short(value)}, which cannot be written as JSON: {error}"
         ) from error

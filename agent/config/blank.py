@@ -12,7 +12,7 @@ from collections.abc import Mapping
 # The options for which an empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
     ("agent", "nova_conf"): "the agent reads no file of nova-compute",
-    ("heal", "codes"): "the daemon repairs nothing by itself, not even leaked allocations, as it does by default",
+    ("heal", "codes"): "the daemon repairs nothing by itself; with the default, it would repair leaked allocations",
     (
         "compute",
         "provider_config_location",

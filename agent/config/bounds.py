@@ -24,7 +24,7 @@ class Bound(NamedTuple):
 
 
 _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
-_MORE_THAN_0 = Bound(lambda number: number > 0, "must be above 0: with 0, the resource class has no capacity")
+_MORE_THAN_0 = Bound(lambda number: number > 0, "must be above 0, or the resource class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
     # No check against report_interval: if service_down_time is not above it, nova-compute increases service_down_time.

@@ -93,16 +93,16 @@ OPTS = [
         min=1,
         mutable=True,
         help="Number of consecutive audits that must see a finding with equal evidence before the finding counts as "
-        "confirmed. Two, because a single audit can run in the middle of a build or a delete. SIGHUP applies it.",
+        "confirmed. The default is 2, because one audit can run during a build or a delete. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "confirm_spacing",
         default=10,
         min=0,
         mutable=True,
-        help="Minimum seconds between two audits that together confirm a finding. 10, because two audits that events "
-        "trigger may be milliseconds apart and see the same moment of a build or a delete. The two audits may be "
-        "at most three times update_resources_interval apart. SIGHUP applies it.",
+        help="Minimum seconds between two audits that together confirm a finding. The default is 10, because two "
+        "audits that events trigger may be milliseconds apart and see the same moment of a build or a delete. The two "
+        "audits may be at most three times update_resources_interval apart. SIGHUP applies it.",
     ),
     cfg.StrOpt(
         "unknown_guests",
@@ -126,7 +126,7 @@ OPTS = [
         default=30.0,
         min=0.1,
         mutable=True,
-        help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. A read that takes "
-        "longer has failed: the agent then leaves all values unchanged that depend on this source. SIGHUP applies it.",
+        help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. A longer read "
+        "counts as failed, and the agent then changes no value that depends on this source. SIGHUP applies it.",
     ),
 ]

@@ -155,6 +155,7 @@ def _written(text: str) -> Address:
     if len(named) > 3:
         raise ValueError(f"address {text!r} has more parts than domain:bus:slot.function")
     texts = [part.strip() or ANY for part in (*[ANY] * (3 - len(named)), *named, function)]
+    # An error message: the bus of address '0000:zz:00.0': 'zz' is not a hexadecimal number.
     values = [
         ANY if part == ANY else _hex(f"the {name} of address {text!r}:", part, _LARGEST[name], _WIDTHS[name])
         for name, part in zip(_PARTS, texts, strict=True)
@@ -181,7 +182,7 @@ def _whole(name: str, value: object) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{name} of address, {text!r}, is not a regular expression ({error})") from error
+        raise ValueError(f"the {name} of address is {text!r}, which is not a regular expression ({error})") from error
     if text == ".*":
         return text
     flags = _FLAGS.match(text)
@@ -215,11 +216,11 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
         for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
-            yield f"unknown key {name!r}, which nova ignores, so it filters nothing; the nearest key is {nearest}"
+            yield f"unknown key {name!r}, which nova ignores, so this key selects no devices; did you mean {nearest}?"
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
         verb = "has" if len(idle) == 1 else "have"
-        yield f"{' and '.join(idle)} {verb} no effect: a device with a physical_network is not in Placement"
+        yield f"{' and '.join(idle)} {verb} no effect, because a device with a physical_network is not in Placement"
 
 
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:

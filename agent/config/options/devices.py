@@ -28,7 +28,7 @@ OPTS = FROM_NOVA = [
         deprecated_name="enabled_vgpu_types",
         help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A type may have a group "
         "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that offer this type; one "
-        "type may omit them and then applies to all devices that no other type names. mdev_class: VGPU (the "
+        "type may omit this option and then applies to all devices that no other type names. mdev_class: VGPU (the "
         "default) or a class CUSTOM_... max_instances: maximum number of mediated devices of this type on the host. "
         "Empty: guests get no mediated devices. All these options need a restart.",
     ),
@@ -80,7 +80,7 @@ def mdev_notices(loaded: Loaded) -> Iterator[str]:
     for name in bare:
         if loaded.value(type_group(name), "mdev_class") != "VGPU":
             own = loaded.quote(type_group(name), "mdev_class")
-            yield f"{own}: has no effect without device_addresses: devices of this type count as VGPU"
+            yield f"{own}: has no effect without device_addresses; devices of this type count as VGPU"
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:

@@ -34,15 +34,15 @@ OPTS = [
         mutable=True,
         help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. During a build, a "
         "delete or a resize confirmation, Placement and nova's database differ for a time; the default is longer than "
-        "that. SIGHUP applies it.",
+        "this time. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "max_consumers",
         default=2,
         min=1,
         mutable=True,
-        help="Maximum number of consumers that one run may change, so that a fault that makes many consumers look "
-        "wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
+        help="Maximum number of consumers that one repair run may change, so that a fault that makes many consumers "
+        "look wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
     ),
     cfg.FloatOpt(
         "max_percent",
@@ -50,8 +50,8 @@ OPTS = [
         min=0.0,
         max=100.0,
         mutable=True,
-        help="Maximum percentage of this host's consumers that one run may change, but always at least one consumer; a "
-        "reshape counts as one consumer. SIGHUP applies it.",
+        help="Maximum percentage of this host's consumers that one repair run may change, but always at least one "
+        "consumer; a reshape counts as one consumer. SIGHUP applies it.",
     ),
 ]
 

@@ -44,8 +44,8 @@ def cache_path(loaded: Loaded) -> str:
 
 def cache_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice if nova.conf names a folder outside ``instances_path``."""
-    there = "the agent looks for the cache in the named folder, as nova-compute does"
-    outcome = "the agent uses the default" if _holds_all(loaded) else there
+    as_nova = "the agent looks for the cache in the named folder, as nova-compute does"
+    outcome = "the agent uses the default folder" if _holds_all(loaded) else as_nova
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
 
 

@@ -55,8 +55,8 @@ OPTS = FROM_NOVA = [
         default=0,
         min=0,
         mutable=True,
-        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: no file "
-        "backs it. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because such memory cannot "
+        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: they do "
+        "not. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because file-backed memory cannot "
         "be overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(

@@ -36,9 +36,9 @@ AGENT_OPTS = [
         min=1,
         mutable=True,
         help="Number of audits after which the agent reads all allocations again even if no provider's generation "
-        "changed, because Placement does not increase it when an allocation is removed. After ten times this number "
-        "of audits, the agent reads this host's whole provider tree again, because a generation can recur after "
-        "Placement's database was restored. Each host of a fleet does this at other audits. SIGHUP applies it.",
+        "changed, because Placement does not increase a generation when an allocation is removed. After ten times this "
+        "number of audits, the agent reads this host's whole provider tree again, because a generation can recur after "
+        "Placement's database was restored. The hosts of a fleet do this at different times. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "consumer_reads",
@@ -55,8 +55,8 @@ AGENT_OPTS = [
         default=0.5,
         min=0.01,
         help="A response from Placement counts as late if it takes this many seconds longer than usual. The agent then "
-        "sends no read for ten times the delay, on average, so that a fleet does not overload Placement. Needs a "
-        "restart.",
+        "sends no read request for ten times the delay, on average, so that a fleet does not overload Placement. Needs "
+        "a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",

@@ -21,7 +21,7 @@ OPTS = [
     cfg.StrOpt(
         "source",
         choices=[
-            ("conductor", "nova-conductor over [DEFAULT] transport_url: no database password on this host"),
+            ("conductor", "nova-conductor over [DEFAULT] transport_url; this host needs no database password"),
             ("sql", "the cell database, read-only"),
             ("none", "no cloud database: the agent treats every libvirt guest as an instance of the cloud"),
         ],
@@ -75,6 +75,6 @@ def _nothing_set(loaded: Loaded) -> str:
     if loaded.value("state", "source") == "sql":
         return f"{loaded.quote('state', 'source')}: needs [state] connection, which is not set (looked in {searched})"
     return (
-        "[state] source is not set, and no other option decides it: set conductor (with [DEFAULT] transport_url), sql "
-        f"(with [state] connection, the cell database) or none (no cloud database) (looked in {searched})"
+        "[state] source is not set, and no other option implies it: set conductor (with [DEFAULT] transport_url), sql "
+        f"(with [state] connection, the cell database) or none (no cloud database); looked in {searched}"
     )

@@ -11,8 +11,8 @@ def blank_notices(loaded: Loaded) -> Iterator[str]:
     """For each line that leaves an option empty, yield a sentence that names the file and the option."""
     known = {(group, opt.dest) for group, opt in loaded.options}
     for path, group, option, key in loaded.blanks:
-        holds = f"; {_holds(loaded, *key)}" if key in known else ""
-        yield f"{path}: [{group}] {option} is empty, so this line does not set the option{holds}"
+        outcome = f"; {_which_value_applies(loaded, *key)}" if key in known else ""
+        yield f"{path}: [{group}] {option} is empty, so this line does not set the option{outcome}"
 
 
 def comment_notices(loaded: Loaded) -> Iterator[str]:
@@ -21,10 +21,10 @@ def comment_notices(loaded: Loaded) -> Iterator[str]:
         value = loaded.configured.get((group, opt.dest))
         if isinstance(value, str) and value.startswith("#") and not opt.secret:
             quoted = loaded.quote(group, opt.dest)
-            yield f"{quoted}: the text after = is the value; write a comment on a line of its own"
+            yield f"{quoted}: this text is a value, not a comment; write a comment on a line of its own"
 
 
-def _holds(loaded: Loaded, group: str, option: str) -> str:
+def _which_value_applies(loaded: Loaded, group: str, option: str) -> str:
     quoted = loaded.quote(group, option)
     if loaded.origin(group, option) != DEFAULT_ORIGIN:
         return f"the effective value is {quoted}"

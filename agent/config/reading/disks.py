@@ -51,7 +51,7 @@ def _strange_formats(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {name!r} is not an image format; the formats are {formats}"
 
 
-EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent ignores the name")
+EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent ignores this image format")
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:
@@ -61,4 +61,4 @@ def _problems(loaded: Loaded) -> Iterable[str]:
         yield f"{images}: needs [libvirt] images_volume_group, which is not set"
     if kind == "rbd" and not loaded.value("DEFAULT", "force_raw_images"):
         raw = loaded.quote("DEFAULT", "force_raw_images")
-        yield f"{raw}: cannot be set together with {images}: disks in Ceph are raw"
+        yield f"{raw}: cannot be set together with {images}, because disks in Ceph are raw"

@@ -42,7 +42,7 @@ def _half_machines(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {entry!r} is not ARCHITECTURE=MACHINE, as in x86_64=q35"
 
 
-MACHINES = Tolerated(_MACHINES, _half_machines, "the agent ignores the entry")
+MACHINES = Tolerated(_MACHINES, _half_machines, "the agent ignores this entry of hw_machine_type")
 
 
 def _machines(loaded: Loaded) -> list[tuple[str, str]]:
@@ -55,7 +55,7 @@ def _problems(loaded: Loaded) -> Iterable[str]:
     models = loaded.listed("libvirt", "cpu_models")
     if mode not in (None, "none") and loaded.value("libvirt", "virt_type") not in EMULATED:
         kind = loaded.quote("libvirt", "virt_type")
-        yield f"{loaded.quote('libvirt', 'cpu_mode')}: guests have no choice of CPU with {kind}; leave cpu_mode unset"
+        yield f"{loaded.quote('libvirt', 'cpu_mode')}: guests' CPU cannot be chosen with {kind}; leave cpu_mode unset"
     if mode == "custom" and not models:
         yield f"{loaded.quote('libvirt', 'cpu_mode')}: needs [libvirt] cpu_models, which is not set"
     if mode != "custom" and models:

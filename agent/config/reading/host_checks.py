@@ -61,7 +61,7 @@ def _tdx_notices(loaded: Loaded, sys_root: Path) -> Iterable[str]:
     chosen, there = loaded.value("libvirt", "num_intel_tdx_guests"), tdx_capacity(sys_root)
     if chosen is not None and there is not None and chosen > there:
         quoted = loaded.quote("libvirt", "num_intel_tdx_guests")
-        yield f"{quoted}: the kernel has encryption keys for only {there} guests ({sys_root / TDX_CAPACITY})"
+        yield f"{quoted}: the kernel has encryption keys for only {there} guests (see {sys_root / TDX_CAPACITY})"
 
 
 def _is_local(address: str) -> bool:

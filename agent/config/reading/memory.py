@@ -51,7 +51,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
-        yield f"{reserved}: is subtracted from {own}, although the host itself uses no file-backed memory"
+        yield f"{reserved}: this amount is subtracted from {own}, although the host itself uses no file-backed memory"
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
@@ -60,7 +60,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
     for text, origin in loaded.entries(*_HUGE_PAGES):
         quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
         if strange := _strange_keys(text):
-            problem = f"{quoted}: unknown key {', '.join(strange)}"
+            problem = f"{quoted}: the entry has the unknown key {', '.join(strange)}"
             yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the key")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
@@ -90,7 +90,7 @@ def parse_reserved_pages(text: str) -> ReservedPages:
     """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit (2MB). Raises ValueError if invalid."""
     fields = dict(_pair(item) for item in text.split(","))
     if missing := [key for key in _KEYS if key not in fields]:
-        raise ValueError(f"lacks {' and '.join(missing)}; an entry is node:N,size:S,count:C")
+        raise ValueError(f"the entry lacks {' and '.join(missing)}; a whole entry is node:N,size:S,count:C")
     if strange := sorted(fields.keys() - set(_KEYS)):
         raise ValueError(f"unknown key {strange[0]!r}; an entry is node:N,size:S,count:C")
     return ReservedPages(

@@ -263,7 +263,7 @@ def test_instance_objects_without_the_field_hidden_are_unreadable(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
     assert state.instances
-    assert all("the object lacks hidden" in instance.problem for instance in state.instances)
+    assert all("the Instance lacks hidden" in instance.problem for instance in state.instances)
 
 
 def test_a_newer_minor_version_of_a_child_object_is_accepted(filled):

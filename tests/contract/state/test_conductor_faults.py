@@ -130,7 +130,7 @@ def test_a_first_read_without_a_broker_fails_and_a_later_read_succeeds(filled):
         with without_broker(filled):
             error = failure(source, 10)
 
-        assert f"message broker {filled.bus().shown}: it cannot be reached" in error.message
+        assert f"message broker {filled.bus().shown}: the agent cannot reach the broker" in error.message
         assert read(source, 30).service is not None
 
 

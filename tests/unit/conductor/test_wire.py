@@ -81,7 +81,7 @@ def test_an_instance_object_lacking_a_required_field_has_a_problem(name):
     """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
-    assert f"the object lacks {name}" in instance.problem
+    assert f"the Instance lacks {name}" in instance.problem
     assert instance.flavor is None
     null = {**INSTANCE["nova_object.data"], name: None}
     assert instance_from_row(wire.instance_row(null), ()).problem is None
@@ -97,10 +97,10 @@ def test_an_instance_object_that_cannot_be_read_has_the_error_as_its_problem():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (None, "a MigrationList is not an object but None"),
+        (None, "sent None instead of object MigrationList"),
         (envelope("InstanceList", "2.6", {"objects": []}), "instead of MigrationList"),
-        (envelope("MigrationList", "1.5", {}), "is not a list but None"),
-        (envelope("MigrationList", "1.5", {"objects": [7]}), "a Migration is not an object but 7"),
+        (envelope("MigrationList", "1.5", {}), "with None instead of a list"),
+        (envelope("MigrationList", "1.5", {"objects": [7]}), "sent 7 instead of object Migration"),
         (listed("MigrationList", "1.5", INSTANCE), "instead of Migration"),
     ],
 )

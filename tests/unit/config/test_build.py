@@ -117,7 +117,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ),
         (
             "[DEFAULT]\ninitial_ram_allocation_ratio = 0.0\n",
-            "[DEFAULT] initial_ram_allocation_ratio = 0.0: must be above 0: with 0, the resource class has no capacity",
+            "[DEFAULT] initial_ram_allocation_ratio = 0.0: must be above 0, or the resource class has no capacity",
         ),
         ("[DEFAULT]\nvcpu_pin_set = x\n", "[DEFAULT] vcpu_pin_set = x: 'x' is not a CPU number or range"),
         (
@@ -166,7 +166,7 @@ def test_images_type_rbd_requires_raw_images(tmp_path):
     (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n[DEFAULT]\nforce_raw_images = false\n")
     assert problem == (
         f"[DEFAULT] force_raw_images = false: cannot be set together with {tmp_path}/stocktake.conf: "
-        "[libvirt] images_type = rbd: disks in Ceph are raw"
+        "[libvirt] images_type = rbd, because disks in Ceph are raw"
     )
 
 

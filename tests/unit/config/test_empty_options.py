@@ -71,7 +71,7 @@ def test_a_comment_after_the_equals_sign_is_read_as_the_options_value(tmp_path):
         "write a comment on a line of its own",
     )
     told = notices(load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = # later\n"))
-    end = "[DEFAULT] host = # later: the text after = is the value; write a comment on a line of its own"
+    end = "[DEFAULT] host = # later: this text is a value, not a comment; write a comment on a line of its own"
     assert f"{path}: {end}" in told
 
 

@@ -72,7 +72,7 @@ def test_a_device_spec_with_a_single_filter_causes_no_notice(fields):
 )
 def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name, nearest):
     (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
-    assert odd == f"unknown key {name!r}, which nova ignores, so it filters nothing; the nearest key is {nearest}"
+    assert odd == f"unknown key {name!r}, which nova ignores, so this key selects no devices; did you mean {nearest}?"
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
@@ -86,7 +86,7 @@ def test_device_spec_keys_that_nova_knows_cause_no_notice():
 
 def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
-    assert odd.startswith("resource_class and traits have no effect: a device with a physical_network")
+    assert odd.startswith("resource_class and traits have no effect, because a device with a physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
     assert odd.startswith("traits has no effect")
     # A device without a network is published in Placement, so traits have an effect.

@@ -57,7 +57,7 @@ def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
     quoted = f'{first}: [pci] device_spec = {{"vendor": "10de"}}'
     assert every.startswith(f"{quoted}: offers guests every PCI device of the host")
     assert misspelt == (
-        f"{quoted}: unknown key 'vendor', which nova ignores, so it filters nothing; the nearest key is vendor_id"
+        f"{quoted}: unknown key 'vendor', which nova ignores, so this key selects no devices; did you mean vendor_id?"
     )
     assert never.startswith(f'{second}: [pci] device_spec = {{"vendor_id": "8086", "physical_network": "n"}}: has no')
     assert check(loaded) == ()

@@ -61,7 +61,7 @@ def test_cpu_models_and_cpu_mode_custom_require_each_other(tmp_path, text, probl
 
 def test_lxc_guests_accept_only_cpu_mode_none(tmp_path):
     (problem,) = refusals(tmp_path, guest_cpu, "virt_type = lxc\ncpu_mode = host-model")
-    assert problem.startswith("[libvirt] cpu_mode = host-model: guests have no choice of CPU with ")
+    assert problem.startswith("[libvirt] cpu_mode = host-model: guests' CPU cannot be chosen with ")
     assert "virt_type = lxc" in problem
     assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
 

@@ -52,7 +52,7 @@ def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, c
         (sys_root / "fs/cgroup/misc.capacity").write_text(capacity)
     notice = (
         f"{tmp_path}/stocktake.conf: [libvirt] num_intel_tdx_guests = 40: the kernel has encryption keys for only "
-        f"31 guests ({sys_root}/fs/cgroup/misc.capacity)"
+        f"31 guests (see {sys_root}/fs/cgroup/misc.capacity)"
     )
     loaded = loaded_with(tmp_path, "[libvirt]\nnum_intel_tdx_guests = 40\n")
     assert host_notices(loaded, str(sys_root)) == ((notice,) if told else ())

@@ -54,8 +54,8 @@ def test_reserved_huge_pages_accepts_blanks_and_keys_in_any_order():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("node:0,size:2048", "lacks count"),
-        ("count:1", "lacks node and size"),
+        ("node:0,size:2048", "the entry lacks count"),
+        ("count:1", "the entry lacks node and size"),
         ("node:0,size:2048,count:many", "count 'many' is not a whole number"),
         ("node:0,size:2048,count:-1", "count '-1' is not a whole number"),
         ("node:x,size:2048,count:1", "node 'x' is not a whole number"),
@@ -124,7 +124,7 @@ def test_file_backed_memory_is_accepted_with_a_ram_allocation_ratio_of_one(tmp_p
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
-    assert notice.startswith("default: [DEFAULT] reserved_host_memory_mb = 512: is subtracted from ")
+    assert notice.startswith("default: [DEFAULT] reserved_host_memory_mb = 512: this amount is subtracted from ")
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 
