@@ -162,7 +162,7 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
         return ""
     terms = " + ".join(f"{value} ({name})" for name, value in row.terms)
     over = sum(value for _, value in row.terms) - shown.reserved
-    return f" = {terms}" + (f" - {over} (left out: reserved cannot exceed the total)" if over > 0 else "")
+    return f" = {terms}" + (f" - {over} (because reserved cannot exceed the total)" if over > 0 else "")
 
 
 def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
@@ -219,7 +219,8 @@ def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
         yield ""
         name = row.resource_class
         yield from _consumer_row(row, explanation.not_counted.get(name), explanation.unread[name])
-    yield from _titled("moves:", (f"{evacuation_text(note)}: contributes 0 here" for note in explanation.evacuations))
+    notes = explanation.evacuations
+    yield from _titled("moves:", (f"{evacuation_text(note)}, so the agent counts 0 on this host" for note in notes))
     yield from _titled("findings:", _findings(scope))
 
 

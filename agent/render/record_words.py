@@ -45,7 +45,7 @@ def record_words(node: str, changed: list[str]) -> str:
 
 
 def record_text(write: RecordWrite) -> str:
-    """Return one write as text for a log line."""
+    """Return one write as text for a log line: "record UUID: save NODE: vcpus, memory_mb"."""
     document = record_document(write)
     what = document["kind"].removesuffix("-compute-node")
     changed = document["changed"] if isinstance(write, SaveComputeNode) else []

@@ -68,7 +68,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
         audit = {
             **report["audit"],
             "findings": list(findings.good),
-            "notes": [*report["audit"].get("notes", ()), *(f"{path}: row left out: {words}" for words in problems)],
+            "notes": [*report["audit"].get("notes", ()), *(f"{path}: a row is ignored: {words}" for words in problems)],
         }
         found = LastReport(
             path=path,

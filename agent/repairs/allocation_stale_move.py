@@ -23,10 +23,10 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 def _because(row: Row) -> str:
     if row.migration is not None:
-        return f"migration {row.key} is {row.migration.status}"
+        return f"migration {row.key} has the status {row.migration.status}"
     where = row.instance.host if row.instance else None
     name = f" ({row.consumer_name})" if row.consumer_name else ""
-    return f"instance {row.key}{name} " + (f"lives on {where}" if where else "is on no host")
+    return f"instance {row.key}{name} lives on {where}" if where else f"instance {row.key}{name} is on no host"
 
 
 REPAIR = Repair(code="allocation-stale-move", needs=THREE_BOOKS, propose=_propose)

@@ -141,7 +141,7 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
     kept = f"the other allocations stay: {amounts_text(elsewhere)}" if elsewhere else "there is no other allocation"
-    why = f"{because}: {amounts_text(here)} on this host are removed; {kept}"
+    why = f"{because}, so {amounts_text(here)} on this host are removed; {kept}"
     return healing(seen, record, rewritten(record, elsewhere), why)
 
 

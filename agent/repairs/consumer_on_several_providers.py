@@ -16,11 +16,11 @@ from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_el
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     instance = _instance(scene, record.consumer_uuid)
     if instance is None:
-        return Declined(why="the cell has no such instance, so its host is not known")
+        return Declined(why="nova's cell database has no instance with the consumer's UUID, so its host is not known")
     if instance.deleted or instance.host is None or instance.task_state is not None or instance.problem is not None:
         return Declined(why=f"it is not certain on which host the instance is: {_situation(instance)}")
     if instance.host == scene.settings.host:
-        why = "the instance lives on this host, so the agent of the other host must remove the allocation there"
+        why = "the instance lives on this host, so the agent of the other host must remove the other allocation"
         return Declined(why=why)
     if instance.uuid in _guests(scene):
         return Declined(why=f"the instance lives on {instance.host}, but its guest is defined on this host")

@@ -57,7 +57,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         return Declined(why=full)
     after = held | {w.place: w.amount for w in wrong}
     taken = ", ".join(f"{with_class(w.offered.resource_class, w.amount)} on {w.provider.name}" for w in wrong)
-    why = f"guest {guest.uuid} ({guest.name}) takes {taken}; its other allocations stay"
+    why = f"guest {guest.uuid} ({guest.name}) uses {taken}, so these amounts are allocated; its other allocations stay"
     return healing(seen, record, rewritten(record, allocations_of(record, after)), why)
 
 
@@ -65,11 +65,11 @@ def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
     """Return the consumer's guest; decline if the instance has no allocation on this host or is being moved."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
-        return Declined(why="the PCI devices of this host are not all known")
+        return Declined(why="the agent does not know all PCI devices of this host")
     if record.project_id is None or not here_and_elsewhere(scene, record)[0]:
         return Declined(why="the instance has no allocation on this host: see the finding allocation-missing")
     if record.consumer_uuid not in resting(scene.rows, scene.snapshot.nova.value):
-        return Declined(why="the instance is not on this host, or is being moved; the other host may have the devices")
+        return Declined(why="the instance is not on this host or is being moved, so its devices may be on another host")
     guest = next((d for d in host.domains if d.uuid == record.consumer_uuid), None)
     return guest or Declined(why="the instance's guest is not on this host any more")
 
@@ -82,7 +82,7 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
         offered = provider.inventory(resource_class) if provider else None
         if provider is None or offered is None:
             return Declined(
-                why=f"{key.name} is not published with {resource_class} yet; the next audit that may write publishes it"
+                why=f"child provider {key.name} has no {resource_class} yet; the next audit that may write adds it"
             )
         found.append(_Wanted(provider=provider, offered=offered, amount=amount))
     return tuple(found)

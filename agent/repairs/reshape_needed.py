@@ -77,8 +77,8 @@ def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     if family is None or root is None:
         return Declined(why=f"no consumer uses {resource_class} on the root any more")
     if not can_decide(family, snapshot, settings):
-        unknown = family.obstacle(snapshot, settings) or "their sources were not read"
-        return Declined(why=f"the {family.name} providers are not known: {unknown}")
+        unknown = family.obstacle(snapshot, settings) or "the agent has not read the sources that describe them"
+        return Declined(why=f"this host's {family.name} providers are not known, because {unknown}")
     targets = _targets(scene, root, family, resource_class)
     return _Move(scene=scene, root=root, family=family, resource_class=resource_class, targets=targets)
 
@@ -104,7 +104,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
     if isinstance(belongs, UnknownChildren):
-        return Declined(why=f"nothing moves, because one consumer cannot be placed: {belongs.why}")
+        return Declined(why=f"nothing moves, as the new provider of consumer {consumer_uuid} is unknown: {belongs.why}")
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
         return Declined(why=f"consumer {consumer_uuid} must move to {', '.join(strange)}, which offers no {name}")
@@ -137,11 +137,11 @@ def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
         amounts = [a.amount for a in (*stay, *mine) if (a.provider_uuid, a.resource_class) == place]
         most = max(amounts, default=0)
         if sum(amounts) > offered.capacity:
-            return (
-                f"{target.name} offers {with_class(place[1], offered.capacity)}, and {sum(amounts)} would be allocated"
-            )
+            offer = with_class(place[1], offered.capacity)
+            return f"{target.name} offers {offer}, but {sum(amounts)} would be allocated"
         if most > offered.max_unit:
-            return f"{target.name} allows a consumer at most {with_class(place[1], offered.max_unit)}, not {most}"
+            allowed = with_class(place[1], offered.max_unit)
+            return f"{target.name} allows each consumer at most {allowed}, but one consumer would have {most}"
     return None
 
 
@@ -189,7 +189,7 @@ def _why(move: _Move, changes: list[ConsumerChange]) -> str:
                 arriving[by_uuid[allocation.provider_uuid]] += allocation.amount
     where = ", ".join(f"{child} ({amount})" for child, amount in sorted(arriving.items()))
     many = f"{len(changes)} consumer{'s' if len(changes) != 1 else ''}"
-    return f"{name} of {many} moves from {move.root.name} to {where}; each consumer has as much as before"
+    return f"the {name} allocated to {many} moves from {move.root.name} to {where}; each consumer keeps its amount"
 
 
 REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, proposed=_propose)

@@ -51,7 +51,7 @@ class Disk(Resource):
         return {
             LVM: f"volume group {settings.disk_group} is not in lvm2's report",
             CEPH: f"pool {settings.images_rbd_pool} is not in Ceph's report",
-            FILESYSTEM: f"{settings.instances_path} was not measured",
+            FILESYSTEM: f"the file system of {settings.instances_path} was not measured",
         }[counted]
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:

@@ -173,9 +173,9 @@ def differs(before: int, now: int) -> bool:
 def _why_changed(before: StoreMark, now: StoreMark, disks: GuestDisks) -> str | None:
     alike = likeness(before, now)
     if alike is Likeness.ANOTHER:
-        return f"{name_of(now)} is not the same store as before: UUID {now.uuid}, not {before.uuid}"
+        return f"{name_of(now)} is not the same store as before: its UUID is {now.uuid}, but was {before.uuid}"
     if alike is Likeness.MOVED and not (disks.all_there and disks.present):
-        return f"{name_of(now)} is now {where(now)}; before, it was {where(before)}"
+        return f"{name_of(now)} was {where(before)} and is now {where(now)}"
     has_fallen = now.size_bytes < before.size_bytes and differs(before.size_bytes, now.size_bytes)
     if has_fallen and not disks.all_there:
         return f"{name_of(now)} has shrunk, and {_not_there(disks)}"
@@ -188,18 +188,18 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
     if recorded is None or not differs(recorded.total, total):
         return None
     if not disks.all_there:
-        return f"no store is remembered for {name_of(now)}, and {_not_there(disks)}"
+        return f"the agent remembers nothing about {name_of(now)}, and {_not_there(disks)}"
     root = snapshot.observed_root
     if root is not None and AGENT_OWNER in root.traits and total < recorded.total and not disks.present:
-        return f"no store is remembered for {name_of(now)}, although this agent has published DISK_GB before"
+        return f"the agent remembers nothing about {name_of(now)}, although this agent has published DISK_GB before"
     return None
 
 
 def _not_there(disks: GuestDisks) -> str:
     if disks.unknown_because:
-        return f"it is unknown whether the guests' disks are there: {disks.unknown_because}"
+        return f"it is unknown whether the guests' disks are in the store: {disks.unknown_because}"
     more = f" and {len(disks.missing) - _NAMED} more" if len(disks.missing) > _NAMED else ""
-    return f"disks of libvirt's guests are missing there: {', '.join(disks.missing[:_NAMED])}{more}"
+    return f"disks of libvirt's guests are missing in the store: {', '.join(disks.missing[:_NAMED])}{more}"
 
 
 def name_of(mark: StoreMark) -> str:
@@ -213,7 +213,7 @@ def where(mark: StoreMark) -> str:
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
         return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that is not in the list of mounts"
-    return f"{identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
+    return f"path {identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
 
 
 # Guests' disks --------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ class TestSystemLibvirtd:
         connection.close()
         assert found.domain is None
         (part,) = found.missing
-        assert re.match(r"no read-write connection, which this call needs: .*/nowhere/sock", part.why)
+        assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
     def test_an_emulator_that_fails_to_start_is_reported_as_missing(self, system):
         text = re.sub(

@@ -76,7 +76,7 @@ class TestTestDriver:
         made(path)
         source = host_at(f"test://{quote(str(path))}")
         for _ in range(2):
-            with pytest.raises(SourceUnavailable, match=f"{path} cannot be opened"):
+            with pytest.raises(SourceUnavailable, match=f"the agent cannot open {path}"):
                 read(source)
         assert capfd.readouterr().err == ""
 

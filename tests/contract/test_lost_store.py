@@ -180,7 +180,7 @@ def test_disk_gb_is_kept_if_a_shrunk_instance_store_lacks_a_guest_disk(placement
     mounts.resize(instances(host), 200)
     once(host)
     assert disk_gb(placement, host) == 300
-    assert f"missing there: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
+    assert f"missing in the store: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
 def test_disk_gb_is_kept_if_another_file_system_is_mounted_at_instances_path(placement, host, mounts, tmp_path):

@@ -68,7 +68,7 @@ def test_a_failed_ndctl_is_reported_and_the_pmem_inventory_is_kept(host, placeme
     assert host.agent("--once").code == 2
     assert totals(placement, host) == {BIG: 1, SMALL: 2}
     (found,) = [f for f in host.report()["audit"]["findings"] if f["code"] == "source-unavailable"]
-    assert "ndctl list ended with 1: failed to initialize" in found["actual"]
+    assert "ndctl list ended with code 1: failed to initialize" in found["actual"]
 
 
 def test_ndctl_is_not_run_without_configured_pmem_namespaces(host, placement):

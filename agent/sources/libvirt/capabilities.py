@@ -167,7 +167,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
         connection = libvirt_connection.open_read_write(asker.uri)
     except (libvirt.libvirtError, SourceError) as error:
         # Do not check here for a lost connection: the error concerns the new connection, not the one already open.
-        missing.add(Part.DOMAIN, f"no read-write connection, which this call needs: {_reason(error)}")
+        missing.add(Part.DOMAIN, f"the call needs a read-write connection, but the agent got none: {_reason(error)}")
         return None
     try:
         return _asked(connection, questions, asker.choice.virt_type, missing)

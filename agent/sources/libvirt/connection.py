@@ -75,7 +75,7 @@ def _check_test_file(uri: str) -> None:
         with open(path, "rb"):
             pass
     except OSError as error:
-        raise SourceUnavailable("libvirt", f"{path} cannot be opened: {error.strerror}") from error
+        raise SourceUnavailable("libvirt", f"the agent cannot open {path}: {error.strerror}") from error
 
 
 def close_quietly(connection: libvirt.virConnect) -> None:

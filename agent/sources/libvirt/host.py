@@ -228,7 +228,7 @@ class LibvirtHost:
         if hostname not in (self._hostname, self._ignored_hostname):
             # A new node name would mean a new resource provider, so keep the first name, as nova does.
             self._ignored_hostname = hostname
-            LOG.warning("libvirt's host name changed; ignored", extra={"kept": self._hostname, "ignored": hostname})
+            LOG.warning("libvirt's new host name is ignored", extra={"kept": self._hostname, "ignored": hostname})
         return self._hostname
 
     def _domains(self, session: _Session) -> tuple[Domain | OddDomain, ...]:

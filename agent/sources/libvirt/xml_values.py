@@ -32,7 +32,7 @@ def document(xml: str, root_tag: str, where: str) -> ET.Element:
     except (ET.ParseError, ValueError) as error:
         raise odd(where, f"the XML does not parse ({error})") from error
     if root.tag != root_tag:
-        raise odd(where, f"the XML is another document, with the root element <{root.tag}>")
+        raise odd(where, f"the XML has the root element <{root.tag}>, not <{root_tag}>")
     return root
 
 

@@ -286,7 +286,7 @@ def _object_fields(primitive: object, name: str, where: str) -> Row:
         raise SourceInconsistent(SOURCE, f"{where} is not an object but {short(primitive)}")
     kind, version = primitive.get("nova_object.name"), primitive.get("nova_object.version")
     if kind != name or not isinstance(version, str) or version.split(".")[0] != "1":
-        raise SourceInconsistent(SOURCE, f"{where} is not a {name} 1.x but {short(kind)} {short(version)}")
+        raise SourceInconsistent(SOURCE, f"{where} is not {name} version 1.x but {short(kind)} {short(version)}")
     fields = primitive.get("nova_object.data")
     if not isinstance(fields, dict):
         raise SourceInconsistent(SOURCE, f"{where} has no nova_object.data")
@@ -297,7 +297,7 @@ def _json_object(text: str) -> dict[str, object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f" is not JSON: {error}") from error
+        raise SourceInconsistent(SOURCE, f" is not JSON: {error}") from error  # a caller puts the column in front
     if not isinstance(document, dict):
         raise SourceInconsistent(SOURCE, f" is not a JSON object but {short(document)}")
     return document

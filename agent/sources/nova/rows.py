@@ -334,7 +334,7 @@ def _only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
     services = {service.id: service for service in map(service_from_row, rows)}
     if len(services) > 1:
         numbers = ", ".join(short(number) for number in sorted(services))
-        raise SourceInconsistent(SOURCE, f"services: several live nova-compute rows of host {host}: id {numbers}")
+        raise SourceInconsistent(SOURCE, f"table services has several nova-compute rows of host {host}: id {numbers}")
     return next(iter(services.values()), None)
 
 

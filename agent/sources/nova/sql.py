@@ -112,7 +112,7 @@ class NovaSql:
         if missing:
             names = ", ".join(dict.fromkeys(missing))
             raise SourceInconsistent(
-                STATE, f"{self._database.shown} is not a cell database that this agent can read; it lacks {names}"
+                STATE, f"{self._database.shown} is not a cell database that this agent can read: it has no {names}"
             )
 
     def _unavailable(self, error: Exception) -> SourceUnavailable:

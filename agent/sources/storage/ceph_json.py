@@ -44,7 +44,7 @@ def _document(text: str) -> Mapping[str, object]:
     except (ValueError, RecursionError) as error:
         raise SourceInconsistent(CEPH, f"the report of ceph df is not JSON: {error}") from error
     if not isinstance(report, dict):
-        _refuse("the report of ceph df is not an object")
+        _refuse("the report of ceph df is not a JSON object")
     return report
 
 

@@ -98,7 +98,7 @@ _MEASURES: Mapping[str, Callable[[str], tuple[int, int]]] = {"qcow2": _measure_q
 def _regular(status: os.stat_result) -> os.stat_result:
     if stat.S_ISREG(status.st_mode):
         return status
-    what = next((name for matches, name in _KINDS if matches(status.st_mode)), "of an unknown type")
+    what = next((name for matches, name in _KINDS if matches(status.st_mode)), "a file of an unknown type")
     raise HeaderError(f"not a regular file but {what}")
 
 

@@ -145,7 +145,7 @@ def _group(row: Row) -> VolumeGroup:
     )
     if group.free_bytes > group.size_bytes or not group.extent_bytes:
         _refuse(
-            f"volume group {name!r}: sizes that cannot be true: {group.free_bytes} of {group.size_bytes} bytes free, "
+            f"volume group {name!r} has impossible sizes: {group.free_bytes} of {group.size_bytes} bytes free, "
             f"extents of {group.extent_bytes} bytes"
         )
     return group
@@ -240,7 +240,7 @@ def _areas(path: str, segments: list[Row]) -> tuple[_Area, ...]:
 def _area(path: str, text: str) -> _Area:
     match = _AREA.fullmatch(text)
     if match is None or int(match["last"]) < int(match["first"]):
-        _refuse(f"volume {path!r} lies on {text!r}, which is not DEVICE:FIRST-LAST")
+        _refuse(f"volume {path!r} lies on {text!r}, which has not the form DEVICE:FIRST-LAST")
     return _Area(device=match["device"], extents=int(match["last"]) - int(match["first"]) + 1)
 
 

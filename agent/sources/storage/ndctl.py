@@ -35,5 +35,5 @@ class Ndctl:
         limit = Deadline.after(min(self.deadline_s, deadline.left_s()))
         completed = Command(self.name, "ndctl list", COMMAND).run(self.runner, limit)
         if completed.returncode != 0:
-            raise SourceUnavailable(self.name, f"ndctl list ended with {completed.returncode}: {completed.reason}")
+            raise SourceUnavailable(self.name, f"ndctl list ended with code {completed.returncode}: {completed.reason}")
         return StorageFacts(pmem_namespaces=ndctl_json.parse_namespaces(completed.stdout))

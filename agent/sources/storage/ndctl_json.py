@@ -38,7 +38,7 @@ def _items(text: str) -> list[object]:
 
 def _namespace(item: object) -> PmemNamespace | None:
     if not isinstance(item, dict):
-        _refuse(f"a namespace is not an object: {item!r:.80}")
+        _refuse(f"a namespace is not a JSON object: {item!r:.80}")
     name, region = item.get("name"), item.get("daxregion")
     if not name or region is None:
         return None

@@ -12,7 +12,7 @@ from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid
 
 AT = "2026-11-21T12:00:00.000Z"
-WHY = f"instance {uuid('gone')} (web-3) is deleted: 8 VCPU, 4096 MiB of MEMORY_MB on this host are removed"
+WHY = f"instance {uuid('gone')} (web-3) is deleted, so 8 VCPU, 4096 MiB of MEMORY_MB on this host are removed"
 
 
 def change(why: str, **more: str) -> Change:

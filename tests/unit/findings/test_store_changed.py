@@ -35,8 +35,8 @@ def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
     assert "300 GiB" in found.expected
-    assert "/ of /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)" in found.expected
-    assert "not the same store as before: UUID root-uuid, not store-uuid" in found.actual
+    assert "path / of /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)" in found.expected
+    assert "not the same store as before: its UUID is root-uuid, but was store-uuid" in found.actual
     assert "251 GiB" in found.actual
     assert "stocktake adopt --store" in found.remedy
     facts = dict(found.facts)
@@ -64,7 +64,7 @@ def test_a_volume_group_with_another_uuid_is_reported():
     world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")
-    assert "UUID uuid-of-vg0, not older" in found.actual
+    assert "its UUID is uuid-of-vg0, but was older" in found.actual
 
 
 QUIET = {

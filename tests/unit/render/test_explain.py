@@ -172,7 +172,7 @@ VCPU on provider cmp1.example.org ({PROVIDER})
   read from: placement allocations {MOVED}
 
 moves:
-  evacuation {MIGRATION} of instance {MOVED} to cmp2 is done: contributes 0 here
+  evacuation {MIGRATION} of instance {MOVED} to cmp2 is done, so the agent counts 0 on this host
 
 findings:
   allocation-stale-move (error, confirmed, first seen 2026-11-21T09:59:00.000Z)
@@ -246,7 +246,7 @@ def test_explain_shows_a_negative_free_amount_with_its_calculation():
 def test_explain_lists_the_parts_of_the_reserved_amount_and_the_overflow():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
-    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (left out: reserved cannot exceed the total)"
+    made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
     assert f"  reserved 100 GiB = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 

@@ -143,7 +143,7 @@ def test_a_malformed_report_row_is_left_out_and_reported():
     found = told(report)
     (problem,) = found.problems
     assert problem.startswith("findings[1]: this version cannot read the row: ")
-    assert f"note: /run/stocktake/report.json: row left out: {problem}" in status_lines(found)
+    assert f"note: /run/stocktake/report.json: a row is ignored: {problem}" in status_lines(found)
     assert len(status_document(found)["findings"]) == 1
 
 

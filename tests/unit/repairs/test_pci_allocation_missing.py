@@ -97,8 +97,8 @@ def test_heal_keeps_allocations_on_providers_that_the_guest_does_not_use():
 
 
 def test_heal_declines_a_device_whose_provider_or_inventory_is_not_published():
-    assert "is not published with" in declined(scene(GPU, children=()))
-    assert "is not published with" in declined(scene(GPU, children=(child(GPU),)))
+    assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
+    assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
 
 
 def test_heal_declines_a_full_provider_and_reports_the_numbers():
@@ -114,8 +114,8 @@ def test_heal_declines_a_full_provider_and_reports_the_numbers():
 MOVED_ON = {
     "no allocation on this host": lambda s: with_record(s, (ELSEWHERE,)),
     "match its guest's devices by now": lambda s: with_record(s, (*FLAVOR, held(PF, VF_CLASS, 1), ELSEWHERE)),
-    "is not on this host, or is being moved": lambda s: with_state(s, migrations=(migration(),)),
-    "are not all known": lambda s: with_host(s, devices=None),
+    "is not on this host or is being moved": lambda s: with_state(s, migrations=(migration(),)),
+    "does not know all PCI devices": lambda s: with_host(s, devices=None),
     "is not on this host any more": lambda s: with_host(s, domains=()),
 }
 

@@ -179,7 +179,7 @@ def test_a_reshape_is_declined_if_a_child_would_exceed_its_capacity():
     view = dataclasses.replace(view, allocations=(*view.allocations, on(crowd.uuid, "other", "VGPU", 9)))
     assert (
         declined(gpu_scene(records=records, placement=view))
-        == f"{crowd.name} offers 10 VGPU, and 11 would be allocated"
+        == f"{crowd.name} offers 10 VGPU, but 11 would be allocated"
     )
 
 

@@ -199,7 +199,7 @@ OBSTACLES = {
     "statvfs of another path": (
         snapshot(files=StorageFacts()),
         settings(),
-        "/var/lib/nova/instances was not measured",
+        "the file system of /var/lib/nova/instances was not measured",
     ),
     "another pool": (ceph(100 * GIB), RBD_OTHER, "pool other is not in Ceph's report"),
     "ceph was not read": (snapshot(), RBD, None),

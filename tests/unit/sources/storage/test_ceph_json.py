@@ -46,7 +46,7 @@ BROKEN = {
     "text": ("2024-01-01 monclient: hunting", "the report of ceph df is not JSON"),
     "cut off": (REEF[:200], "the report of ceph df is not JSON"),
     "nested without end": ("[" * 100000, "the report of ceph df is not JSON"),
-    "a list": ("[]", "is not an object"),
+    "a list": ("[]", "is not a JSON object"),
     "no pools": ('{"stats": {"total_bytes": 9}}', "no list of pools"),
     "pools of another shape": (report(pools={"p": {}}), "no list of pools"),
     "no pool at all": (report(pools=[]), r"pool p is not among .* \(the cluster has no pool\)"),

@@ -234,7 +234,7 @@ def test_duplicate_group_names_raise_only_for_a_selected_group() -> None:
         (report("vg", group_row(vg_size="1.00g")), "vg_size of 'vg0' is '1.00g'"),
         (report("vg", group_row(vg_free="-1")), "vg_free of 'vg0' is '-1'"),
         (report("vg", group_row(vg_free="9" * 5000)), "vg_free of 'vg0' is '9999"),
-        (report("vg", group_row(vg_free=str(11 * EXTENT))), "'vg0': sizes that cannot be true: 46137344 of 41943040"),
+        (report("vg", group_row(vg_free=str(11 * EXTENT))), "'vg0' has impossible sizes: 46137344 of 41943040"),
         (report("vg", group_row(vg_extent_size="0")), "extents of 0 bytes"),
     ],
 )

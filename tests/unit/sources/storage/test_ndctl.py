@@ -41,9 +41,9 @@ def test_empty_ndctl_output_returns_no_namespaces(tmp_path):
 
 
 FAILURES = {
-    "it fails": ("echo 'access denied' >&2; exit 1", SourceUnavailable, "ndctl list ended with 1: access denied"),
-    "it fails without a word": ("exit 3", SourceUnavailable, "ndctl list ended with 3: nothing on stderr"),
-    "a signal ends it": ("kill -SEGV $$", SourceUnavailable, "ndctl list ended with -11: nothing on stderr"),
+    "it fails": ("echo 'access denied' >&2; exit 1", SourceUnavailable, "ndctl list ended with code 1: access denied"),
+    "it fails without a word": ("exit 3", SourceUnavailable, "ndctl list ended with code 3: nothing on stderr"),
+    "a signal ends it": ("kill -SEGV $$", SourceUnavailable, "ndctl list ended with code -11: nothing on stderr"),
     "it prints something else": ("echo oops", SourceInconsistent, "ndctl list: the report is not JSON"),
 }
 

@@ -57,8 +57,8 @@ def _without(*path):
 BROKEN = {
     "no JSON": ("ndctl: oops", "the report is not JSON"),
     "nested without end": ("[" * 100_000, "the report is not JSON"),
-    "an item that is no object": ("[7]", "a namespace is not an object: 7"),
-    "a number": ("7", "a namespace is not an object: 7"),
+    "an item that is no object": ("[7]", "a namespace is not a JSON object: 7"),
+    "a number": ("7", "a namespace is not a JSON object: 7"),
     "no size": (_without("size"), "namespace 'ns_0': size is None, not a positive byte count"),
     "a size for people": (
         {**DEVDAX, "size": "3.94 GiB (4.23 GB)"},
