@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
             provider_uuid=row.uuid,
             subject=row.host,
             expected=f"only host {audit.state.host} has a compute node named {audit.node}",
-            actual=f"host {row.host} has a compute node of that name too (uuid {row.uuid}, id {row.id})",
+            actual=f"host {row.host} also has a compute node named {audit.node} (uuid {row.uuid}, id {row.id})",
             facts=(("compute_node_id", row.id), ("host", row.host)),
         )
 

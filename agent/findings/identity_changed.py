@@ -17,8 +17,9 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="identity-changed",
     severity=Severity.ERROR,
-    remedy="a renamed host: restore the old name, or see what stocktake adopt would do; a clone: remove the copied "
-    "compute_id file; a reinstalled host: stocktake adopt; a misspelt [DEFAULT] host: correct it, and remove a "
-    "compute_id file made under that name; a wrong database: correct [state]; a restored database: use a later backup",
+    remedy="if the host was renamed, restore the old name, or see what stocktake adopt would do; "
+    "if its disk was cloned, remove the copied compute_id file; if it was reinstalled, run stocktake adopt; "
+    "if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name; "
+    "if [state] names a wrong database, correct [state]; if the database was restored, use a later backup",
     find=_find,
 )

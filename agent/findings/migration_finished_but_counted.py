@@ -33,8 +33,8 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         audit,
         provider_uuid=place_of(audit, rows),
         consumer_uuid=migration.instance_uuid,
-        expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}: "
-        "the instance counts 0 on this host",
+        expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}, "
+        "so the instance uses nothing here",
         actual=f"Placement still records {recorded_where(audit, rows)} for instance {migration.instance_uuid} "
         "on this host",
         evidence=claims_of(rows),

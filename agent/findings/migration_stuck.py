@@ -15,8 +15,8 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
-            expected=f"instance {stuck.instance_uuid} is in the migration that its migration_context names",
-            actual=f"{stuck.why}; the agent counts 0 for this migration",
+            expected=f"instance {stuck.instance_uuid}'s migration_context names migration {stuck.migration_uuid}",
+            actual=f"{stuck.why}; the agent counts no use for this migration",
             facts=(("migration_uuid", stuck.migration_uuid),),
         )
 

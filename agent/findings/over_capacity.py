@@ -112,7 +112,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         audit,
         provider_uuid=place.provider_uuid,
         resource_class=name,
-        expected=f"no {name}{place.where}: this host offers none any more",
+        expected=f"no {name} is used{place.where}, because this host does not offer it any more",
         actual=f"{amount_text(name, used)} used, so Placement still offers the class "
         "(Placement refuses to remove a class that is in use)",
         evidence=claims_of(row for row in place.rows if row.recorded),
@@ -183,7 +183,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
         expected=f"no guest is pinned to {which}: guests may not be pinned to this CPU"
         if alone
         else f"only one guest is pinned to {which}",
-        actual=f"pinned for {who}",
+        actual=f"{which} is pinned for {who}",
         evidence=tuple(
             claim
             for claim in audit.books.promised.claims
@@ -197,10 +197,10 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
     )
 
 
-UNJUDGED = "; how much of this is leaked is not known, because the cloud's state or libvirt was not read"
+UNJUDGED = "; the agent could not read the cloud's state or libvirt, so it does not know how much of this use is leaked"
 UNJUDGED_REMEDY = (
-    "move no guest yet: this finding says what is leaked once the agent has read the source that source-stale or "
-    "source-unavailable names"
+    "move no guest yet: first make the source work that finding source-stale or source-unavailable names; then this "
+    "finding says how much of the use is leaked"
 )
 
 
@@ -212,7 +212,7 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
         return "; none of it is leaked, so the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
-    return f"; {total} of it by {len(leaked)} consumers that should have no allocation on this host: {who}"
+    return f"; {total} of it belongs to {len(leaked)} consumers that should have no allocation on this host: {who}"
 
 
 RULE = Rule(

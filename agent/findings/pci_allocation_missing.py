@@ -102,7 +102,7 @@ def _finding(
     return RULE.finding(
         audit,
         consumer_uuid=row.key,
-        expected=f"{_text(wrong)} for {named((row,))}: its guest takes {addresses}",
+        expected=f"{_text(wrong)} for {named((row,))}, because its guest takes {addresses}",
         actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",
         evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
         facts=(("functions", addresses), ("allocations", allocations)),

@@ -56,7 +56,7 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"[pci] device_spec offers {address} as long as a consumer has an allocation of it",
+        expected=f"[pci] device_spec offers device {address}, because a consumer has an allocation of it",
         actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of this device; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
@@ -69,8 +69,8 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
         expected=f"[pci] device_spec offers {address}, because its provider still records that the device was used",
-        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, as for a one-time-use "
-        f"device that was used; {why}; the provider stays, because a new provider would offer the device as unused",
+        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, which marks a one-time-use "
+        f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
         rests_on_recorded=True,
         remedy=_SPENT,
@@ -78,7 +78,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
 
 
 _SPENT = (
-    "no action if the device or its entry of [pci] device_spec comes back; if the device is gone for good, or if "
+    "if the device or its entry of [pci] device_spec comes back, do nothing; if the device is gone for good, or if "
     "another guest may use it, run openstack resource provider delete PROVIDER"
 )
 

@@ -18,8 +18,8 @@ def _find(audit: AuditFacts) -> Findings:
         return
     yield RULE.finding(
         audit,
-        expected="[pci] report_in_placement = true, as when these providers were made; "
-        "or no provider with COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
+        expected="either [pci] report_in_placement = true, "
+        "or no provider with trait COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
         actual=f"report_in_placement is false, and the agent does not change {len(left)} PCI providers: "
         f"{listed(sorted(provider.name for provider in left))}",
         facts=(("providers", len(left)),),

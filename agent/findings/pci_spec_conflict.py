@@ -35,7 +35,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _consequence(conflict: Conflict) -> str:
     if conflict.address is None:
-        return "no provider of virtual functions is written, and no provider of PCI devices is removed"
+        return "the agent writes no provider of virtual functions and removes no provider of PCI devices"
     return f"the provider of {conflict.address} is left as it is"
 
 

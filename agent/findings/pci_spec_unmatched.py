@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             subject=f"{one.position}: {one.spec.text}",
-            expected=f"a device of this host for [pci] device_spec = {one.spec.text}",
+            expected=f"at least one device of this host matches [pci] device_spec = {one.spec.text}",
             actual=_actual(one, len(host.devices.pci)),
             facts=(("device_spec", one.spec.text), ("devices_taken", len(one.taken))),
         )

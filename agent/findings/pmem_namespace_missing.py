@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
                 resource_class=pmem_class(label.label),
                 subject=name,
                 expected=f"one namespace {name} in devdax mode, for label {label.label} ([libvirt] pmem_namespaces)",
-                actual=f"ndctl lists {found} of that name; persistent memory stays as Placement has it",
+                actual=f"ndctl lists {found} named {name}; Placement's inventory of persistent memory stays unchanged",
                 facts=(("namespace", name), ("label", label.label), ("listed", times)),
             )
 

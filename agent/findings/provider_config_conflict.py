@@ -19,8 +19,8 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
-            expected="at most one provider.yaml entry for each provider, and none for a class that the agent decides",
-            actual=f"{' and '.join(problem.origins)}: {problem.why}; nothing from this entry is applied",
+            expected="at most one provider.yaml entry per provider, and none for a class whose amount the agent sets",
+            actual=f"{' and '.join(problem.origins)}: {problem.why}; the agent applies nothing from this entry",
         )
 
 

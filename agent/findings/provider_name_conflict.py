@@ -14,7 +14,7 @@ def _find(audit: AuditFacts) -> Findings:
         audit,
         provider_uuid=holder.uuid,
         expected=f"provider {holder.name} has the uuid of this host, {audit.root_uuid}",
-        actual=f"the provider has the uuid {holder.uuid}",
+        actual=f"provider {holder.name} has another uuid: {holder.uuid}",
     )
 
 

@@ -37,7 +37,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
         audit,
         resource_class=name,
         expected=f"only child providers offer {name}: {_offers(audit, children)}",
-        actual=f"{amount_text(name, used)} used on the root by {len(rows)} consumers: {who}; "
+        actual=f"{amount_text(name, used)} used on the root provider by {len(rows)} consumers: {who}; "
         "the child providers are not published until heal or a migration has moved these allocations",
         evidence=claims_of(rows),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
@@ -56,7 +56,7 @@ def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple
 
 def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> str:
     offers = ", ".join(f"{audit.node}_{key} ({inventory.total})" for key, inventory in children)
-    return offers or "the child providers are unknown, because this host offers none of the class now"
+    return offers or "the child providers are unknown, because this host does not offer the class now"
 
 
 RULE = Rule(

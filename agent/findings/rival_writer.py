@@ -19,6 +19,6 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="rival-writer",
     severity=Severity.ERROR,
-    remedy="stop the other writer, or leave the provider to it: [agent] role = observer",
+    remedy="stop the other program that writes the provider, or set [agent] role = observer for this agent",
     find=_find,
 )

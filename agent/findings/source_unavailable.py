@@ -10,9 +10,9 @@ from agent.findings.base_sources import consequence, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
-_PART = "its content is not reported"
+_PART = "the content of this path is not reported"
 _HOLDERS = (
-    "the amounts that guests have on this provider are not reported; "
+    "the agent does not report the guests' allocations on this provider; "
     "the daemon reads them every 10 x [placement] full_read_every audits, and `stocktake audit` reads them at once"
 )
 
@@ -30,7 +30,7 @@ def _find(audit: AuditFacts) -> Findings:
     host = audit.snapshot.host.value
     for odd in host.odd_domains if host else ():
         problem = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
-        yield _finding(audit, f"domain {odd.uuid}", problem, "the guest's use is unknown; reserved is not lowered")
+        yield _finding(audit, f"domain {odd.uuid}", problem, "the guest's use is unknown, so reserved is not lowered")
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:

@@ -28,6 +28,6 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="state-row-unreadable",
     severity=Severity.WARNING,
-    remedy="inspect the named row in the cell database: nova itself may fail on it too (nova-manage, its logs)",
+    remedy="inspect the named row in the cell database, and nova's logs: nova may also fail to read this row",
     find=_find,
 )

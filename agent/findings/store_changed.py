@@ -18,7 +18,7 @@ def _find(audit: AuditFacts) -> Findings:
         resource_class="DISK_GB",
         subject=now.name,
         expected=_expected(audit, doubt),
-        actual=f"{doubt.why}: {_gib(now.size_bytes)}, {where(now)}; DISK_GB stays as Placement has it",
+        actual=f"{doubt.why}; found now: {_gib(now.size_bytes)}, {where(now)}; DISK_GB stays as Placement has it",
         facts=(
             ("store", now.name),
             ("size_bytes_before", before.size_bytes if before else None),
@@ -33,10 +33,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
-        return f"{name_of(doubt.now)} as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
+        return f"{name_of(doubt.now)} is the same as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
     recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
-    return f"{name_of(doubt.now)} contains the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"
+    return f"{name_of(doubt.now)} has the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"
 
 
 def _gib(size_bytes: int) -> str:

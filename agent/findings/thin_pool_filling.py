@@ -31,7 +31,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -
         resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=f"{pool.path} {part}",
         expected=f"the {part} of thin pool {pool.path} is less than {WARNING_PERCENT} % full",
-        actual=f"at least {WARNING_PERCENT} % of its {size_bytes} bytes are used"
+        actual=f"at least {WARNING_PERCENT} % of the pool's {size_bytes} bytes for {part} are used"
         f" (the finding is an error from {ERROR_PERCENT} % on; lvs shows how full the pool is now)",
         facts=(
             ("thin_pool", pool.path),

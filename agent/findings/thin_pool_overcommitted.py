@@ -35,7 +35,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) 
         subject=pool.path,
         expected=f"the thin volumes of pool {pool.path} fit into its {pool.size_bytes} bytes "
         f"and the {free_bytes} bytes that are free in volume group {pool.group}",
-        actual=f"the virtual sizes of its thin volumes add up to {promised} bytes{times}",
+        actual=f"the virtual sizes of the pool's thin volumes add up to {promised} bytes{times}",
         facts=(
             ("thin_pool", pool.path),
             ("promised_bytes", promised),

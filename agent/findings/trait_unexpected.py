@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
             yield RULE.finding(
                 audit,
                 subject=trait,
-                expected=f"no {trait}: this host does not have it",
+                expected=f"no trait {trait}, because this host does not have what the trait stands for",
                 actual="the trait is on the provider again after the agent removed it"
                 if was_cleared
                 else "the trait is on the provider",

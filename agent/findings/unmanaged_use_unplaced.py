@@ -22,8 +22,8 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             resource_class=name,
-            expected=f"Stocktake's own consumers have allocations for all {wanted} of unknown guests and volumes",
-            actual=f"{missing} could not be allocated, so the scheduler may give it to a guest: {rest.why}",
+            expected=f"Stocktake's consumers have allocations for all {wanted} that unknown guests and volumes use",
+            actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give it to a guest",
             evidence=rest.claims,
             facts=(("wanted", rest.wanted), ("placed", rest.placed)),
             rests_on_recorded=True,

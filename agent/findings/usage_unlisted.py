@@ -23,8 +23,8 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=usage.provider_uuid,
             resource_class=name,
-            expected=f"{amount_text(name, used)} of usage, all of it in Placement's list of allocations",
-            actual=f"{amount_text(name, used - usage.amount)} listed, "
+            expected=f"Placement's list of allocations contains all {amount_text(name, used)} of the usage",
+            actual=f"the list contains {amount_text(name, used - usage.amount)}; "
             f"{amount_text(name, usage.amount)} belongs to no consumer that Placement lists",
             evidence=claims_of(rows),
             facts=(("used", used), ("listed", used - usage.amount), ("unlisted", usage.amount)),

@@ -13,9 +13,9 @@ def _find(audit: AuditFacts) -> Findings:
     for name in audit.settings.volume_groups:
         group = audit.snapshot.group(name)
         if group is None:
-            problem = "is not in lvm2's report; inventory that depends on the group stays as Placement has it"
+            problem = f"volume group {name} is not in lvm2's report; inventory based on the group stays unchanged"
         elif group.missing_pvs:
-            problem = f"lacks {group.missing_pvs} physical volumes"
+            problem = f"volume group {name} lacks {group.missing_pvs} physical volumes"
         else:
             continue
         yield RULE.finding(
@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
             subject=name,
             expected=f"volume group {name} with all its physical volumes "
             "([lvm] volume_groups, [libvirt] images_volume_group)",
-            actual=f"volume group {name} {problem}",
+            actual=problem,
             facts=(("volume_group", name),),
         )
 

@@ -41,7 +41,7 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
         provider_uuid=write.provider_uuid,
         subject=what,
         expected=f"Placement accepts {what}",
-        actual=f"Placement rejects the write with HTTP {error.status}: {failure}",
+        actual=f"Placement rejects the write with HTTP {error.status}, so {failure}",
         facts=(("provider_name", name), ("status", error.status)),
         remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{request_id}",
     )
@@ -71,16 +71,16 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
         case PutAggregates():
             return f"the aggregates of {name}", "the aggregates stay unchanged"
         case MoveProvider():
-            return f"the new parent of {name}", "the provider stays where it was"
+            return f"the new parent of {name}", "the provider keeps its old parent"
         case DeleteProvider():
-            return f"the removal of {name}", "the provider stays"
+            return f"the removal of {name}", "the provider is not deleted"
 
 
 def _advice(refused: RefusedWrite, name: str) -> str:
     if isinstance(refused.error, DuplicateName):
         return (
-            f"another provider has the name: openstack resource provider list --name {name} shows which; "
-            "rename or delete it"
+            f"find the other provider with this name (openstack resource provider list --name {name}), "
+            "then rename or delete that provider"
         )
     if isinstance(refused.error, ProviderElsewhere):
         write = refused.write
@@ -91,9 +91,7 @@ def _advice(refused: RefusedWrite, name: str) -> str:
             f"resource provider set --name {name} --parent-provider {parent} {write.provider_uuid}), or delete it"
         )
     if isinstance(refused.error, PlacementRejected):
-        return (
-            "see which amount or name is impossible, and correct it at its source (provider.yaml, an option, a device)"
-        )
+        return "find the impossible amount or name in the error, and correct it in provider.yaml, an option or a device"
     return "see what still uses the provider: run openstack resource provider show --allocations PROVIDER"
 
 

@@ -28,7 +28,7 @@ def _persisted(scene: Scene, uuid: str) -> str | None:
 def _provider(scene: Scene, uuid: str, node: str) -> str | None:
     root = scene.view.root if scene.view else None
     if root is None:
-        return f"Placement has no provider {uuid}, or it was not read"
+        return f"Placement has no provider {uuid}, or the agent did not read the provider"
     if root.name != node:
         return f"provider {uuid} is named {root.name}, this node is named {node}"
     holder = scene.view.name_holder if scene.view else None
@@ -46,7 +46,7 @@ def _record(scene: Scene, uuid: str, node: str) -> str | None:
         return None
     if not rows:
         return f"the cell has no compute node record {uuid}"
-    return f"compute node record {uuid} is of host {rows[0].host}, node {rows[0].hypervisor_hostname}"
+    return f"nova's record {uuid} is of another compute node: host {rows[0].host}, node {rows[0].hypervisor_hostname}"
 
 
 def _doubt(scene: Scene) -> str | None:

@@ -13,8 +13,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    limit = "the most that [heal] max_consumers allows"
-    return f"{most} changes are in this run already, {limit}; a later run makes the other changes"
+    return f"this run already makes {most} changes, the most that [heal] max_consumers allows; a later run makes more"
 
 
 GUARD = Guard(name="max-consumers", refuses=_refuses)

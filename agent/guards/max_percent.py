@@ -15,7 +15,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if len(guarded.chosen) < most:
         return None
     return (
-        f"{most} changes are in this run already, the most that [heal] max_percent ({percent:g}) allows on a host with "
+        f"this run already makes {most} changes, the most that [heal] max_percent ({percent:g}) allows on a host with "
         f"{count} consumers"
     )
 

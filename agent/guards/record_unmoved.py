@@ -21,11 +21,11 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return "the consumer's whole record was not read"
     changes = guarded.action.changes if guarded.action else ()
     if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
-        return "the change is not based on the record that was read"
+        return "the change is not based on the record that heal read for this consumer"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):
-        return "the consumer's allocations on this host are not those that the audit read"
+        return "the consumer's allocations on this host have changed since the audit read them"
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
         return f"the consumer's generation is {record.generation} now; the audit read {moved[0]}"

@@ -11,7 +11,7 @@ from agent.guards.base import Guard, GuardedFinding
 def _refuses(guarded: GuardedFinding) -> str | None:
     if guarded.seen.finding.id not in guarded.scene.undone:
         return None
-    return "an operator undid this repair; stocktake heal by hand may repeat it, the daemon does not"
+    return "an operator undid this repair, so the daemon does not repeat it; to repeat it by hand, run stocktake heal"
 
 
 GUARD = Guard(name="undone", refuses=_refuses)

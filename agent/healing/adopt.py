@@ -145,4 +145,4 @@ def _carry_out(task: AuditTask, step: AdoptStep) -> None:
         case StoreStep() if parts.store is not None:
             parts.store.put(StoreRecord(mark=step.after))
         case _:
-            raise SourceUnavailable("adopt", "this run has no access to the file, provider, record or store of a step")
+            raise SourceUnavailable("adopt", "this run cannot write a step's file, provider, record or store")

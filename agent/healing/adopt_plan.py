@@ -44,7 +44,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
     notes = _notes(facts, uuid)
     if not steps:
-        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, names and record agree",))
+        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, provider names and nova's record agree",))
     refusals = tuple(AdoptRefusal(guard=guard, why=why) for guard, why in _refusals(facts, settings, uuid, steps))
     if refusals:
         return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
@@ -120,10 +120,10 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "the record was not read" if state.kind.writes_records else "this source only reads"
+    why = "the agent did not read the row" if state.kind.writes_records else "the agent cannot write to this source"
     return (
         f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the row "
-        f"([state] source = {state.kind.value}: {why}); identity-changed stays until an operator corrects it",
+        f"([state] source = {state.kind.value}: {why}); finding identity-changed stays until an operator corrects it",
     )
 
 
@@ -132,9 +132,9 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
 
 def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[AdoptStep, ...]) -> Iterable[_Refusal]:
     if settings.role is not Role.OWNER:
-        yield "role", f"role {settings.role.value} does not own this host's provider"
+        yield "role", f"adopt needs [agent] role = owner, but the role is {settings.role.value}"
     if facts.state is None:
-        yield "state", f"it is not known whether another host has this identity: {facts.state_error}"
+        yield "state", f"the agent could not check whether another host has this identity: {facts.state_error}"
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)
@@ -150,7 +150,7 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
     asked = {facts.host, *(state.host for state in facts.others)}
     for row in _live(facts):
         if row.host not in asked:
-            yield "alive", f"it is not known whether nova-compute of host {row.host} (from row {row.id}) is alive"
+            yield "alive", f"compute node row {row.id} names host {row.host}, and nova-compute may be alive there"
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
@@ -159,18 +159,18 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
-        both = "both providers have" if facts.holder and facts.holder.allocations else "this host's provider has"
-        yield "allocations", f"{both} allocations; adopt would lose the allocations of provider {facts.identity}"
+        owners_have = "both providers have" if facts.holder and facts.holder.allocations else "this host's provider has"
+        yield "allocations", f"{owners_have} allocations; adopt would lose the allocations of provider {facts.identity}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
-        yield "owner", f"no trait shows that provider {root.uuid} is of a compute node (no {RIVAL}, no {AGENT_OWNER})"
+        yield "owner", f"provider {root.uuid} may not be a compute node: it has neither {RIVAL} nor {AGENT_OWNER}"
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
     """Yield a refusal for each other live compute node row of this host and node: nova allows only one such row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
-            yield "row", f"compute node row {row.id} has this host and node too, but uuid {row.uuid}"
+            yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"
 
 
 def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
@@ -189,8 +189,8 @@ def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
     if named:
         yield (
             "instances",
-            f"{len(named)} instances name the old host or node, and nova finds them by that name; give the host "
-            f"its old name back, or change the instances' rows first ({', '.join(sorted(named)[:3])})",
+            f"the rows of {len(named)} instances name the old host or node, by which nova finds them; give the host "
+            f"its old name back, or change these rows first ({', '.join(sorted(named)[:3])})",
         )
 
 

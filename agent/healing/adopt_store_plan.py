@@ -26,8 +26,8 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
 
 def _unknown(settings: Settings) -> str:
     if settings.images_type == "rbd":
-        return "DISK_GB counts a Ceph cluster, and the agent adopts only a file system or a volume group"
-    return f"the store that DISK_GB counts is not known: {counted_source(settings)} was not read, or does not report it"
+        return "DISK_GB counts a Ceph cluster, but adopt --store supports only a file system or a volume group"
+    return f"the store that DISK_GB counts is unknown: {counted_source(settings)} was not read or does not report it"
 
 
 def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:

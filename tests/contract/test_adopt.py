@@ -245,7 +245,7 @@ def test_adopt_renames_no_provider_if_the_run_has_no_access_to_provider_names(ho
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
         (done,) = run_adopt(with_parts(task, names=None), task.parts.journal, plan)
-    assert "this run has no access to the file, provider, record or store of a step" in done.outcome.words
+    assert "this run cannot write a step's file, provider, record or store" in done.outcome.words
     assert host.name(root) == old
 
 

@@ -195,7 +195,7 @@ def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(
     (found,) = (seen.finding for seen in first.report.findings if seen.finding.code == "source-unavailable")
     assert "placement: provider" in found.actual
     assert "the limit for one" in found.actual
-    assert "; the amounts that guests have on this provider are not reported; the daemon" in found.actual
+    assert "; the agent does not report the guests' allocations on this provider; the daemon" in found.actual
 
 
 def test_an_oversized_sharing_provider_is_always_reported_but_rarely_reread(rest, crowded):

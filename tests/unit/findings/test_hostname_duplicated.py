@@ -21,7 +21,7 @@ def test_the_finding_names_the_other_host_and_the_agent_writes_nothing():
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
     assert found.expected == f"only host cmp1 has a compute node named {NODE}"
-    assert found.actual == f"host cmp2 has a compute node of that name too (uuid {uuid('theirs')}, id 9)"
+    assert found.actual == f"host cmp2 also has a compute node named {NODE} (uuid {uuid('theirs')}, id 9)"
     assert decided(world).plan.is_empty
 
 

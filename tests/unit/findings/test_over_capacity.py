@@ -64,7 +64,7 @@ def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
     assert found.actual.startswith(
-        "47 VCPU used, free -43; 46 VCPU of it by 2 consumers that should have no allocation on this host: "
+        "47 VCPU used, free -43; 46 VCPU of it belongs to 2 consumers that should have no allocation on this host: "
     )
     assert f"{GONE} (30 VCPU, allocation-leaked)" in found.actual
     assert f"{AWAY} (16 VCPU, allocation-stale-move)" in found.actual
@@ -99,7 +99,7 @@ def test_the_leaked_amount_is_unknown_while_nova_state_is_unread():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
-    assert "how much of this is leaked is not known" in found.actual
+    assert "it does not know how much of this use is leaked" in found.actual
     assert "move no guest" in found.remedy
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
@@ -180,7 +180,7 @@ def test_a_class_in_use_that_the_root_provider_no_longer_offers_is_reported():
     (found,) = [
         f for f in findings(world, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) if f.resource_class == "VCPU"
     ]
-    assert found.expected == "no VCPU: this host offers none any more"
+    assert found.expected == "no VCPU is used, because this host does not offer it any more"
     assert found.actual.startswith("1 VCPU used")
     unused = snapshot(**settled_world(placement=view(provider=root(inventory("VCPU", 4)))))
     assert findings(unused, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) == ()
@@ -206,7 +206,7 @@ def test_a_child_provider_with_more_used_than_its_capacity_is_reported_by_name()
     assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
     assert found.expected == f"at most 2 VGPU used on {CARD_NAME}: (2 - 0) x 1"
     assert found.actual.startswith(
-        "3 VGPU used, free -1; 1 VGPU of it by 1 consumers that should have no allocation on this host: "
+        "3 VGPU used, free -1; 1 VGPU of it belongs to 1 consumers that should have no allocation on this host: "
     )
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
@@ -227,7 +227,7 @@ def test_an_obsolete_child_provider_is_reported_while_it_has_allocations():
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
     assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
-    assert found.expected == f"no VGPU on {CARD_NAME}: this host offers none any more"
+    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer it any more"
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
@@ -235,7 +235,7 @@ def test_an_allocated_class_that_a_child_provider_no_longer_offers_is_reported()
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)
-    assert found.expected == f"no VGPU on {CARD_NAME}: this host offers none any more"
+    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer it any more"
 
 
 CARD = "0000:81:0a.0"
@@ -322,7 +322,7 @@ def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
     assert found.expected == "no guest is pinned to CPU 0 of cell 0: guests may not be pinned to this CPU"
-    assert found.actual == f"pinned for instance {uuid('a')} (a)"
+    assert found.actual == f"CPU 0 of cell 0 is pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 
 

@@ -29,7 +29,7 @@ def test_the_finding_names_the_lost_device_and_its_consumer_and_the_cause(device
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
     assert found.resource_class == T4
     assert found.actual == f"{uuid('i1')} has 1 {T4} of this device; {why}"
-    assert found.expected == f"[pci] device_spec offers {GPU} as long as a consumer has an allocation of it"
+    assert found.expected == f"[pci] device_spec offers device {GPU}, because a consumer has an allocation of it"
     assert uuid("i1") in found.remedy
 
 
@@ -53,7 +53,7 @@ def test_a_lost_one_time_use_device_that_was_used_is_reported_with_no_consumer()
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
-        f"1 {T4} of {SPENT.name} is reserved, as for a one-time-use device that was used; libvirt does not list "
+        f"1 {T4} of {SPENT.name} is reserved, which marks a one-time-use device as used; libvirt does not list "
         "the device; the provider stays, because a new provider would offer the device as unused"
     )
     assert f"openstack resource provider delete {SPENT.uuid}" in found.remedy

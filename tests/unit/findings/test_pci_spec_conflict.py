@@ -66,7 +66,7 @@ def test_s120_a_vf_without_a_known_physical_function_is_reported_on_the_root():
     assert found.provider_uuid == ROOT_UUID
     assert found.actual == (
         f"a virtual function whose physical function libvirt does not name: {FIRST}; "
-        "no provider of virtual functions is written, and no provider of PCI devices is removed"
+        "the agent writes no provider of virtual functions and removes no provider of PCI devices"
     )
 
 

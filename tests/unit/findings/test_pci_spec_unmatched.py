@@ -18,7 +18,7 @@ ABSENT = pci_settings({"vendor_id": "1234"})
 def test_the_finding_names_the_device_spec_entry_and_the_device_count():
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
-    assert found.expected == 'a device of this host for [pci] device_spec = {"vendor_id": "1234"}'
+    assert found.expected == 'at least one device of this host matches [pci] device_spec = {"vendor_id": "1234"}'
     assert found.actual == "none of the 2 PCI devices that libvirt lists matches this entry"
     assert "virsh nodedev-list" in found.remedy
 

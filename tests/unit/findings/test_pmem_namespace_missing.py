@@ -30,14 +30,16 @@ def test_the_finding_names_the_namespace_and_its_label():
     assert (found.severity, found.provider_uuid, found.subject) == (Severity.ERROR, ROOT_UUID, "ns_1")
     assert found.resource_class == "CUSTOM_PMEM_NAMESPACE_4GB"
     assert found.expected == "one namespace ns_1 in devdax mode, for label 4gb ([libvirt] pmem_namespaces)"
-    assert found.actual == ("ndctl lists no devdax namespace of that name; persistent memory stays as Placement has it")
+    assert found.actual == (
+        "ndctl lists no devdax namespace named ns_1; Placement's inventory of persistent memory stays unchanged"
+    )
 
 
 def test_each_faulty_namespace_has_its_own_finding():
     found = findings(listing("ns_1", "ns_1"), CODE, LABELS)
     assert {f.subject: f.actual.partition(";")[0] for f in found} == {
-        "ns_0": "ndctl lists no devdax namespace of that name",
-        "ns_1": "ndctl lists 2 namespaces of that name",
+        "ns_0": "ndctl lists no devdax namespace named ns_0",
+        "ns_1": "ndctl lists 2 namespaces named ns_1",
     }
     assert len({f.id for f in found}) == 2
 

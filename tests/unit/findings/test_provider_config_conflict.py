@@ -17,7 +17,7 @@ def test_s130_the_finding_names_both_files_with_their_lines():
     assert found.provider_uuid == ROOT_UUID
     assert found.actual == (
         f"a.yaml:4 and b.yaml:9: one entry names provider {NODE} ({ROOT_UUID}) by its uuid, another entry by its name; "
-        "nothing from this entry is applied"
+        "the agent applies nothing from this entry"
     )
     assert "SIGHUP" in found.remedy
 

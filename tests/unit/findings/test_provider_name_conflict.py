@@ -15,7 +15,7 @@ def test_s139_the_finding_names_both_uuids():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"
-    assert found.actual == f"the provider has the uuid {uuid('other')}"
+    assert found.actual == f"provider {NODE} has another uuid: {uuid('other')}"
     assert found.severity is Severity.ERROR
     assert "compute_id" in found.remedy
 

@@ -22,7 +22,7 @@ def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     assert found.expected == (
         f"only child providers offer VGPU: {NODE}_pci_0000_06_00_0 (16), {NODE}_pci_0000_07_00_0 (8)"
     )
-    assert found.actual.startswith("3 VGPU used on the root by 2 consumers: ")
+    assert found.actual.startswith("3 VGPU used on the root provider by 2 consumers: ")
     assert f"{uuid('i1')} (2)" in found.actual
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
     assert found.rests_on_recorded
@@ -45,7 +45,7 @@ def test_s107_a_memory_encryption_context_allocated_on_the_root_is_reported():
 
 def test_the_finding_names_no_target_provider_while_libvirt_is_unread():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
-    assert found.expected.endswith("the child providers are unknown, because this host offers none of the class now")
+    assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 
 
 QUIET = {

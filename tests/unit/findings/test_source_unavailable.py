@@ -128,7 +128,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
-        f"domain {uuid('odd')} (odd): <vcpu> is missing; the guest's use is unknown; reserved is not lowered"
+        f"domain {uuid('odd')} (odd): <vcpu> is missing; the guest's use is unknown, so reserved is not lowered"
     )
 
 
@@ -146,7 +146,8 @@ def test_an_unread_folder_of_the_images_source_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "reserved of DISK_GB is not lowered; " if reserves else ""
-    assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {kept}its content is not reported"
+    end = f"{kept}the content of this path is not reported"
+    assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 
 def test_a_missing_image_folder_is_reported_only_with_reserve_image_cache():

@@ -21,7 +21,7 @@ def test_the_severity_is_warning_from_80_percent_and_error_from_95_percent(perce
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)
-        assert found.actual.startswith(f"at least 80 % of its {size_bytes} bytes are used")
+        assert found.actual.startswith(f"at least 80 % of the pool's {size_bytes} bytes for {part} are used")
         assert found.resource_class == "DISK_GB"
 
 

@@ -50,7 +50,7 @@ def test_the_owner_role_reports_a_trait_that_reappears_after_its_removal():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
-    assert found.expected == f"no {trait}: this host does not have it"
+    assert found.expected == f"no trait {trait}, because this host does not have what the trait stands for"
     assert found.actual == "the trait is on the provider again after the agent removed it"
     assert found.severity is Severity.WARNING
 

@@ -20,8 +20,8 @@ def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
     assert (found.expected, found.actual) == (
-        "6 VCPU of usage, all of it in Placement's list of allocations",
-        "2 VCPU listed, 4 VCPU belongs to no consumer that Placement lists",
+        "Placement's list of allocations contains all 6 VCPU of the usage",
+        "the list contains 2 VCPU; 4 VCPU belongs to no consumer that Placement lists",
     )
     assert "placement-manage db online_data_migrations" in found.remedy
     assert [claim.amount for claim in found.evidence] == [4]

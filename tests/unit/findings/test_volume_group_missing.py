@@ -33,10 +33,7 @@ def test_the_finding_names_the_group_and_the_option():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"
     assert "[lvm] volume_groups" in found.expected
-    assert (
-        found.actual
-        == "volume group vg0 is not in lvm2's report; inventory that depends on the group stays as Placement has it"
-    )
+    assert found.actual == "volume group vg0 is not in lvm2's report; inventory based on the group stays unchanged"
     assert found.facts == (("volume_group", "vg0"),)
     assert found.severity is Severity.ERROR
     assert "vgs and pvs" in found.remedy

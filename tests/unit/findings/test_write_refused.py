@@ -47,7 +47,7 @@ def test_the_finding_names_the_refused_write_and_placements_error():
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
     assert found.expected == f"Placement accepts the new provider {NODE}_amd_sev"
-    assert found.actual == "Placement rejects the write with HTTP 409: neither the provider nor its children exist"
+    assert found.actual == "Placement rejects the write with HTTP 409, so neither the provider nor its children exist"
     assert found.facts == (("provider_name", f"{NODE}_amd_sev"), ("status", 409))
     assert f"openstack resource provider list --name {NODE}_amd_sev" in found.remedy
     assert found.remedy.endswith("Placement's error: PUT http://p/x: too much [req-1]")

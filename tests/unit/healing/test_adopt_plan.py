@@ -73,7 +73,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
 def test_a_consistent_host_needs_no_adoption():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
-    assert "uuid, names and record agree" in plan.notes[0]
+    assert "uuid, provider names and nova's record agree" in plan.notes[0]
 
 
 def test_adopt_plans_no_step_for_a_host_unknown_to_the_cloud():
