@@ -17,7 +17,7 @@ from agent.config.options.dynamic import FAMILIES
 # (group, option) that an operator may reasonably try, and what to use instead.
 INSTEAD = {
     ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
-    ("DEFAULT", "lock_path"): "the agent's lock file is in [agent] state_dir",
+    ("DEFAULT", "lock_path"): "set [agent] state_dir, the lock file's folder",
     ("database", "connection"): "set [state] connection to the URL of the cell database",
 }
 
@@ -53,12 +53,12 @@ def unknown_options(
     return problems
 
 
-# The end of a message such as ``stocktake.conf: unknown option [agent] codes: it belongs to [heal]``.
+# The end of a message such as ``stocktake.conf: unknown option [agent] codes: the option belongs to [heal]``.
 def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
     if text := INSTEAD.get((group, name)):
         return f": {text}"
     if homes := sorted(other for other, names in known.items() if name in names):
-        return f": it belongs to [{homes[0]}]"
+        return f": the option belongs to [{homes[0]}]"
     here = difflib.get_close_matches(name.replace("-", "_"), sorted(known.get(group, ())), n=1)
     if here:
         return f": the nearest is {here[0]}"
@@ -81,5 +81,5 @@ def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, froze
         return f": the nearest is [{lowered[near[0]]}]"
     for name in options:
         if homes := sorted(other for other, names in known.items() if name in names):
-            return f": its option {name} belongs to [{homes[0]}]"
+            return f": the group's option {name} belongs to [{homes[0]}]"
     return ""

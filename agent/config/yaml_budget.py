@@ -22,7 +22,7 @@ def read_bounded(path: str, file: TextIO) -> str:
     """Return the file's text. Raises ConfigError if the text is too long, UnicodeDecodeError if it is not UTF-8."""
     text = file.read(MOST_CHARACTERS + 1)
     if len(text) > MOST_CHARACTERS:
-        raise ConfigError(f"{path}: longer than {MOST_CHARACTERS} characters: use several files")
+        raise ConfigError(f"{path}: the file is longer than {MOST_CHARACTERS} characters: split it into several files")
     return text
 
 

@@ -74,5 +74,5 @@ class ReportDesk:
 def status_line(report: AuditReport) -> str:
     """Return one line for ``systemctl status``."""
     unread = ", ".join(source.name for source in report.sources if not source.ok)
-    lost = f", not read: {unread}" if unread else ""
+    lost = f", sources not read: {unread}" if unread else ""
     return f"audit of {report.started_at}: {report.outcome.value}, {len(report.findings)} findings{lost}"

@@ -99,7 +99,7 @@ class Runner:
         """Act on a message; return an exit code if the message ends the process."""
         if isinstance(message, WorkerEnded):
             LOG.error(events.WORKER_ENDED, extra={"exit_code": message.code or BUG})
-            self._notifier.send("STOPPING=1", "STATUS=the worker has ended")
+            self._notifier.send("STOPPING=1", "STATUS=the agent ends, because its worker thread has ended")
             return message.code or BUG
         if message in {signal.SIGTERM, signal.SIGINT}:
             return self._stop()

@@ -65,7 +65,7 @@ def build(
     ``progress`` is called with one line of text for each part, and may raise. Each part is registered in ``standing``
     as soon as the part exists; closing ``standing`` removes the registered parts.
     """
-    progress("Placement on SQLite, in its own process")
+    progress("starting Placement on SQLite, in its own process")
     placement = start_placement(
         folder / "placement", lifetime=lifetime, waiting=interruptions.allowed, cell=folder / "cell.sqlite"
     )
@@ -73,7 +73,7 @@ def build(
     groups = tuple(_group(folder, host, progress, standing) for host in HOSTS)
     cloud = DemoCloud(folder=folder, placement=placement, groups=groups, lvm_folder=folder / "lvm")
     _see_only(cloud)
-    progress("a cell database on SQLite with nova's tables, two hypervisors of libvirt's test driver")
+    progress("creating a cell database on SQLite with nova's tables, and two hypervisors of libvirt's test driver")
     with interruptions.allowed():
         _fill_cell(folder / "cell.sqlite")
         for host in HOSTS:

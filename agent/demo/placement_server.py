@@ -129,6 +129,7 @@ def _logged(application: Application, write: Callable[[str], object]) -> Applica
 
 
 def _line(environ: dict[str, Any], status: str) -> str:
+    # For example: GET /resource_providers?name=cmp1 200 1.39 req-5d1c
     query = environ.get("QUERY_STRING")
     path = environ["PATH_INFO"] + (f"?{query}" if query else "")
     microversion = environ.get("HTTP_OPENSTACK_API_VERSION", "-").rpartition(" ")[2]

@@ -70,8 +70,8 @@ def _counted_twice(seen: Seen) -> Story:
         title="4 guests have 16 vCPUs, and Placement counts 24: which consumer has the other 8?",
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=(
-            f"VCPU: nova promised {promised} to instances, Placement records {recorded}, on {report.node}",
-            *(f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}: contributes 0" for note in notes),
+            f"VCPU on {report.node}: nova promised {promised} to instances, and Placement records {recorded}",
+            *(f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises it 0 VCPU here" for note in notes),
             *_sentences(found),
         ),
         host=cast.FIRST.name,
@@ -108,14 +108,14 @@ def _no_valid_host(seen: Seen) -> Story:
     right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == expected
     return Story(
         number=3,
-        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs: {cast.FIRST.cpus} CPUs, ratio 4; one consumer on two hosts",
+        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs on {cast.FIRST.cpus} CPUs at ratio 4; a consumer on 2 hosts",
         shown=right and offered and refused and any(map(_is_max_unit, first)) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",
             f"Placement {'offers' if offered else 'does not offer'} this host for {cast.FIRST.cpus} vCPUs, and "
             f"{'does not offer' if refused else 'offers'} this host for "
             f"{cast.ASKED_VCPUS}: max_unit is the largest single request, and no ratio raises max_unit",
-            *(f"stocktake why: {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
+            *(f"stocktake why says {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
             *_sentences(zombies),
         ),
         host=cast.FIRST.name,
@@ -134,7 +134,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="One audit: what it reads, decides and writes; and an orphaned compute node record",
+        title="What one audit reads, decides and writes; and an orphaned compute node record",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",
@@ -164,17 +164,17 @@ def _negative(seen: Seen) -> Story:
     every = leaked == {guest.uuid for guest in cast.SECOND.leaked}
     return Story(
         number=5,
-        title=f"free vCPUs {_number(free.get('VCPU'))}, free disk {_number(free.get('DISK_GB'))}: leak or not?",
+        title=f"Free vCPUs {_number(free.get('VCPU'))} and free disk {_number(free.get('DISK_GB'))}: is it a leak?",
         shown=negative and counted and every and len(over) == 2,
         evidence=(
             *(f"over-capacity: {_overdrawn(f)}; expected: {f.finding.expected}" for f in over),
             *(
-                f"leaked: {names.get(f.finding.consumer_uuid or '', '')} {f.finding.consumer_uuid}: "
+                f"leaked: consumer {names.get(f.finding.consumer_uuid or '', '')} {f.finding.consumer_uuid} still has "
                 f"{f.finding.actual.removeprefix('Placement records ')}"
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} is being resized to this host, which already counts {row.promised} VCPU"
+                f"instance {row.consumer_uuid} is being resized to this host, which now counts its {row.promised} VCPU"
                 for row in incoming
             ),
             leak_summary(report),
@@ -188,12 +188,12 @@ def leak_summary(report: AuditReport) -> str:
     """Return a sentence that says whether allocations on this host leaked, and how many consumers leaked how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:
-        return f"verdict on {report.node}: no leak"
+        return f"{report.node} has no leak"
     amounts = [
         f"{sum(r.recorded or 0 for r in report.ledger if r.consumer_uuid in leaks and r.resource_class == name)} {unit}"
         for name, unit in (("VCPU", "VCPU"), ("MEMORY_MB", "MiB of MEMORY_MB"), ("DISK_GB", "GiB of DISK_GB"))
     ]
-    return f"verdict on {report.node}: leak: {len(leaks)} deleted or moved consumers still have {', '.join(amounts)}"
+    return f"{report.node} has a leak: {len(leaks)} deleted or moved consumers still have {', '.join(amounts)}"
 
 
 def _overdrawn(seen: SeenFinding) -> str:

@@ -215,7 +215,7 @@ class VolumeGroupRig:
             raise NoVolumeGroup(f"{argv[0]} cannot be started: {error.strerror}") from error
         if completed.returncode != 0:
             failure = _Busy if os.strerror(errno.EBUSY) in completed.stderr else NoVolumeGroup
-            raise failure(f"{argv[0]} ended with {completed.returncode}: {_reasons(completed.stderr)}")
+            raise failure(f"{argv[0]} ended with exit code {completed.returncode}: {_reasons(completed.stderr)}")
         return completed.stdout
 
 

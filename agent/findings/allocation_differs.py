@@ -30,19 +30,19 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return ", but 2 PCPU instead" to follow "Placement records nothing"; "" if Placement records the row's class."""
+    """Return "; instead, Placement records 2 PCPU" after "Placement records nothing"; "" if it records the class."""
     if row.recorded is not None:
         return ""
     surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]
-    return f", but {', '.join(surplus)} instead" if surplus else ""
+    return f"; instead, Placement records {', '.join(surplus)}" if surplus else ""
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return ", which was promised 2 PCPU instead" to follow "no VCPU for ID"; "" if the row's class is promised."""
+    """Return "; instead, this instance was promised 2 PCPU" to follow "no VCPU for ID"; "" if the class is promised."""
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]
-    return f", which was promised {', '.join(lacking)} instead" if lacking else ""
+    return f"; instead, this {row.consumer_kind} was promised {', '.join(lacking)}" if lacking else ""
 
 
 def _recorded(row: Row) -> str:

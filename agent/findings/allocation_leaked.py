@@ -16,7 +16,8 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
-            expected=f"no allocation: {'the instance of ' if rows[0].migration else ''}{named(rows)} is deleted",
+            expected="no allocation, because "
+            f"{'the instance of ' if rows[0].migration else ''}{named(rows)} is deleted",
             actual=f"Placement records {recorded_where(audit, rows)}",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),

@@ -15,7 +15,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
-            expected=f"no allocation on this host: {named(rows)} {_where(rows[0])}",
+            expected=f"no allocation on this host, because {_where_it_is(rows)}",
             actual=f"Placement records {recorded_where(audit, rows)} on this host",
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
@@ -24,15 +24,16 @@ def _find(audit: AuditFacts) -> Findings:
         )
 
 
-def _where(row: Row) -> str:
+def _where_it_is(rows: tuple[Row, ...]) -> str:
+    row, consumer = rows[0], named(rows)
     if row.migration is not None:
-        return f"has status {row.migration.status}"
+        return f"{consumer} has status {row.migration.status}"
     instance = row.instance
     if instance is None or instance.host is None:
-        return f"is on no host (vm_state {instance.vm_state if instance else 'unknown'})"
-    return f"lives on {instance.host} with no migration in progress"
+        return f"{consumer} is on no host (vm_state {instance.vm_state if instance else 'unknown'})"
+    return f"{consumer} lives on {instance.host} with no migration in progress"
 
 
-_BY_HAND = "remove this host's part of the consumer's allocation, never the whole consumer"
+_BY_HAND = "remove only this host's part of the consumer's allocation, never the part of another host"
 
 RULE = Rule(code="allocation-stale-move", severity=Severity.ERROR, remedy=f"{HEAL}; by hand: {_BY_HAND}", find=_find)

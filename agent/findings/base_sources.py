@@ -13,9 +13,9 @@ from agent.resources import BUILTIN as RESOURCES
 # resource and each family of child providers declares the sources that it needs (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
-    STATE: "the agent draws no conclusion about guests; reserved is not lowered",
-    LIBVIRT: "traits that depend on libvirt stay; reserved is not lowered",
-    IMAGES: "guests' files are not reported",
+    STATE: "the agent draws no conclusion about guests and does not lower reserved",
+    LIBVIRT: "the agent keeps traits that depend on libvirt and does not lower reserved",
+    IMAGES: "the agent does not report guests' files",
 }
 # Sources that are parts of another source: if the source (key) cannot be read, its parts (value) cannot be read either.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
@@ -24,6 +24,7 @@ _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 def consequence(source: str, audit: AuditFacts) -> str:
     """Return what the agent does not change in Placement, or does not report, while the source cannot be read."""
     lost = frozenset({source}) | _PARTS.get(source, frozenset())
+    # For example: "DISK_GB stays as it is", or "VCPU, mdev providers stay as they are".
     stays = (*_classes(lost, audit), *_children(lost, audit))
     verb = "stay as they are" if len(stays) > 1 else "stays as it is"
     texts = [f"{', '.join(stays)} {verb}"] if stays else []
@@ -58,4 +59,4 @@ def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
         if resource.reserve_needs(audit.settings) & lost and not resource.needs(audit.settings) & lost
     )
     names = sorted({name for resource in kept for name in classes_of(resource, audit.snapshot)})
-    return [f"reserved of {', '.join(names)} is not lowered"] if names else []
+    return [f"the agent does not lower reserved of {', '.join(names)}"] if names else []

@@ -14,16 +14,16 @@ _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"
     " COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_* and the providers of memory encryption"
 )
-# What stays unchanged in Placement while each part is missing.
-_STAYS = {
-    Part.HOST_FEATURES: "HW_CPU_X86_* stay",
+# What the agent does not change in Placement while each part is missing.
+_UNCHANGED = {
+    Part.HOST_FEATURES: "HW_CPU_X86_*",
     Part.HOST_CPU: "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_*"
-    " and the providers of memory encryption stay",
-    Part.MODEL_FEATURES: "HW_CPU_X86_* stay",
-    Part.GUESTS: f"{_OF_EMULATORS} stay",
-    Part.MACHINE: f"{_OF_EMULATORS} (unless another machine type has them) stay",
-    Part.DOMAIN: f"{_OF_EMULATORS} stay",
-    Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS stay",
+    " and the providers of memory encryption",
+    Part.MODEL_FEATURES: "HW_CPU_X86_*",
+    Part.GUESTS: _OF_EMULATORS,
+    Part.MACHINE: f"{_OF_EMULATORS} (unless another machine type has them)",
+    Part.DOMAIN: _OF_EMULATORS,
+    Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS",
 }
 
 
@@ -35,14 +35,14 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
-            actual="; ".join(f"{one.name} missing ({one.why}): {stays(one)}" for one in ordered),
+            actual="; ".join(f"libvirt's answer lacks {one.name} ({one.why}): {kept_text(one)}" for one in ordered),
             facts=(("parts", ", ".join(one.name for one in ordered)),),
         )
 
 
-def stays(missing: MissingPart) -> str:
-    """Return what stays unchanged in Placement while that part is missing, as text: "HW_CPU_X86_* stay as recorded"."""
-    return f"{_STAYS[missing.part]} as recorded"
+def kept_text(missing: MissingPart) -> str:
+    """Return what stays unchanged for that part: "in Placement, the agent does not change HW_CPU_X86_*"."""
+    return f"in Placement, the agent does not change {_UNCHANGED[missing.part]}"
 
 
 RULE = Rule(

@@ -31,7 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist. None in role companion; in role observer, None if it may be needed."""
     if audit.settings.role is Role.OWNER:
-        return f"in role owner, the {cause.value} use is part of reserved"
+        return f"in role owner, the agent counts the {cause.value} use in reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
@@ -50,7 +50,7 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = No
     return RULE.finding(
         audit,
         consumer_uuid=consumer,
-        expected=f"no allocation of {OWN_TYPE} {consumer}: {why}",
+        expected=f"no allocation of {OWN_TYPE} {consumer}, because {why}",
         actual=f"Placement records {recorded_text(rows)}",
         evidence=claims_of(rows),
         rests_on_recorded=True,
@@ -59,14 +59,14 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = No
 
 
 _OF_AN_OLD_IDENTITY = (
-    "no agent removes the consumer: if that identity is not in use any more, run "
+    "no agent removes this consumer: if the host's old identity is not in use any more, run "
     "openstack resource provider allocation delete CONSUMER"
 )
 
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="no action in role owner or companion: the agent removes the consumer when it has read every source that "
-    "could show that the consumer is needed; in role observer the agent does not remove the consumer",
+    remedy="in role owner or companion, no action is needed: the agent removes the consumer when it has read every "
+    "source that could show that the consumer is needed; in role observer, the agent removes no consumer",
     find=_find,
 )

@@ -16,7 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             provider_uuid=node.uuid,
             subject=node.hypervisor_hostname,
-            expected=f"one compute node of host {audit.settings.host}: {audit.node}",
+            expected=f"host {audit.settings.host} has only one compute node: {audit.node}",
             actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
             f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB",
             facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),
@@ -26,8 +26,8 @@ def _find(audit: AuditFacts) -> Findings:
 RULE = Rule(
     code="compute-node-orphaned",
     severity=Severity.WARNING,
-    remedy="after a host is renamed, the row of its old name remains: check that no instance names this node; in role "
-    "owner with [state] source = conductor the agent deletes the row once this finding is confirmed, and the row's "
-    "provider if it has no allocations; in other roles or with another source delete the row and the provider by hand",
+    remedy="check that no instance names this node (a renamed host leaves the row of its old name); in role owner with "
+    "[state] source = conductor, the agent deletes the row once this finding is confirmed, and the row's provider if "
+    "the provider has no allocations; in other roles or with another source, delete the row and its provider by hand",
     find=_find,
 )

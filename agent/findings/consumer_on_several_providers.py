@@ -51,7 +51,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
     return RULE.finding(
         audit,
         consumer_uuid=record.consumer_uuid,
-        expected=f"consumer {record.consumer_uuid} has allocations of each class in one provider tree only",
+        expected=f"consumer {record.consumer_uuid} has its allocations of each class in only one provider tree",
         actual=f"the consumer has {_text(here)} allocated on this host and {_text(elsewhere)} on {others}",
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),

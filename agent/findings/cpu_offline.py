@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             subject=missing.option,
             expected=f"all CPUs of {missing.option} are online",
-            actual=f"the option names {what_is_missing(missing, host)}; VCPU and PCPU stay as Placement has them",
+            actual=f"the option names {what_is_missing(missing, host)}; the agent leaves VCPU and PCPU as they are",
             facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
             remedy=_remedy(missing, offline, absent),
         )

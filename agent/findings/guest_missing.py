@@ -14,7 +14,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             consumer_uuid=consumer,
             expected=f"a guest for {named(rows)}, which is promised {promised_text(rows)}",
-            actual="libvirt has no such domain",
+            actual="libvirt has no domain with the instance's uuid",
             evidence=claims_of(rows),
             facts=(("vm_state", instance.vm_state if instance else None),),
         )

@@ -46,7 +46,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             consumer_uuid=instance.uuid,
-            expected=f"power state that fits instance {instance.uuid} ({instance.name}), vm_state {instance.vm_state}",
+            expected=f"power state fitting vm_state {instance.vm_state} of instance {instance.uuid} ({instance.name})",
             actual=f"domain {domain.name} is {power}",
             facts=(
                 ("vm_state", instance.vm_state),

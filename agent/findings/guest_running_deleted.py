@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             consumer_uuid=consumer,
-            expected=f"no guest: instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
+            expected=f"no guest, because instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
             actual=f"the instance's domain is still defined and {power}; the domain holds {held_text(rows)}; "
             f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
             evidence=claims_of(rows),

@@ -213,9 +213,7 @@ def test_demo_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, d
     assert len(leaked) == 7
     assert [" ".join(told).count(uuid) for uuid in leaked] == [1] * 7
     bullets = [line for line in told if line.startswith("  * ")]
-    assert bullets[-1].startswith(
-        "  * verdict on stocktake-demo-2: leak: 7 deleted or moved consumers still have 71 VCPU"
-    )
+    assert bullets[-1].startswith("  * stocktake-demo-2 has a leak: 7 deleted or moved consumers still have 71 VCPU")
 
 
 def test_the_demo_text_is_at_most_120_columns_wide(text):
@@ -336,7 +334,7 @@ def test_a_failed_losetup_makes_the_demo_simulate_the_volume_groups(tmp_path):
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
     assert done.returncode == 0, done.stderr
-    assert any("losetup ended with 5" in line for line in json.loads(done.stdout)["simulated"])
+    assert any("losetup ended with exit code 5" in line for line in json.loads(done.stdout)["simulated"])
     assert_nothing_is_left(tmp_path / "tmp")
 
 

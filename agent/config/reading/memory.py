@@ -61,12 +61,12 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
         quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"
         if strange := _strange_keys(text):
             problem = f"{quoted}: the entry has the unknown key {', '.join(strange)}"
-            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the key")
+            yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the unknown key")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
             before, earlier = held.get((pages.cell, pages.size_kib), (quoted, pages))
             if earlier != pages:
-                yield f"{before}: has no effect: the later {quoted} applies"
+                yield f"{before}: has no effect, because a later entry applies to the same pages: {quoted}"
             held[pages.cell, pages.size_kib] = quoted, pages
 
 
@@ -135,6 +135,6 @@ def _file_backed_problems(loaded: Loaded) -> Iterable[str]:
     if loaded.value("libvirt", "virt_type") not in EMULATED:
         yield f"{own}: needs virt_type kvm or qemu, not {loaded.quote('libvirt', 'virt_type')}"
     if loaded.value("DEFAULT", "ram_allocation_ratio") != 1.0:
-        yield f"{loaded.quote('DEFAULT', 'ram_allocation_ratio')}: must be set to 1.0 with {own}"
+        yield f"{loaded.quote('DEFAULT', 'ram_allocation_ratio')}: must be 1.0 because of {own}"
     if loaded.value("DEFAULT", "reserved_host_memory_mb") >= mib:
-        yield f"{loaded.quote('DEFAULT', 'reserved_host_memory_mb')}: must be below {own}"
+        yield f"{loaded.quote('DEFAULT', 'reserved_host_memory_mb')}: must be less than {own}"

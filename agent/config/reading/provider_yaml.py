@@ -117,7 +117,7 @@ def read_provider_files(folder: str) -> ProviderFiles:
                 if entry.inventories or entry.traits:
                     entries.append(entry)
                 else:
-                    notices.append(f"{entry.origin}: ignored: provider {_who(entry)} adds no inventory and no trait")
+                    notices.append(f"{entry.origin}: no effect: provider {_who(entry)} adds no inventory and no trait")
         except ConfigError as error:
             problems += error.problems
     refuse((*problems, *_named_twice(entries)))

@@ -267,8 +267,8 @@ def test_vcpu_and_pcpu_findings_state_that_placement_records_pcpu_for_vcpu():
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: (f.expected, f.actual) for f in decided(world, chosen).findings if "differs" in f.code}
     assert said == {
-        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing, but 2 PCPU instead"),
-        "PCPU": (f"no PCPU for instance {I1}, which was promised 2 VCPU instead", "Placement records 2 PCPU"),
+        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing; instead, Placement records 2 PCPU"),
+        "PCPU": (f"no PCPU for instance {I1}; instead, this instance was promised 2 VCPU", "Placement records 2 PCPU"),
     }
 
 
@@ -279,7 +279,8 @@ def test_vcpu_and_pcpu_findings_state_that_placement_records_vcpu_for_pcpu():
     world = snapshot(nova=state(instance(flavor=dedicated)), libvirt=guest, placement=held)
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: f.actual for f in decided(world, chosen).findings if f.code == "allocation-differs"}
-    assert said == {"PCPU": "Placement records nothing, but 2 VCPU instead", "VCPU": "Placement records 2 VCPU"}
+    instead = "Placement records nothing; instead, Placement records 2 VCPU"
+    assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
 def test_an_unknown_consumer_of_another_type_has_verdict_other_service():

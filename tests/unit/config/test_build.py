@@ -142,7 +142,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ),
         (
             "[libvirt]\nfile_backed_memory = 1024\n[DEFAULT]\nram_allocation_ratio = 1.5\n",
-            "[DEFAULT] ram_allocation_ratio = 1.5: must be set to 1.0 with DIR: [libvirt] file_backed_memory = 1024",
+            "[DEFAULT] ram_allocation_ratio = 1.5: must be 1.0 because of DIR: [libvirt] file_backed_memory = 1024",
         ),
         ("[agent]\nstate_dir = here\n", "[agent] state_dir = here: must be an absolute path"),
         ("[DEFAULT]\ninstances_path = here\n", "[DEFAULT] instances_path = here: must be an absolute path"),

@@ -139,10 +139,10 @@ def test_auth_section_registers_the_options_of_its_plugin(tmp_path):
     ("text", "said"),
     [
         ("[agent]\nrol = owner\n", "unknown option [agent] rol: the nearest is role"),
-        ("[agent]\nhost = x\n", "unknown option [agent] host: it belongs to [DEFAULT]"),
-        ("[DEFAULT]\ncpu_shared_set = 1\n", "unknown option [DEFAULT] cpu_shared_set: it belongs to [compute]"),
+        ("[agent]\nhost = x\n", "unknown option [agent] host: the option belongs to [DEFAULT]"),
+        ("[DEFAULT]\ncpu_shared_set = 1\n", "unknown option [DEFAULT] cpu_shared_set: the option belongs to [compute]"),
         ("[lvmm]\nvolume_groups = a\n", "unknown group [lvmm]: the nearest is [lvm]"),
-        ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: its option virt_type belongs to [libvirt]"),
+        ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: the group's option virt_type belongs to [libvirt]"),
         ("[default]\nhost = x\n", "unknown group [default]: the nearest is [DEFAULT]"),
         ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest is auth_url"),
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
@@ -209,4 +209,4 @@ def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
 
 def test_the_error_for_the_unknown_option_lock_path_points_to_state_dir(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
-    assert problem.endswith("unknown option [DEFAULT] lock_path: the agent's lock file is in [agent] state_dir")
+    assert problem.endswith("unknown option [DEFAULT] lock_path: set [agent] state_dir, the lock file's folder")

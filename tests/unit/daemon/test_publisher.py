@@ -55,4 +55,4 @@ def test_a_repeated_exception_is_logged_at_counts_that_are_powers_of_two(caplog)
 @pytest.mark.parametrize("outcome", Outcome)
 def test_the_status_line_shows_the_outcome_and_unreadable_sources(outcome):
     line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
-    assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, not read: libvirt"
+    assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, sources not read: libvirt"

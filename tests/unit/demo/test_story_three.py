@@ -53,7 +53,7 @@ def third(answer):
 def test_story_three_quotes_the_max_unit_refusal_of_stocktake_why():
     story = told()
     assert story.shown
-    assert "stocktake why: max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
+    assert "stocktake why says max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
     assert story.ask == "why --resource VCPU=64"
 
 

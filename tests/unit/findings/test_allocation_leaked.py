@@ -56,7 +56,7 @@ WORLD = recorded_for(deleted())
 def test_the_finding_names_the_consumer_and_all_its_allocations(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"no allocation: instance {I1} (i1) is deleted"
+    assert found.expected == f"no allocation, because instance {I1} (i1) is deleted"
     assert found.actual == "Placement records 8192 MiB of MEMORY_MB, 8 VCPU"
     assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"),)

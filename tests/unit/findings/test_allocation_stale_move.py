@@ -56,7 +56,7 @@ TOLD = {
 def test_the_finding_names_the_current_location_of_the_instance(world, where, lives_on):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"no allocation on this host: instance {I1} (i1) {where}"
+    assert found.expected == f"no allocation on this host, because instance {I1} (i1) {where}"
     assert found.actual == "Placement records 8 VCPU on this host"
     assert found.facts == (("instance_host", lives_on),)
     assert proof(found) == [("placement", "VCPU", 8)]
@@ -74,7 +74,7 @@ def test_an_allocation_of_a_confirmed_migration_is_reported():
     )
     (found,) = findings(world, CODE)
     assert found.consumer_uuid == mover
-    assert found.expected == f"no allocation on this host: migration {mover} (i1) has status confirmed"
+    assert found.expected == f"no allocation on this host, because migration {mover} (i1) has status confirmed"
 
 
 QUIET = {

@@ -27,9 +27,9 @@ FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 def test_one_finding_names_each_missing_capability_and_its_unchanged_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
-        "host CPU features missing (CPU model is not known): HW_CPU_X86_* stay as recorded;"
-        " hypervisor version missing (this function is not supported): COMPUTE_NET_VIF_MODEL_IGB,"
-        " COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS stay as recorded"
+        "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"
+        " HW_CPU_X86_*; libvirt's answer lacks hypervisor version (this function is not supported): in Placement, the"
+        " agent does not change COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS"
     )
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.WARNING, ROOT_UUID, None)
     assert dict(found.facts) == {"parts": "host CPU features, hypervisor version"}
@@ -41,11 +41,7 @@ PARTS = {
     "host CPU features": (Part.HOST_FEATURES, "", "HW_CPU_X86_*"),
     "guests": (Part.GUESTS, "", "COMPUTE_STORAGE_BUS_*"),
     "domain capabilities": (Part.DOMAIN, "", "the providers of memory encryption"),
-    "domain capabilities of x86_64 q35": (
-        Part.MACHINE,
-        "x86_64 q35",
-        "(unless another machine type has them) stay",
-    ),
+    "domain capabilities of x86_64 q35": (Part.MACHINE, "x86_64 q35", "(unless another machine type has them)"),
     "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
     "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),
 }
@@ -59,7 +55,7 @@ def test_the_test_cases_cover_every_capability_part():
 def test_the_finding_names_the_unchanged_traits_or_providers_per_missing_part(name):
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
-    assert found.actual.startswith(f"{name} missing (because): ")
+    assert found.actual.startswith(f"libvirt's answer lacks {name} (because): ")
     assert expected in found.actual
 
 

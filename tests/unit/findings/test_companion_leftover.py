@@ -40,9 +40,8 @@ def test_the_owner_role_reports_a_companion_allocation_for_any_volume():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
-        assert found.expected == (
-            f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}: in role owner, the foreign-volume use is part of reserved"
-        )
+        why = "in role owner, the agent counts the foreign-volume use in reserved"
+        assert found.expected == f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}, because {why}"
         assert found.actual == "Placement records 3 GiB of DISK_GB"
         assert "stocktake heal" not in found.remedy
         assert found.severity is Severity.WARNING

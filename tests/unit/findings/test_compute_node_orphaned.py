@@ -20,7 +20,7 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 def test_the_finding_names_the_row_and_its_resources(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
-    assert found.expected == "one compute node of host cmp1: cmp1.example.org"
+    assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"
     assert found.actual == (
         f"compute node old.example.org (uuid {uuid('old')}, id 2) has a row with 48 vCPUs, 262144 MiB, 1000 GiB"
     )

@@ -17,7 +17,7 @@ def test_s77_the_finding_names_the_option_and_the_offline_cpus():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
     assert found.severity is Severity.ERROR
     assert found.expected == "all CPUs of [compute] cpu_shared_set are online"
-    assert found.actual == "the option names CPUs that are not online: 2; VCPU and PCPU stay as Placement has them"
+    assert found.actual == "the option names CPUs that are not online: 2; the agent leaves VCPU and PCPU as they are"
     assert "chcpu -e 2" in found.remedy
 
 
@@ -25,7 +25,7 @@ def test_s79_the_remedy_for_a_nonexistent_cpu_is_to_correct_the_option():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
         "the option names CPUs that are not on this host: 7 (this host has CPUs 0-1); "
-        "VCPU and PCPU stay as Placement has them"
+        "the agent leaves VCPU and PCPU as they are"
     )
     assert found.remedy == "correct [compute] cpu_dedicated_set: take out CPUs 7, and reload the agent (SIGHUP)"
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))

@@ -41,7 +41,7 @@ def test_the_finding_names_the_instance_and_its_promised_amounts():
     assert found.expected == (
         f"a guest for instance {I1} (i1), which is promised 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU"
     )
-    assert found.actual == "libvirt has no such domain"
+    assert found.actual == "libvirt has no domain with the instance's uuid"
     assert found.facts == (("vm_state", "stopped"),)
     assert proof(found) == [
         ("nova", "DISK_GB", 1),

@@ -42,7 +42,7 @@ WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 def test_the_finding_names_the_domain_state_and_the_held_amounts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"no guest: instance {I1} (i1) is deleted"
+    assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
     assert found.actual == (
         "the instance's domain is still defined and running; the domain holds 128 MiB of MEMORY_MB, 1 VCPU; "
         "[agent] unknown_guests = reserve"

@@ -43,22 +43,22 @@ BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
 LIBVIRTS = ", ".join(sorted(classes_from(LIBVIRT, "MEMORY_MB", "PCPU", "VCPU")))
 CONSEQUENCE = {
     "placement": (PLACEMENT, settings(), "nothing is written"),
-    "state": (STATE, settings(), "the agent draws no conclusion about guests; reserved is not lowered"),
+    "state": (STATE, settings(), "the agent draws no conclusion about guests and does not lower reserved"),
     "libvirt": (
         LIBVIRT,
         settings(),
-        f"{LIBVIRTS} stay as they are; traits that depend on libvirt stay; reserved is not lowered",
+        f"{LIBVIRTS} stay as they are; the agent keeps traits that depend on libvirt and does not lower reserved",
     ),
     "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
     "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "no write of the agent depends on this source now"),
     "filesystem": (FILESYSTEM, settings(), "DISK_GB stays as it is"),
     "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "no write of the agent depends on this source now"),
     "ceph": (CEPH, settings(images_type="rbd"), "DISK_GB stays as it is"),
-    "images": (IMAGES, settings(), "guests' files are not reported"),
+    "images": (IMAGES, settings(), "the agent does not report guests' files"),
     "images, the cache reserved": (
         IMAGES,
         settings(reserve_image_cache=True),
-        "reserved of DISK_GB is not lowered; guests' files are not reported",
+        "the agent does not lower reserved of DISK_GB; the agent does not report guests' files",
     ),
     "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
     "pmem without a label": (PMEM, settings(), "no write of the agent depends on this source now"),
@@ -145,7 +145,7 @@ def _with_images(**facts):
 def test_an_unread_folder_of_the_images_source_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
-    kept = "reserved of DISK_GB is not lowered; " if reserves else ""
+    kept = "the agent does not lower reserved of DISK_GB; " if reserves else ""
     end = f"{kept}the content of this path is not reported"
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 

@@ -94,7 +94,7 @@ def test_an_overridden_reserved_huge_pages_entry_causes_a_notice(tmp_path):
     others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
     (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))
     quoted = f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = "
-    assert notice == f"{quoted}{small}: has no effect: the later {quoted}{large} applies"
+    assert notice == f"{quoted}{small}: has no effect, because a later entry applies to the same pages: {quoted}{large}"
 
 
 def test_a_repeated_huge_pages_entry_with_the_same_count_causes_no_notice(tmp_path):
@@ -136,13 +136,13 @@ def test_file_backed_memory_without_reserved_host_memory_causes_no_notice(tmp_pa
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
 def test_file_backed_memory_with_a_ram_ratio_other_than_one_is_rejected(tmp_path, ratio):
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
-    assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be set to 1.0 with ")
+    assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
 
 def test_file_backed_memory_without_a_ram_allocation_ratio_is_rejected(tmp_path):
     (problem,) = refusals(tmp_path, BACKED)
     own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
-    assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be set to 1.0 with {own}"
+    assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be 1.0 because of {own}"
 
 
 @pytest.mark.parametrize("reserved", [4096, 4097])
@@ -150,7 +150,7 @@ def test_reserved_host_memory_as_large_as_file_backed_memory_is_rejected(tmp_pat
     (problem,) = refusals(
         tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = {reserved}\n"
     )
-    assert problem.startswith(f"[DEFAULT] reserved_host_memory_mb = {reserved}: must be below ")
+    assert problem.startswith(f"[DEFAULT] reserved_host_memory_mb = {reserved}: must be less than ")
 
 
 @pytest.mark.parametrize("kind", ["lxc", "parallels"])

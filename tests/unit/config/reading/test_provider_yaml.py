@@ -93,7 +93,7 @@ def test_a_provider_file_with_a_thousand_providers_is_accepted(tmp_path):
 
 def test_a_provider_file_above_262144_characters_is_rejected(tmp_path):
     (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
-    assert problem == "site.yaml: longer than 262144 characters: use several files"
+    assert problem == "site.yaml: the file is longer than 262144 characters: split it into several files"
 
 
 def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
@@ -149,7 +149,7 @@ def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
 def test_s134_a_provider_entry_with_nothing_to_add_causes_a_notice(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
-    assert found.notices == (f"{tmp_path}/site.yaml:3: ignored: provider gpu adds no inventory and no trait",)
+    assert found.notices == (f"{tmp_path}/site.yaml:3: no effect: provider gpu adds no inventory and no trait",)
 
 
 REFUSALS = {
