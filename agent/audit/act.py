@@ -226,12 +226,12 @@ def _refusal(applied: Applied) -> AgentError | None:
     if not applied.refused:
         return None
     count = len(applied.refused)
-    left = (
-        "one write, and the agent skipped the writes that depend on it"
+    refused = (
+        "Placement refused one write, and the agent skipped the writes that depend on it"
         if count == 1
-        else f"{count} writes, and the agent skipped the writes that depend on them"
+        else f"Placement refused {count} writes, and the agent skipped the writes that depend on them"
     )
-    return WritesRefused(f"Placement refused {left}; all other writes of the plan were done (see write-refused)")
+    return WritesRefused(f"{refused}; all other writes of the plan were done (see finding write-refused)")
 
 
 def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:

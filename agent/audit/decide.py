@@ -210,7 +210,8 @@ def _plan(
     if tree is None or view is None:
         return EMPTY_PLAN
     if view.name_holder is not None:
-        why = f"provider {view.name_holder.uuid} already has the name {view.name_holder.name}"
+        holder = view.name_holder
+        why = f"provider {holder.uuid} already has the name {holder.name}, and Placement allows each name only once"
         return Plan.nothing(tree.root.uuid, "everything", why)
     if stopping := [doubt for doubt in facts.doubts if doubt.stops_writes]:
         return Plan.nothing(tree.root.uuid, "everything", f"this host's identity is in doubt: {stopping[0].actual}")

@@ -47,13 +47,13 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
         return None
     limit = oldest_s(settings)
     if state.heartbeat is None:
-        return "no service of this cell has reported, or all heartbeats are a minute or more ahead of the clock"
+        return f"no service of this cell has reported, or all heartbeats are at least 60 s ahead of {state.kind.clock}"
     age = behind_s(state.pulse)
     if age is None or abs(age) >= limit:
         return _old(state.kind.clock, age, limit)
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
-        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s, so the rows are old"
+        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s, so nova's rows are old"
     return None
 
 
@@ -67,4 +67,5 @@ def behind_s(pulse: Pulse) -> float | None:
 def _old(clock: str, age: float | None, limit: float) -> str:
     if age is not None and age < 0:
         return f"the newest heartbeat of this cell's services is {limit:.0f} s or more ahead of {clock}"
-    return f"the newest heartbeat of this cell's services is {limit:.0f} s old or older by {clock}, so the rows are old"
+    how_old = f"at least {limit:.0f} s old according to {clock}"
+    return f"the newest heartbeat of this cell's services is {how_old}, so nova's rows are old"

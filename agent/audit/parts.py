@@ -192,4 +192,4 @@ class AuditTask:
     def stop_if_cancelled(self) -> None:
         """Raise AuditCancelled if a stop was requested."""
         if self.cancelled():
-            raise AuditCancelled("the service is stopping")
+            raise AuditCancelled("the audit ended early, because a stop was requested")

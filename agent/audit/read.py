@@ -71,7 +71,8 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
         return None
     if task.owns():
         return task.parts.identity_files.create()
-    return Identity(uuid=task.parts.new_id(), origin="generated: this run may not save an identity", invented=True)
+    origin = "generated for this run only, because this run may not save an identity"
+    return Identity(uuid=task.parts.new_id(), origin=origin, invented=True)
 
 
 def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
@@ -120,7 +121,8 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     """
     if memory.identity is None:
         error = PlacementUnavailable(
-            "not read: this host's identity is unknown (libvirt or the state source failed; or see identity-changed)"
+            "the agent did not read Placement, because this host's identity is unknown: libvirt or the state source "
+            "failed, or finding identity-changed has the reason"
         )
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()

@@ -203,7 +203,7 @@ def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
     for one in sorted(files, key=lambda one: (_SACRIFICED.index(one.kind), -one.size_bytes, one.path)):
         cut = min(one.size_bytes, excess)
         excess -= cut
-        why = f" (less {cut} bytes: shared with other files, or freed while they were counted)" if cut else ""
+        why = f" (minus {cut} bytes that other files share, or that were freed during the count)" if cut else ""
         fitted.append(dataclasses.replace(one, what=one.what + why, size_bytes=one.size_bytes - cut))
     return tuple(fitted)
 
@@ -214,7 +214,7 @@ def _pool_rows(pool: CephPool) -> list[StorageRow]:
     rest = pool.cluster_bytes - used - available
     parts = (
         OwnedFiles(pool.name, StoreOwner.POOL, pool.name, "used by the pool", used),
-        OwnedFiles(pool.name, StoreOwner.ELSEWHERE, "", "rest of the cluster: other pools, space for copies", rest),
+        OwnedFiles(pool.name, StoreOwner.ELSEWHERE, "", "rest of the Ceph cluster: other pools and replicas", rest),
         OwnedFiles(pool.name, StoreOwner.FREE, "", "available to the pool", available),
     )
     return [_row(f"ceph {pool.name}", pool.cluster_bytes, part, "ceph df") for part in parts]

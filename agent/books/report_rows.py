@@ -79,7 +79,7 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
     if key == ROOT:
         return subject.root_uuid or "", subject.node or ""
     if key == CHILD:
-        return "", f"a child of {subject.node or ''}"
+        return "", f"a child provider of {subject.node or ''}"
     return key.name, names.get(key.name, key.name)
 
 

@@ -139,7 +139,7 @@ def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: Thi
     promised = sum(volume.size_bytes for volume in thin)
     used_bytes = min(room, promised if percent is None else round(room * percent / 100))
     shares = _shares(used_bytes, thin, dict(fill.mapped) if fill else {})
-    unsure = " (at most: the pool's fill level is unknown)" if percent is None else ""
+    unsure = " (the pool's fill level is unknown, so this is the maximum)" if percent is None else ""
     for volume, share in zip(thin, shares, strict=True):
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
     yield _Part(pool, f"in use in thin pool {pool.name}, but not by a volume", used_bytes - sum(shares))
@@ -172,6 +172,7 @@ def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) 
 
 
 def _described(volume: Volume) -> str:
+    """Return what the volume is, such as "thin pool metadata tpool_tmeta of tpool" or "snapshot s1 of root"."""
     if volume.hidden:
         role = " ".join(word for word in volume.role.split(",") if word not in ("", "private")) or "part"
         return f"{role} {volume.name} of {volume.parent}" if volume.parent else f"{role} {volume.name}"

@@ -63,7 +63,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
     try:
         return _seen(document, received_at)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise SourceInconsistent("fleet", f"a message that is not a host's state: {error!r}") from error
+        raise SourceInconsistent("fleet", f"a message does not contain a host's state: {error!r}") from error
 
 
 def table(fleet: Iterable[HostSeen], now: float) -> tuple[str, ...]:

@@ -92,5 +92,5 @@ def checked_bus(options: BusOptions) -> Bus:
         _ = bus.rpc, bus.notification
     except Exception as error:
         # oslo.messaging's URL errors have no common base class. Their text contains the URL's scheme, but no password.
-        raise ConfigError(f"[DEFAULT] transport_url: {options.shown}: {error}") from error
+        raise ConfigError(f"[DEFAULT] transport_url: oslo.messaging rejects {options.shown}: {error}") from error
     return bus

@@ -85,7 +85,7 @@ def store_run(task: AuditTask) -> AdoptRun:
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
-        raise AssertionError("adopt --store was wired without the memory of the store, or the audit has no snapshot")
+        raise AssertionError("adopt --store has no file that remembers the store, or the audit has no snapshot")
     read = store_keys(result.report, snapshot.store, store_now(snapshot, task.settings))
     return AdoptRun(read=read, plan=store_adoption(snapshot, task.settings, task.parts.store.path))
 

@@ -66,7 +66,7 @@ def audited(
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
     for line in unread(report):
-        to_stderr(f"could not be read: {line}")
+        to_stderr(f"some data could not be read: {line}")
     if report.error is not None:
         to_stderr(report.error)
     return None if report.outcome is Outcome.UNREADABLE else report, exit_code(report)

@@ -42,11 +42,11 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
         stack.enter_context(_lvm_sees(built))
         agents = {host.name: stack.enter_context(_agent(built, host)) for host in HOSTS}
         first, second = (agents[host.name] for host in HOSTS)
-        progress(f"agent on {cast.FIRST.name}: first audit, inventory to Placement")
+        progress(f"the agent on {cast.FIRST.name} runs its first audit and writes its inventory to Placement")
         first.audit()
         cloud.schedule_first_host(built)
         for host in HOSTS:
-            progress(f"agent on {host.name}: two more audits, so that findings are confirmed")
+            progress(f"the agent on {host.name} runs two more audits, so that its findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
         runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds()) for h in HOSTS)

@@ -55,10 +55,10 @@ def result_line(result: Document, subject: str) -> str:
 def heal_lines(document: Document) -> Iterator[str]:
     """Yield the plan and its refusals with reasons, then the results or the command that carries out the plan."""
     actions, refusals, results = document["actions"], document["refusals"], document["results"]
-    yield f"plan for {document['node'] or document['host']}: {len(actions)} to change, {len(refusals)} refused"
+    yield f"plan for {document['node'] or document['host']}: repairs: {len(actions)}, refused findings: {len(refusals)}"
     if document["unread"]:
         names = ", ".join(each["source"] for each in document["unread"])
-        yield f"  not read: {names}; findings that need this data are not in the plan"
+        yield f"  not read: {names}; the plan leaves out findings that need this data"
     for action in actions:
         yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
         yield from _details(action)
@@ -102,8 +102,8 @@ def _details(action: Document) -> Iterator[str]:
     before, after = action["before"], action["after"]
     name, names = before["resource_class"], {p["provider_uuid"]: p["name"] for p in before["providers"]}
     for was, becomes in zip(before["providers"], after["providers"], strict=True):
-        change = f"{_offered(was, name)} -> {_offered(becomes, name)}"
-        yield f"    provider {was['name']} ({was['provider_uuid']}): {name} {change}"
+        old_and_new_total = f"{_offered(was, name)} -> {_offered(becomes, name)}"
+        yield f"    provider {was['name']} ({was['provider_uuid']}): {name} {old_and_new_total}"
     for was, becomes in zip(before["consumers"], after["consumers"], strict=True):
         consumer = was["consumer"]
         come = ", ".join(_places(becomes["consumer"], name, names))
@@ -116,10 +116,10 @@ def _offered(provider: Document, name: str) -> str:
     return next((str(row["total"]) for row in provider["inventories"] if row["resource_class"] == name), "none")
 
 
-def _places(consumer: Document, name: str, names: Document) -> Iterator[str]:
+def _places(consumer: Document, resource_class: str, names: Document) -> Iterator[str]:
     for row in consumer["allocations"]:
-        if row["resource_class"] == name:
-            yield f"{row['amount']} {name} on {names.get(row['provider_uuid'], row['provider_uuid'])}"
+        if row["resource_class"] == resource_class:
+            yield f"{row['amount']} {resource_class} on {names.get(row['provider_uuid'], row['provider_uuid'])}"
 
 
 def _action(action: AnyAction) -> Document:

@@ -81,7 +81,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
         _check_ids(result.report, ordered)
         run = _decided_again(task, _run(task, result, ordered))
     for line in unread(run.report):
-        to_stderr(f"could not be read: {line}")
+        to_stderr(f"some data could not be read: {line}")
     return run
 
 

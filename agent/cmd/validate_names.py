@@ -32,12 +32,12 @@ def require_consumer(report: AuditReport, consumer: str) -> bool:
     try:
         explain_consumer(report, consumer, owned)
     except LookupError:
-        message = (
-            f"found no consumer {consumer} on {report.node or report.host}: not in Placement's allocations, nova's"
-            f" instances and migrations, libvirt's guests and the volumes"
+        found_none = (
+            f"found no consumer {consumer} on {report.node or report.host}: none in Placement's allocations, in"
+            " nova's instances and migrations, among libvirt's guests or among the volumes"
         )
         if unread(report):
-            to_stderr(f"{message}, as far as the sources could be read")
+            to_stderr(f"{found_none}, as far as the sources could be read")
             return False
-        raise UsageError(message) from None
+        raise UsageError(found_none) from None
     return True

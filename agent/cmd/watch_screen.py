@@ -79,7 +79,7 @@ class JsonLines(Screen):
         try:
             text = json.dumps(document, allow_nan=False)
         except ValueError as error:
-            to_stderr(f"{seen.host}: a message that is not JSON: {error}")
+            to_stderr(f"{seen.host} sent a message that cannot be printed as JSON: {error}")
         else:
             _write(self.out, text)
 

@@ -154,7 +154,7 @@ def _instance(result: AuditResult, text: str) -> Instance:
         raise UsageError("--flavor-of: [state] source = none has no flavors; give the amounts with --resource")
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: {uuid} is not an instance of this host, nor in its migrations or allocations")
+        raise UsageError(f"--flavor-of: this host has no instance {uuid}, and no migration or allocation of it")
     return found
 
 
@@ -176,8 +176,6 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        lines = (
-            *lines,
-            f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}",
-        )
+        # Callers print each line after "not read: " or after "some data could not be read: ".
+        lines = (*lines, f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}")
     return lines

@@ -50,7 +50,7 @@ def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own
         for uuid in sorted(wanted - known.keys()):
             near = mistyped(uuid, known)
             hint = f": did you mean {near} ({known[near]})?" if near else ""
-            raise UsageError(f"unknown provider {uuid} in in_tree{hint}")
+            raise UsageError(f"unknown provider {uuid} in the parameter in_tree{hint}")
 
 
 def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[str]) -> str:
@@ -58,7 +58,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
     near = mistyped(aggregate, known)
     hint = f" (did you mean {near}?)" if near else ""
     wanted = any(aggregate in some for group in request.groups for some in group.member_of)
-    end = "" if wanted else f"; leaving !{aggregate} out of the request changes nothing"
+    end = "" if wanted else f"; without !{aggregate}, the request has the same result"
     return (
         f"unknown aggregate {aggregate}: no provider is in it{hint}; if nova has this aggregate, sync its hosts with "
         f"nova-manage placement sync_aggregates{end}"

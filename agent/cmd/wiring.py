@@ -198,7 +198,7 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
     try:
         make_usable(path)
     except OSError as error:
-        raise failure(f"{loaded.quote('agent', 'state_dir')}: cannot be used", error) from error
+        raise failure(f"{loaded.quote('agent', 'state_dir')}: the agent cannot use this directory", error) from error
 
 
 def sweep_left_behind(loaded: Loaded) -> None:
@@ -222,8 +222,8 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:
         return findings.notes
-    why = f"{state_dir} cannot be written: {problem.strerror}"
-    return (*findings.notes, f"findings are not remembered over a restart: {why}")
+    not_writable = f"{state_dir} cannot be written: {problem.strerror}"
+    return (*findings.notes, f"findings are not remembered over a restart, because {not_writable}")
 
 
 def journal_of(loaded: Loaded) -> FileJournal:

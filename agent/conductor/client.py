@@ -101,8 +101,8 @@ class ConductorClient:
             name = still.partition(" ")[0]
             raise SourceInconsistent(
                 STATE,
-                f"nova-conductor answers with {still}, and this agent reads {self._manifest[name]}:"
-                " the agent is too old for this cloud; upgrade the agent",
+                f"nova-conductor answers with {still}, but this agent reads only {self._manifest[name]};"
+                " the agent is too old for this cloud: upgrade the agent",
             )
         return older
 
@@ -132,7 +132,7 @@ class ConductorClient:
             self._reached = True
         left_s = min(deadline.left_s() - _MARGIN_S, self._bus.options.response_timeout_s)
         if left_s <= 0:
-            raise oslo_messaging.MessagingTimeout("the deadline has passed")
+            raise oslo_messaging.MessagingTimeout("the time for nova-conductor's answer is over")
         try:
             return client.prepare(timeout=left_s, retry=TRIES).call(context(deleted), method, **body)
         except Exception as error:

@@ -316,7 +316,7 @@ def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
         host.agent.configure(AWAY[source])
         ended, found = host.run("heal"), host.told("heal")
     assert (ended.code, found.code) == (2, 2)
-    assert f"  not read: {source}; findings that need this data are not in the plan" in ended.stdout.splitlines()
+    assert f"  not read: {source}; the plan leaves out findings that need this data" in ended.stdout.splitlines()
     (unread,) = found.document["unread"]
     assert (unread["source"], bool(unread["error"])) == (source, True)
     assert (found.document["undecided"], found.document["actions"]) == (False, [])

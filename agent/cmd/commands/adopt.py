@@ -15,7 +15,7 @@ class Adopt(DocumentCommand):
 
     ARGUMENTS = (
         argument(
-            "--store", action="store_true", help="confirm that DISK_GB is computed from this host's present store"
+            "--store", action="store_true", help="confirm that DISK_GB counts the disk store that this host has now"
         ),
         *APPROVAL,
     )

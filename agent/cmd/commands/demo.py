@@ -48,7 +48,7 @@ class Demo(DocumentCommand):
 
         missing = _missing_packages()
         if missing:
-            return _failed(f"needs {missing}: pip install stocktake[demo]")
+            return _failed(f"the demo needs {missing}: pip install stocktake[demo]")
         try:
             ran = _shown(keep=parsed_args.keep, form=parsed_args.format)
         except Interrupted as signal:

@@ -16,7 +16,7 @@ class Heal(DocumentCommand):
             action="append",
             default=[],
             metavar="ID",
-            help="only the finding with this id (may be repeated)",
+            help="repair only the finding with this id (may be repeated)",
         ),
         *APPROVAL,
     )

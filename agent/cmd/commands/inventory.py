@@ -23,8 +23,8 @@ class Inventory(ListCommand):
         argument(
             "--diff",
             action="store_true",
-            help="also show what Placement records (recorded_*); the column differs has the names of differing fields,"
-            " or absent (not in Placement), unwanted (only in Placement), unknown (Placement was not read)",
+            help="also show Placement's inventory (columns recorded_*); the column differs lists the differing fields,"
+            " or says absent (not in Placement), unwanted (only in Placement) or unknown (Placement was not read)",
         ),
     )
 
@@ -55,7 +55,7 @@ def _diff(found: list[Document]) -> Listing:
     people = ("provider", "class", "total", "reserved", "min_unit", "max_unit", "step_size", "ratio", "differs")
     rows = tuple((row["provider"], row["resource_class"], *_changes(row), row["differs"] or "-") for row in found)
     same = not any(row["differs"] for row in found)
-    foot = ("nothing differs",) if same else ("written as: recorded -> wanted",)
+    foot = ("nothing differs",) if same else ("a change is written as: recorded value -> wanted value",)
     return Listing(_BESIDE, _picked(found, _BESIDE), people, rows, foot)
 
 

@@ -37,13 +37,13 @@ class Ledger(ListCommand):
         "size_bytes",
     )
     ARGUMENTS = (
-        argument("--resource-class", metavar="RC", help="only this class, such as VCPU"),
-        argument("--consumer", metavar="UUID", help="only this consumer (or a volume as GROUP/NAME)"),
+        argument("--resource-class", metavar="RC", help="list only this resource class, such as VCPU"),
+        argument("--consumer", metavar="UUID", help="list only this consumer (or a volume as GROUP/NAME)"),
         argument(
             "--storage",
             action="store_true",
-            help="list instead the owner of every byte of each volume group and other store;"
-            " with --consumer only that owner's bytes",
+            help="list, instead of resource classes, who owns each byte of the volume groups and other disk stores;"
+            " together with --consumer, list only the bytes of that consumer",
         ),
     )
 

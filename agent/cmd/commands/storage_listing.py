@@ -34,10 +34,10 @@ def _refuse(report: AuditReport, owner: str) -> None:
     from agent.render.explain import unread
     from agent.usage_error import UsageError
 
-    message = f"{owner} owns nothing in the stores of {report.node or report.host}"
+    owns_nothing = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
-        raise UsageError(f"{message}; `stocktake ledger --storage` lists all owners")
-    to_stderr(f"{message}, as far as the stores could be read")
+        raise UsageError(f"{owns_nothing}; `stocktake ledger --storage` lists all owners")
+    to_stderr(f"{owns_nothing}, as far as the stores could be read")
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:

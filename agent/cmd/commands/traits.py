@@ -11,7 +11,7 @@ class Traits(ListCommand):
     """The traits of this host's providers: which the agent wants, which Placement has, and who owns each."""
 
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
-    ARGUMENTS = (argument("--diff", action="store_true", help="only traits that the agent would add or remove"),)
+    ARGUMENTS = (argument("--diff", action="store_true", help="print only traits that the agent would add or remove"),)
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
         """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
@@ -34,7 +34,7 @@ class Traits(ListCommand):
 
 def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - the caller's own flag
     if not known:
-        return "wanted, unknown whether recorded"
+        return "wanted, but Placement was not read"
     if row["wanted"]:
         return "wanted and recorded" if row["recorded"] else "wanted, not recorded: to add"
     return "recorded, not wanted: to remove"

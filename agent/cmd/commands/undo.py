@@ -26,7 +26,7 @@ class Undo(DocumentCommand):
         found = undone(self.app.options, parsed_args.entry)
         if isinstance(found, NotFound):
             raise UsageError(found.words)
-        by = f" [entry {found.outcome.entry_id}]" if found.outcome.entry_id else ""
-        lines = (f"undo of {found.entry.id}: {found.outcome.result.value}: {found.outcome.words}{by}",)
+        undo_entry = f" [entry {found.outcome.entry_id}]" if found.outcome.entry_id else ""
+        lines = (f"undo of entry {found.entry.id}: {found.outcome.result.value}: {found.outcome.words}{undo_entry}",)
         self.answer(parsed_args.format, lines, undo_document(found))
         return code_of(found)

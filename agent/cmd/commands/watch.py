@@ -112,6 +112,6 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
     if options is None:
         where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
         raise ConfigError(
-            f"{where}: [DEFAULT] transport_url is not set: watch reads the agents' messages from this broker"
+            f"{where}: [DEFAULT] transport_url is not set, but watch needs the broker that has the agents' messages"
         )
     return checked_bus(options)

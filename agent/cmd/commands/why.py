@@ -88,7 +88,7 @@ class Why(DocumentCommand):
         report = answered(self.app.options, _question(parsed_args))
         # The text answer says what could not be read. With JSON, stderr says it too.
         for line in report.unknown if parsed_args.format == JSON else ():
-            to_stderr(f"could not be read: {line}")
+            to_stderr(f"some data could not be read: {line}")
         self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
         return code_of(report)
 

@@ -258,7 +258,7 @@ def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(hos
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray, "-f", "json")
     assert (ended.code, ended.stdout) == (127, "")
-    assert ended.stderr.startswith(f"stocktake: found no consumer {stray} on {host.agent.name}: not in Placement's")
+    assert ended.stderr.startswith(f"stocktake: found no consumer {stray} on {host.agent.name}: none in Placement's")
     assert "libvirt" in ended.stderr
 
 
@@ -403,7 +403,7 @@ def test_read_commands_exit_2_with_partial_output_while_placement_is_down(own_ho
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
     (line,) = ended.stderr.splitlines()
-    assert line.startswith("stocktake: could not be read: placement: ")
+    assert line.startswith("stocktake: some data could not be read: placement: ")
     document = json.loads(ended.stdout)
     if command == ("audit",):
         assert document["outcome"] == "partial"
@@ -507,7 +507,7 @@ def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host)
         assert (ended.code, ended.stdout) == (75, "")
         # libxml2 itself writes a line to stderr when the test driver's file is missing.
         said = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
-        named = [line.removeprefix("stocktake: could not be read: ").partition(":")[0] for line in said]
+        named = [line.removeprefix("stocktake: some data could not be read: ").partition(":")[0] for line in said]
         assert named == ["placement", "state", "libvirt"]
         assert "Traceback" not in ended.stderr
 

@@ -132,7 +132,7 @@ def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
         (("--resource", "VCPU=0"), "VCPU: 0 is not a possible amount"),
         (("--resource", "VCPU=1", "--member-of", "99999999-0000-4000-8000-000000000000"), "unknown aggregate 99999999"),
         (("--resource", "VCPU=1", "--in-tree", "99999999-0000-4000-8000-000000000000"), "unknown provider 99999999"),
-        (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "is not an instance of this host"),
+        (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "this host has no instance 99999999"),
         (("--query", "resources=VCPU:1", "--query", "resources=VCPU:2"), "argument --query: is given twice"),
         (("--resource", "VCPU=1", "--page-size", "2048", "--page-size", "large"), "--page-size: is given twice"),
         (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), "in:COMPUTE_NODE: leave out the prefix in:"),

@@ -199,7 +199,7 @@ def test_a_refused_broker_connection_is_reported(filled):
     with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
         error = failure(source, 10)
 
-    assert "cannot be reached" in error.message
+    assert "cannot reach the broker" in error.message
 
 
 def test_an_unknown_transport_driver_is_reported(filled):

@@ -25,8 +25,8 @@ def old(seconds, kind=StateKind.SQL):
 READS = {
     "a heartbeat of this second": (old(0), 0, None),
     "59 s old": (old(59), 0, None),
-    "a minute old": (old(60), 0, "the newest heartbeat of this cell's services is 60 s old or older by the database's"),
-    "an hour old": (old(3600), 0, "the newest heartbeat of this cell's services is 60 s old or older"),
+    "a minute old": (old(60), 0, "the newest heartbeat of this cell's services is at least 60 s old according"),
+    "an hour old": (old(3600), 0, "the newest heartbeat of this cell's services is at least 60 s old"),
     "59 s ahead": (old(-59), 0, None),
     "a minute ahead": (old(-60), 0, "the newest heartbeat of this cell's services is 60 s or more ahead of the data"),
     "conductor, by this host's clock": (old(90, StateKind.CONDUCTOR), 0, "the newest heartbeat of this cell's ser"),
@@ -37,7 +37,7 @@ READS = {
         "the newest heartbeat of this cell's services has not changed for 60",
     ),
     "nobody ever reported": (state(heartbeat=None), 0, "no service of this cell has reported, or all heartbeats are"),
-    "the source has no clock": (state(now=None), 0, "the newest heartbeat of this cell's services is 60 s old or"),
+    "the source has no clock": (state(now=None), 0, "the newest heartbeat of this cell's services is at least 60 s"),
     "no cloud at all": (NovaState(kind=StateKind.NONE, host="h"), 9999, None),
 }
 

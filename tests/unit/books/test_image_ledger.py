@@ -176,8 +176,8 @@ def test_bytes_counted_beyond_the_used_store_size_reduce_the_image_cache_rows():
     rows = by_path(image_store_rows(read))
     assert rows[f"{ROOT}/_base/b"] == ("image-cache", f"{ROOT}/_base/b", 2 * GIB)
     assert rows[FOLDER] == ("instance", I1, 4 * GIB)
-    (cut,) = (row.what for row in image_store_rows(read) if "less" in row.what)
-    assert cut == f"base image b (less {GIB} bytes: shared with other files, or freed while they were counted)"
+    (cut,) = (row.what for row in image_store_rows(read) if "minus" in row.what)
+    assert cut == f"base image b (minus {GIB} bytes that other files share, or that were freed during the count)"
 
 
 KINDS = st.sampled_from([FOLDER, f"{FOLDER}_resize", f"{ROOT}/_base/a", f"{ROOT}/_base/b", f"{ROOT}/x", ROOT])

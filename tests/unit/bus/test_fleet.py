@@ -78,7 +78,7 @@ def test_an_unsupported_schema_version_is_rejected(version):
 
 @pytest.mark.parametrize("findings", [[], [0], [3], "ab"])
 def test_a_message_whose_findings_are_not_an_object_is_rejected(findings):
-    with pytest.raises(SourceInconsistent, match="not a host's state"):
+    with pytest.raises(SourceInconsistent, match="does not contain a host's state"):
         seen(findings=findings)
 
 

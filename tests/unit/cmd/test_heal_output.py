@@ -21,6 +21,6 @@ def test_heal_prints_the_new_digest_of_a_changed_plan() -> None:
 
 def test_heal_prints_no_digest_for_an_empty_plan() -> None:
     assert list(heal_lines(stale())) == [
-        "plan for cmp1: 0 to change, 0 refused",
+        "plan for cmp1: repairs: 0, refused findings: 0",
         "nothing was done: the plan is empty now, because the findings are gone or cannot be healed yet",
     ]

@@ -44,6 +44,6 @@ def test_the_unknown_aggregate_message_names_cause_and_similar_uuid():
         "nova-manage placement sync_aggregates"
     )
     assert unknown_aggregate(wanted, A, [ELSEWHERE]) == said
-    assert unknown_aggregate(forbidden, A, []) == f"{said}; leaving !{A} out of the request changes nothing"
+    assert unknown_aggregate(forbidden, A, []) == f"{said}; without !{A}, the request has the same result"
     near = A[:-1] + "c"
     assert f"no provider is in it (did you mean {near}?); if nova" in unknown_aggregate(wanted, A, [near])

@@ -103,7 +103,7 @@ def test_the_client_requests_a_backport_of_objects_of_a_newer_major_version(monk
 def test_the_client_raises_if_a_backport_has_another_major_version(monkeypatch):
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
-        pytest.raises(SourceInconsistent, match=r"Instance 3\.1, and this agent reads 2\.8"),
+        pytest.raises(SourceInconsistent, match=r"Instance 3\.1, but this agent reads only 2\.8"),
     ):
         ask(client)
 

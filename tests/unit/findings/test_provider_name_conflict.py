@@ -23,11 +23,8 @@ def test_s139_the_finding_names_both_uuids():
 def test_s139_a_name_conflict_stops_every_write():
     plan = decided(WORLD).plan
     assert plan.writes == ()
-    assert plan.held_back == (
-        HeldBack(
-            provider_uuid=ROOT_UUID, what="everything", why=f"provider {uuid('other')} already has the name {NODE}"
-        ),
-    )
+    why = f"provider {uuid('other')} already has the name {NODE}, and Placement allows each name only once"
+    assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="everything", why=why),)
 
 
 def test_the_finding_is_not_reported_for_a_free_name():

@@ -12,7 +12,7 @@ from agent.model.snapshot import STATE, Reading
 from tests.rigs.facts import decided, findings, settings, settled_world, snapshot, view
 
 CODE = "source-stale"
-WORDS = "the newest heartbeat of this cell's services is 60 s old or older by the database's clock, so the rows are old"
+WORDS = "the newest heartbeat of this cell's services is at least 60 s old, so nova's rows are old"
 
 
 @pytest.fixture
