@@ -19,7 +19,7 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
         return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))
     doubt = store_doubt(snapshot, settings)
     if doubt is None:
-        return AdoptPlan(notes=(f"nothing to adopt: the agent trusts {name_of(now)}",))
+        return AdoptPlan(notes=(f"nothing to adopt: the agent already trusts {name_of(now)}, which DISK_GB counts",))
     step = StoreStep(path=path, before=snapshot.store, after=now)
     return AdoptPlan(steps=(step,), notes=tuple(_notes(doubt, snapshot, settings)))
 
@@ -33,8 +33,8 @@ def _unknown(settings: Settings) -> str:
 def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:
     yield doubt.why
     if doubt.disks.missing:
-        yield f"disks of libvirt's guests that are missing in this store: {len(doubt.disks.missing)}"
+        yield f"number of disks of libvirt's guests that are missing in this store: {len(doubt.disks.missing)}"
     recorded = snapshot.recorded_inventory("DISK_GB")
     if settings.role is Role.OWNER and recorded is not None:
         total = bytes_to_gib_floor(doubt.now.size_bytes)
-        yield f"the next audit publishes {total} GiB of DISK_GB in place of {recorded.total}"
+        yield f"after this step, the next audit publishes DISK_GB = {total} in Placement, in place of {recorded.total}"

@@ -76,7 +76,7 @@ def record_from_json(document: Any) -> ConsumerRecord | None:  # noqa: ANN401 - 
 def _whole(value: object) -> int:
     number = whole(value)
     if number is None:
-        raise ValueError("not a 64-bit integer")
+        raise ValueError("a generation or amount is not a 64-bit integer")
     return number
 
 

@@ -26,7 +26,7 @@ Document = dict[str, Any]
 def change_of(step: AdoptStep, *, plan_digest: str | None = None, undoes: str | None = None) -> Change:
     """Return the journal line of one step, with the state before and after the step."""
     kind, before, after, uuid = _parts(step)
-    why = words_of(step) if undoes is None else f"undo the change of entry {undoes} ({words_of(step)})"
+    why = words_of(step) if undoes is None else f"undo journal entry {undoes}: {words_of(step)}"
     return Change(
         kind=kind, why=why, before=before, after=after, provider_uuid=uuid, plan_digest=plan_digest, undoes=undoes
     )
@@ -58,22 +58,22 @@ def words_of(step: AdoptStep) -> str:
         case FileStep():
             there = "nothing" if step.before is None else step.before.strip()
             if step.after is None:
-                return f"remove {step.path}, which says {there}"
-            return f"write {step.after.strip()} to {step.path}, in place of {there}"
+                return f"remove the file {step.path}, which contains {there}"
+            return f"write {step.after.strip()} to the file {step.path}, in place of {there}"
         case NameStep():
             return f"rename provider {step.write.provider_uuid} from {step.before} to {step.write.name}"
         case RecordStep():
             stored, record = step.stored, step.write.record
             changes = ", ".join(
-                f"{name} {getattr(stored, name)} -> {getattr(record, name)}" for name in step.write.changed
+                f"{name} changes from {getattr(stored, name)} to {getattr(record, name)}" for name in step.write.changed
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
-            return f"remember the store of DISK_GB: {_in_words(step.after)}, in place of {_in_words(step.before)}"
+            return f"remember {_in_words(step.after)} as what DISK_GB counts, in place of {_in_words(step.before)}"
 
 
 def _in_words(mark: StoreMark | None) -> str:
-    return f"{name_of(mark)}: {bytes_to_gib_floor(mark.size_bytes)} GiB, {where(mark)}" if mark else "no store"
+    return f"{name_of(mark)} (size {bytes_to_gib_floor(mark.size_bytes)} GiB, {where(mark)})" if mark else "no store"
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:

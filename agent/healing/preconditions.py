@@ -52,8 +52,7 @@ def not_now(
             return None
     except PlacementError as error:
         return out_of_reach(error)
-    since = "a provider of this host changed since the decision, perhaps by a new allocation of the consumer"
-    return refused(f"the state changed meanwhile: {since}")
+    return refused("nothing was changed: a provider of this host changed since the decision, perhaps by an allocation")
 
 
 def fate_of(
@@ -62,13 +61,13 @@ def fate_of(
     """Read the consumers up to three times, with growing waits, because Placement may still be working on the write."""
     for attempt in range(1, READ_ATTEMPTS + 1):
         clock.wait(0.2 * attempt)
-        fate = _fate(allocations, changes, f"the answer was lost ({lost})")
+        fate = _fate(allocations, changes, lost)
         if fate.settled:
             break
     return fate
 
 
-def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: str) -> Fate:
+def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError) -> Fate:
     """Read the consumers once; return DONE if all have their planned allocations, otherwise UNKNOWN.
 
     The consumers are read one by one, so some may be read before the write takes effect and some after.
@@ -76,24 +75,25 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
     try:
         pairs = [(allocations.consumer(change.before.consumer_uuid), change) for change in changes]
     except PlacementError as error:
-        return Fate(result=Result.UNKNOWN, words=f"{lost}; the check afterwards failed too: {error}", settled=False)
+        words = f"Placement's answer was lost ({lost}), and the check afterwards failed too: {error}"
+        return Fate(result=Result.UNKNOWN, words=words, settled=False)
     undone = [(now, change) for now, change in pairs if not is_as(now, after_json(change.before, change.write))]
     if not undone:
-        return Fate(result=Result.DONE, words=f"{lost}; checked afterwards: the change was done", settled=True)
-    strange = [now.consumer_uuid for now, change in undone if now != change.before]
-    if strange:
-        other = f"neither the earlier nor the planned allocations belong to {', '.join(strange)} now"
-        return Fate(result=Result.UNKNOWN, words=f"{lost}; checked afterwards: {other}", settled=True)
+        words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was done"
+        return Fate(result=Result.DONE, words=words, settled=True)
+    if strange := ", ".join(now.consumer_uuid for now, change in undone if now != change.before):
+        other = f"neither the earlier nor the planned allocations belong to consumer {strange} now"
+        words = f"Placement's answer was lost ({lost}); heal checked afterwards: {other}"
+        return Fate(result=Result.UNKNOWN, words=words, settled=True)
     # Placement may still have the write in its queue, for longer than this code waits.
-    words = f"{lost}; checked afterwards: the change was not done so far"
+    words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 
 
 def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
-    changed = f"consumer {now.consumer_uuid} changed since it was read"
+    changed = f"nothing was changed: consumer {now.consumer_uuid} changed since it was read"
     if now.generation is None:
-        return f"the state changed meanwhile: {changed}: the consumer has no allocations now"
+        return f"{changed}, and has no allocations now"
     if now.generation == before.generation:
-        return f"the state changed meanwhile: {changed}: the consumer was deleted and created again with other content"
-    generations = f"generation {now.generation} now, {before.generation} when heal read the consumer"
-    return f"the state changed meanwhile: {changed} ({generations})"
+        return f"{changed}: another client deleted it and created it again with other content"
+    return f"{changed} (generation {now.generation} now, {before.generation} when heal read the consumer)"

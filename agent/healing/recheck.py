@@ -73,7 +73,7 @@ def _unproven(pulse: Pulse) -> WriteAttempt:
     age = behind_s(pulse)
     found = "no service of the cell has a heartbeat" if age is None else f"the cell's heartbeat is {age:.0f} s old"
     why = f"{found} after {WAIT_S:.0f} s of waiting: the database is a replica that lags, or the clocks differ"
-    return replace(refused(f"nothing was changed: state: {why}"), unread=True, unproven=True)
+    return replace(refused(f"nothing was changed: {why}"), unread=True, unproven=True)
 
 
 def not_as_planned(
@@ -95,8 +95,8 @@ def not_as_planned(
     changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
     if not changed:
         return None
-    rows = f"nova's instance or migration rows of consumer {', '.join(changed)}"
-    return refused(f"the state changed meanwhile: {rows} changed since the plan")
+    uuids = ", ".join(changed)
+    return refused(f"nothing was changed: nova's instance or migration rows of consumer {uuids} changed since the plan")
 
 
 def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:

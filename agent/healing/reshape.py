@@ -54,16 +54,16 @@ def _carried_out(
                 made[provider.uuid] = reshaper.create(create)
         reshaper.reshape(_body(reshaping, tree, made))
     except GenerationConflict as error:
-        words = f"the state changed meanwhile, nothing was moved: {error}{_left(reshaping, made)}"
+        words = f"nothing was moved, because Placement changed meanwhile: {error}{_note_on_created(reshaping, made)}"
         return replace(refused(words), moved=True)
     except PlacementUnavailable as error:
         fate = fate_of(task.parts.clock, allocations, reshaping.changes, error)
         if fate.result is Result.DONE:
             return WriteAttempt(result=Result.DONE, words=fate.words + _removed(reshaper, reshaping))
-        left = _left(reshaping, made) if fate.untouched else ""
+        left = _note_on_created(reshaping, made) if fate.untouched else ""
         return WriteAttempt(result=fate.result, words=fate.words + left, unread=True)
     except PlacementError as error:
-        return refused(f"nothing was moved: {error}{_left(reshaping, made)}")
+        return refused(f"nothing was moved: {error}{_note_on_created(reshaping, made)}")
     return WriteAttempt(result=Result.DONE, words="moved as planned" + _removed(reshaper, reshaping))
 
 
@@ -88,6 +88,6 @@ def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
     return message
 
 
-def _left(reshaping: Reshaping, made: Mapping[str, int]) -> str:
+def _note_on_created(reshaping: Reshaping, made: Mapping[str, int]) -> str:
     names = ", ".join(provider.name for provider in reshaping.providers if provider.uuid in made)
-    return f"; these providers were created for the move and not removed, but are empty: {names}" if names else ""
+    return f"; these providers were created for the move and not removed, but offer nothing: {names}" if names else ""

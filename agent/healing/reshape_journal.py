@@ -82,7 +82,7 @@ def _provider(change: ProviderChange, inventories: tuple[Inventory, ...] | None)
 
 def _provider_from(before: Document, after: Document) -> ProviderChange:
     if before["provider_uuid"] != after["provider_uuid"]:
-        raise ValueError("before and after name different providers")
+        raise ValueError("the journal entry's states before and after the change name different providers")
     return ProviderChange(
         uuid=str(before["provider_uuid"]),
         name=str(before["name"]),
@@ -99,5 +99,5 @@ def _inventories(rows: list[Document] | None) -> tuple[Inventory, ...] | None:
 def _consumer_from(before: Document, after: Document) -> JournalledConsumer:
     record = record_from_json(before["consumer"])
     if record is None or record.consumer_uuid != after["consumer"]["consumer_uuid"]:
-        raise ValueError("a consumer cannot be read, or before and after name different consumers")
+        raise ValueError("the journal entry has an unreadable consumer, or different ones before and after the change")
     return JournalledConsumer(before=record, after=after["consumer"], instance=before["instance"])

@@ -51,7 +51,7 @@ def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
     if not found:
         return NotFound(words=f"the journal has no entry {typed}")
     few = ", ".join(entry.id for entry in found[:5])
-    return NotFound(words=f"several ids begin with {typed}: {few}")
+    return NotFound(words=f"several entry ids begin with {typed}: {few}")
 
 
 def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> WriteAttempt:
@@ -72,6 +72,6 @@ def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str |
     if task.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:
-        return f"the entry changed nothing: {entry.words}"
+        return f"nothing to undo, because the change of this journal entry was refused: {entry.words}"
     done = [other for other in entry.undone_by if other in known and known[other].result is Result.DONE]
     return f"the entry was undone already, by entry {done[-1]}" if done else None

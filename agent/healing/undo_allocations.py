@@ -22,7 +22,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
     before = record_from_json(_member(entry.change.before, "consumer"))
     after = _member(entry.change.after, "consumer")
     if before is None or not isinstance(after, dict):
-        return refused("the entry does not contain the state before the change")
+        return refused("cannot undo: the journal entry does not contain the state before the change")
     if task.parts.allocations is None:
         return refused(NO_ACCESS)
     now = task.parts.allocations.consumer(before.consumer_uuid)

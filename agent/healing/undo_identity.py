@@ -20,7 +20,7 @@ from agent.model.adoption import AdoptStep, RecordStep
 from agent.model.host.store import StoreRecord
 from agent.model.plan import SaveComputeNode
 
-INCOMPLETE = "the entry does not contain the state before the change"
+INCOMPLETE = "cannot undo: the journal entry does not contain the state before the change"
 NO_ACCESS = "this run has no access to what the journal entry changed (a file, a provider, a record or a store)"
 
 
@@ -30,7 +30,7 @@ def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     if step is None or file is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != file.own_path:
-        return refused(f"the entry is about {step.path}, but the agent's file is {file.own_path} now")
+        return refused(f"the journal entry changed the file {step.path}, but now the agent uses {file.own_path}")
     try:
         now = file.own_text()
     except ConfigError as error:
@@ -38,7 +38,7 @@ def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     except FolderUnavailable as error:
         return out_of_reach(error)
     if now != step.before:
-        return refused(f"{step.path} was changed since the entry was written")
+        return refused(f"the file {step.path} was changed since the journal entry was written")
     return _back(task, journal, entry, step)
 
 
@@ -49,7 +49,7 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     now = names.name_of(step.write.provider_uuid)
     if now != step.before:
-        return refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before}")
+        return refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before} as adopt named it")
     return _back(task, journal, entry, step)
 
 
@@ -59,9 +59,9 @@ def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
     if step is None or store is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != store.path:
-        return refused(f"the entry is about {step.path}, but the agent's file is {store.path} now")
+        return refused(f"the journal entry changed the file {step.path}, but now the agent uses {store.path}")
     if store.load() != StoreRecord(mark=step.before):
-        return refused(f"{step.path} was changed since the entry was written")
+        return refused(f"the file {step.path} was changed since the journal entry was written")
     return _back(task, journal, entry, step)
 
 
@@ -75,7 +75,7 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     state = current_state(task, frozenset(), uuid, host=host)
     stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
-        return refused(f"the compute node record {uuid} does not exist, or cannot be written")
+        return refused(f"compute node record {uuid} does not exist, or [state] source cannot write it")
     if fields_of(stored, tuple(after)) != after:
         return refused(f"the compute node record {stored.uuid} was changed since the entry was written")
     record = dataclasses.replace(stored, **before)

@@ -49,7 +49,7 @@ def undo_reshape(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttemp
     """Undo an entry of kind ``reshape``; the caller must have the write lock."""
     old = reshape_from(entry.change.before, entry.change.after)
     if old is None or not old.providers or not old.consumers:
-        return refused("the entry does not contain the state before the change")
+        return refused("cannot undo: the journal entry does not contain the state before the change")
     if task.parts.allocations is None:
         return refused(NO_ACCESS)
     now = _read(task, task.parts.allocations, old)
@@ -95,10 +95,11 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
         left = own.get(there.uuid)
         wanted = _of_class(left.after, name) if left else None
         if there.inventory(name) != wanted:
-            return f"provider {there.name} offers {_text(there.inventory(name))} of {name} now, not {_text(wanted)}"
+            now_offered, then_offered = _in_words(there.inventory(name)), _in_words(wanted)
+            return f"provider {there.name} offers {now_offered} of {name} now; after the reshape it was {then_offered}"
     lost = [p.name for p in old.providers if p.after is not None and now.view.provider(p.uuid) is None]
     if lost:
-        return f"provider {', '.join(lost)} no longer exists"
+        return f"provider {', '.join(lost)}, which the journal entry names, no longer exists"
     moved = {each.before.consumer_uuid for each in old.consumers}
     leaving = {p.uuid for p in old.providers if _of_class(p.before, name) is None}
     others = sorted(
@@ -149,7 +150,7 @@ def _of_class(inventories: tuple[Inventory, ...] | None, name: str) -> Inventory
     return next((each for each in inventories or () if each.resource_class == name), None)
 
 
-def _text(inventory: Inventory | None) -> str:
+def _in_words(inventory: Inventory | None) -> str:
     if inventory is None:
         return "nothing"
     return f"{inventory.total} ({inventory.reserved} reserved, ratio {inventory.allocation_ratio:g})"

@@ -65,7 +65,7 @@ def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAtte
 def undoing(entry: Entry, before: Json, after: Json) -> Change:
     """Return the journal line of the change that undoes ``entry``."""
     change = entry.change
-    why = f"undo the change of entry {entry.id} ({change.code or change.kind})"
+    why = f"undo journal entry {entry.id}, which was made for {change.code or change.kind}"
     return replace(change, why=why, before=before, after=after, audit_id=None, plan_digest=None, undoes=entry.id)
 
 
@@ -77,7 +77,7 @@ def _rounds(
         try:
             allocations.put(change.write)
         except ConsumerConflict as error:
-            return refused(f"the state changed meanwhile: {error}")
+            return refused(f"nothing was changed, because the consumer changed meanwhile: {error}")
         except GenerationConflict as error:
             last = error
         except PlacementUnavailable as error:
@@ -92,4 +92,4 @@ def _rounds(
             problem = not_now(task, allocations, (change,), tree)
             if problem is not None:
                 return problem
-    return refused(f"Placement refused {rounds} times, nothing was changed: {last}")
+    return refused(f"nothing was changed, because Placement refused all {rounds} tries: {last}")

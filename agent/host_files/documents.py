@@ -29,7 +29,7 @@ def read_document(path: str, version: int, most_characters: int = -1) -> dict[st
     except UnicodeDecodeError as error:
         raise BadRow("not a JSON document") from error
     if not isinstance(document, dict) or document.get("schema_version") != version:
-        raise BadRow(f"not a document of schema_version {version}")
+        raise BadRow(f"the file is not a JSON object with schema_version {version}")
     return document
 
 

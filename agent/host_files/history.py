@@ -54,7 +54,7 @@ class FindingsFile:
         """Notes for the operator, one sentence each: rows that were not read, and a failure to write the file."""
         kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
         unread, unsaved = self._unread.cause, self._unsaved.cause
-        lost = f"findings are not remembered over a restart: {self.path} cannot be written: {unsaved}"
+        lost = f"findings are not remembered over a restart, because {self.path} cannot be written: {unsaved}"
         return (
             *((f"{self.path} was not read completely: {unread}{kept}",) if unread else ()),
             *((lost,) if unsaved else ()),
@@ -113,7 +113,7 @@ class FindingsFile:
         except FileNotFoundError:
             return History(), ()
         except OSError as error:
-            return History(), (f"cannot be read: {error.strerror}",)
+            return History(), (f"the file cannot be read: {error.strerror}",)
         except BadRow as error:
             return History(), (str(error),)
 
@@ -162,7 +162,7 @@ def _addition(row: Json) -> Addition:
     _check_length(row, len(Addition._fields))
     kind = text_of(row, 1)
     if kind not in tuple(Added):
-        raise BadRow(f"unknown kind of addition by a provider.yaml file: {kind!r:.60}")
+        raise BadRow(f"a provider.yaml file cannot add anything of kind {kind!r:.60} to Placement")
     return Addition(text_of(row, 0), Added(kind), text_of(row, 2))
 
 
@@ -179,4 +179,4 @@ def _left(row: Json) -> LeftProvider:
 
 def _check_length(row: Json, length: int) -> None:
     if not isinstance(row, list) or len(row) != length:
-        raise BadRow(f"not a list of {length} items")
+        raise BadRow(f"the row is not a list of {length} items")

@@ -46,8 +46,8 @@ class ComputeIdFiles:
         for path, value in found:
             if value != first_value:
                 raise ConfigError(
-                    f"{first_path} says {first_value} and {path} says {value}: "
-                    "keep the file whose uuid is this host's resource provider, remove the other"
+                    f"{first_path} contains uuid {first_value} and {path} contains uuid {value}: "
+                    "keep the file with the uuid of this host's resource provider, and remove the other"
                 )
         return Identity(uuid=first_value, origin=str(first_path))
 
@@ -92,7 +92,7 @@ class ComputeIdFiles:
     def _appeared(self, path: Path) -> Identity:
         identity = self.find()
         if identity is None:
-            raise ConfigError(f"{path}: the file appeared and disappeared again")
+            raise ConfigError(f"{path}: another process created this file and removed it again")
         return identity
 
     def _paths(self) -> tuple[Path, ...]:
@@ -111,7 +111,7 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     own = [node for node in live if node.hypervisor_hostname == hostname]
     if len(own) > 1:
         rows = ", ".join(str(node.id) for node in own)
-        raise ConfigError(f"compute_nodes: rows {rows} are all live and all name host {state.host}, node {hostname}")
+        raise ConfigError(f"compute_nodes: several undeleted rows (id {rows}) name host {state.host}, node {hostname}")
     if own:
         value = _canonical(own[0].uuid)
         if value is None:

@@ -154,8 +154,8 @@ class FileJournal:
         except OSError as error:
             raise self._problem("written", error) from error
 
-    def _problem(self, verb: str, error: OSError) -> SourceUnavailable:
-        return SourceUnavailable(SOURCE, f"{self.path} cannot be {verb}: {error.strerror or error}")
+    def _problem(self, read_or_written: str, error: OSError) -> SourceUnavailable:
+        return SourceUnavailable(SOURCE, f"{self.path} cannot be {read_or_written}: {error.strerror or error}")
 
 
 def parsed(content: bytes) -> JournalContent:
@@ -166,10 +166,8 @@ def parsed(content: bytes) -> JournalContent:
     for number, line in enumerate(lines, start=1):
         problem = _take(found, line) if line.strip() else None
         if problem is not None:
-            torn = number == len(lines)
-            problems.append(
-                f"the last line, {number}, is torn: a write was cut off" if torn else f"line {number} {problem}"
-            )
+            torn = f"the last line, {number}, is torn: a write was cut off" if number == len(lines) else None
+            problems.append(torn or f"line {number} is skipped: {problem}")
     return JournalContent(entries=_with_undone(tuple(found.values())), problems=tuple(problems))
 
 
@@ -178,26 +176,26 @@ def _take(found: dict[str, Entry], line: bytes) -> str | None:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
-        return "is not JSON"
+        return "the line is not JSON"
     if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        return f"is not a document of schema_version {SCHEMA_VERSION}"
+        return f"the line is not a JSON object with schema_version {SCHEMA_VERSION}"
     if where := unbounded(document):
-        return f"has no finite 64-bit number in {where}"
+        return f"the number in {where} is not a finite 64-bit number"
     if is_too_deep(document):
-        return f"is {TOO_DEEP}"
+        return f"the line is {TOO_DEEP}"
     return _take_document(found, document)
 
 
 def _take_document(found: dict[str, Entry], document: _Document) -> str | None:
     entry_id, at = document.get("id"), document.get("at")
     if not isinstance(entry_id, str) or not isinstance(at, str):
-        return "has no id or no time"
+        return "the line has no id or no time"
     match document.get("line"):
         case "change":
             return _take_change(found, document, entry_id, at)
         case "outcome":
             return _take_outcome(found, document, entry_id, at)
-    return "is neither a change nor an outcome"
+    return "the line is no change and no outcome"
 
 
 _OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)
@@ -205,12 +203,12 @@ _OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)
 
 def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at: str) -> str | None:
     if entry_id in found:
-        return f"repeats the id {entry_id}"
+        return f"the line repeats the id {entry_id}"
     members = {f.name: document[f.name] for f in fields(Change) if f.name in document}
     texts = [name for name in members if name not in {"before", "after"}]
     is_whole = {"kind", "why", "before", "after"} <= members.keys()
     if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
-        return "is an incomplete change"
+        return "the line is an incomplete change"
     found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members))
     return None
 
@@ -219,9 +217,9 @@ def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, a
     entry, words = found.get(entry_id), document.get("words")
     result = next((r for r in Result if r.value == document.get("result")), None)
     if result is None or not isinstance(words, str):
-        return "is an incomplete outcome"
+        return "the line is an incomplete outcome"
     if entry is None:
-        return f"is the outcome of a change that is not in the journal: {entry_id}"
+        return f"the line is the outcome of a change that is not in the journal: {entry_id}"
     found[entry_id] = replace(entry, result=result, words=words, ended_at=at)
     return None
 

@@ -40,7 +40,7 @@ def read_report(run_dir: str) -> Document:
         with open_regular(path) as file:
             return report_from_json(file.read())
     except FileNotFoundError as error:
-        raise SourceUnavailable("report", f"{path} does not exist: no daemon has reported since boot") from error
+        raise SourceUnavailable("report", f"{path} does not exist, so no daemon has reported since boot") from error
     except OSError as error:
         hint = "; only root and the group of its folder may read it" if isinstance(error, PermissionError) else ""
         raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error

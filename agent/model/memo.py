@@ -31,7 +31,7 @@ CACHES = MappingProxyType(
         "agent.bus.host_state._guests": "the number of guests, for messages to the broker",
         "agent.bus.host_state._resources": "the inventories with their usage, for messages to the broker",
         "agent.bus.host_state._traits_digest": "a digest of all traits, for messages to the broker",
-        "agent.findings.consumer_on_several_providers._spread": "consumers with one class allocated in several trees",
+        "agent.findings.consumer_on_several_providers._spread": "consumers that use a resource class in several trees",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
         "agent.model.snapshot._stored": "the facts of all storage sources as one value",

@@ -23,13 +23,13 @@ class StateKind(enum.Enum):
 
     SQL = (
         *("sql", True, False, "the database's clock"),
-        "the compute node record is never written: [state] source = sql only reads, source = conductor also writes",
+        "the agent never writes the compute node record: that needs [state] source = conductor, not sql",
     )
     CONDUCTOR = (
         *("conductor", True, True, "this host's clock"),
         "the compute node record is written through nova-conductor",
     )
-    NONE = "none", False, False, "this host's clock", "there is no compute node record: [state] source = none"
+    NONE = "none", False, False, "this host's clock", "there is no compute node record, because [state] source = none"
 
     has_cloud: bool
     writes_records: bool

@@ -63,9 +63,9 @@ class MediatedDevices(NestedFamily):
         if host is None:
             return None
         if host.devices is None:
-            return f"devices could not be listed: {host.devices_unknown_because}"
+            return f"libvirt could not list the devices: {host.devices_unknown_because}"
         odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_MDEV_PREFIX))
-        return f"mediated devices that cannot be read: {', '.join(odd)}" if odd else None
+        return f"the agent cannot read these mediated devices: {', '.join(odd)}" if odd else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
         """Whether a type is configured for the device that libvirt calls ``name``."""
@@ -100,7 +100,7 @@ class MediatedDevices(NestedFamily):
         for uuid in guest.mdev_uuids:
             place = _place(devices.get(uuid), resource_class, settings)
             if isinstance(place, str):
-                return UnknownChildren(f"guest {guest.uuid} ({guest.name}) has mediated device {uuid}: {place}")
+                return UnknownChildren(f"mediated device {uuid} of guest {guest.uuid} ({guest.name}): {place}")
             if place is not None:
                 parents[place] += 1
         return parents
@@ -118,8 +118,8 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
         return "libvirt does not list the device, so its parent is not known"
     bound = bound_to(mdev.parent, settings)
     if bound is None or bound.type_id != mdev.type_id:
-        configured = f"type {bound.type_id} only" if bound else "no type"
-        return f"the device is of type {mdev.type_id}, but {mdev.parent} is configured for {configured}"
+        configured = f"only type {bound.type_id}" if bound else "no type"
+        return f"the device is of type {mdev.type_id}, but [devices] enables {configured} for {mdev.parent}"
     return ProviderKey(KIND, mdev.parent) if bound.resource_class == resource_class else None
 
 

@@ -85,7 +85,7 @@ class PciDevices(NestedFamily):
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
-            return UnknownChildren(f"this host has no guest {consumer_uuid}, so its PCI devices are not known")
+            return UnknownChildren(f"this host has no guest {consumer_uuid}, so the guest's PCI devices are unknown")
         taken = taken_by(guest, pci_view(snapshot, settings))
         return {key: amount for (key, name), amount in taken.items() if name == resource_class}
 
@@ -94,7 +94,7 @@ def _name_too_long(node: str) -> str | None:
     room = NAME_LIMIT - len("_") - _ADDRESS_LENGTH
     if len(node) <= room:
         return None
-    return f"the node's name has {len(node)} characters: above {room}, Placement refuses the names of PCI providers"
+    return f"the node's name has {len(node)} characters: with more than {room}, Placement refuses its PCI providers"
 
 
 def _offered(view: PciView) -> Iterable[Nested]:

@@ -89,9 +89,9 @@ def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], i
 def unknown_because(host: HostFacts) -> str | None:
     """Return why the PCI devices of this host are not all known, None if all are known."""
     if host.devices is None:
-        return f"devices could not be listed: {host.devices_unknown_because}"
+        return f"libvirt could not list the devices: {host.devices_unknown_because}"
     odd = sorted(one.name for one in host.devices.odd if one.name.startswith(_PCI_PREFIX))
-    return f"PCI devices that cannot be read: {', '.join(odd)}" if odd else None
+    return f"the agent cannot read these PCI devices: {', '.join(odd)}" if odd else None
 
 
 def managed(view: PlacementView | None) -> tuple[Provider, ...]:

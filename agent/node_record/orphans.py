@@ -66,9 +66,9 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
     if root is None or root.parent_uuid is not None:
         return f"provider {tree.uuid} is part of another provider's tree"
     if root.name != name:
-        return f"the provider is named {root.name} now, not {name}"
+        return f"the provider is named {root.name} now, not {name} like the orphaned node"
     if tree.allocations:
-        return f"{_held(tree)} allocated from it"
+        return f"{_consumers_with_classes(tree)} allocated from it"
     return _foreign(tree)
 
 
@@ -81,7 +81,7 @@ def _foreign(tree: DetachedTree) -> str | None:
     return None
 
 
-def _held(tree: DetachedTree) -> str:
+def _consumers_with_classes(tree: DetachedTree) -> str:
     consumers = {allocation.consumer_uuid for allocation in tree.allocations}
     classes = sorted({allocation.resource_class for allocation in tree.allocations})
     held = "consumer has" if len(consumers) == 1 else "consumers have"
@@ -123,13 +123,13 @@ def _of_row(row: ComputeNode, state: NovaState, view: PlacementView, confirmed: 
 
 def _record_stays(row: ComputeNode, state: NovaState, confirmed: _Codes) -> str | None:
     if ("compute-node-orphaned", row.uuid) not in confirmed:
-        return "compute-node-orphaned is not confirmed yet"
+        return "the finding compute-node-orphaned is not confirmed yet"
     if not any(record.uuid == row.uuid for record in state.records):
-        return f"the record of {row.hypervisor_hostname} was not read"
+        return f"the compute node record of {row.hypervisor_hostname} was not read"
     here = (row.host, row.hypervisor_hostname)
     if named := [i for i in state.instances if not i.deleted and (i.host, i.node) == here]:
-        there = f"instance {named[0].uuid} is" if len(named) == 1 else f"{len(named)} instances are"
-        return f"{there} on node {row.hypervisor_hostname}"
+        one_or_more = f"instance {named[0].uuid} is" if len(named) == 1 else f"{len(named)} instances are"
+        return f"{one_or_more} on node {row.hypervisor_hostname}"
     return None
 
 

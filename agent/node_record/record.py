@@ -82,7 +82,7 @@ def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord |
         if row.deleted:
             continue
         if row.uuid == root_uuid and stored is None:
-            return f"row {row.id} has this host's uuid, and was not read in full"
+            return f"row {row.id} has this host's uuid, but the record was not read in full"
         if row.uuid != root_uuid and (row.host, row.hypervisor_hostname) == (state.host, node):
             return f"row {row.id} has this host and node name, but another uuid: {row.uuid}"
     return None
@@ -154,7 +154,7 @@ _NEEDED = (
 def _created(root_uuid: str, columns: _Columns, view: ResourceView) -> Plan:
     if missing := [name for name in _NEEDED if name not in columns]:
         because = f" ({'; '.join(view.unknown)})" if view.unknown else ""
-        return Plan.nothing(root_uuid, RECORD, f"these columns are still unknown: {', '.join(missing)}{because}")
+        return Plan.nothing(root_uuid, RECORD, f"these columns have no known value yet: {', '.join(missing)}{because}")
     record = NodeRecord(**{**dict.fromkeys(_NULLABLE), **columns})
     return Plan(records=(CreateComputeNode(record=record),))
 

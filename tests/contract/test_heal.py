@@ -247,7 +247,7 @@ def test_undo_reports_placements_refusal_because_of_missing_capacity(host):
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["result"]) == (5, "refused")
     assert "Unable to create allocation for 'VCPU'" in found.document["words"]
-    assert "times, nothing was changed" not in found.document["words"]
+    assert "Placement refused all" not in found.document["words"]
     assert host.allocations(uuid("gone")) == {"allocations": {}}
 
 
@@ -339,7 +339,7 @@ def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, on_write(1, change))
         assert healed.outcome.result is Result.REFUSED
-        assert "the state changed meanwhile" in healed.outcome.words
+        assert "nothing was changed, because the consumer changed meanwhile" in healed.outcome.words
         assert [method for method, _ in adapter.sent if method != "GET"] == ["PUT"], "what was stale is not sent again"
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": {"VCPU": 1}}}
         host.healed()  # the next run decides on a new read
@@ -478,7 +478,7 @@ def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host)
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, script)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    neither = "neither the earlier nor the planned allocations belong to"
+    neither = "neither the earlier nor the planned allocations belong to consumer"
     assert f"checked afterwards: {neither} {consumer}" in healed.outcome.words
     methods = [method for method, _ in adapter.sent]
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"

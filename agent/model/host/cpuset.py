@@ -48,7 +48,7 @@ def _span(text: str, item: str) -> range:
     first = _number(first_text, item)
     last = _number(last_text, item) if dash else first
     if first > last:
-        raise ValueError(f"{item!r} begins above its end")
+        raise ValueError(f"range {item!r} ends before it begins")
     return range(first, last + 1)
 
 
@@ -57,5 +57,5 @@ def _number(text: str, item: str) -> int:
     if not (digits.isascii() and digits.isdecimal()):
         raise ValueError(f"{item!r} is not a CPU number or range")
     if len(digits) > len(str(HIGHEST_CPU)) or int(digits) > HIGHEST_CPU:
-        raise ValueError(f"{item!r} is above {HIGHEST_CPU}")
+        raise ValueError(f"{item!r} is above {HIGHEST_CPU}, the highest valid CPU number")
     return int(digits)

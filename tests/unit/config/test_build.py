@@ -110,7 +110,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[compute]\ncpu_shared_set = 3-1\n", "[compute] cpu_shared_set = 3-1: '3-1' begins above its end"),
+        ("[compute]\ncpu_shared_set = 3-1\n", "[compute] cpu_shared_set = 3-1: range '3-1' ends before it begins"),
         (
             "[compute]\ncpu_dedicated_set = 0-1,^0-1\n",
             "[compute] cpu_dedicated_set = 0-1,^0-1: no CPU is left in this list",

@@ -18,8 +18,8 @@ LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), befo
 def test_the_adopt_plan_of_a_changed_store_remembers_the_new_store():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
-    assert "the next audit publishes 251 GiB of DISK_GB in place of 300" in plan.notes
-    assert "disks of libvirt's guests that are missing in this store: 1" in plan.notes
+    assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
+    assert "number of disks of libvirt's guests that are missing in this store: 1" in plan.notes
 
 
 def test_the_store_adoption_in_role_companion_does_not_mention_publishing():

@@ -20,7 +20,7 @@ def test_function_find_entry_accepts_a_full_id_or_a_unique_prefix(typed: str, fo
 
 @pytest.mark.parametrize(
     ("typed", "words"),
-    [("3f9", "several ids begin with 3f9: 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")],
+    [("3f9", "several entry ids begin with 3f9: 3f9c00000000, 3f9d00000000"), ("4", "the journal has no entry 4")],
 )
 def test_an_unknown_or_ambiguous_prefix_is_reported(typed: str, words: str) -> None:
     assert find_entry(ENTRIES, typed) == NotFound(words=words)

@@ -119,27 +119,27 @@ def test_a_torn_last_line_is_reported_and_later_lines_are_read(journal, tmp_path
     journal.begin(CHANGE)
     found = journal.read()
     assert [(e.id, e.result) for e in found.entries] == [("e1", Result.DONE), ("e3", Result.OPEN)]
-    assert found.problems == ("line 2 is not JSON",)
+    assert found.problems == ("line 2 is skipped: the line is not JSON",)
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"\xff\xfe", "line 2 is not JSON"),
-        (b"[" * 100_000, "line 2 is not JSON"),
-        (CHANGE_OF % (b"[" * 500, b"]" * 500), "line 2 is nested too deep"),
-        (b"[1]", "line 2 is not a document of schema_version 1"),
-        (b'{"schema_version": 2}', "line 2 is not a document of schema_version 1"),
-        (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "line 2 has no id or no time"),
-        (b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}', "line 2 is neither a change nor an outcome"),
-        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "line 2 is an incomplete change"),
+        (b"\xff\xfe", "the line is not JSON"),
+        (b"[" * 100_000, "the line is not JSON"),
+        (CHANGE_OF % (b"[" * 500, b"]" * 500), "the line is nested too deep"),
+        (b"[1]", "the line is not a JSON object with schema_version 1"),
+        (b'{"schema_version": 2}', "the line is not a JSON object with schema_version 1"),
+        (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "the line has no id or no time"),
+        (b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}', "the line is no change and no outcome"),
+        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "the line is an incomplete change"),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
-            "line 2 is the outcome of a change that is not in the journal: e7",
+            "the line is the outcome of a change that is not in the journal: e7",
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',
-            "line 2 is an incomplete outcome",
+            "the line is an incomplete outcome",
         ),
     ],
 )
@@ -149,14 +149,15 @@ def test_an_invalid_line_is_reported_and_all_other_lines_are_read(journal, tmp_p
         file.write(line + b"\n")
     journal.begin(CHANGE)
     found = journal.read()
-    assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (problem,))
+    assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (f"line 2 is skipped: {problem}",))
 
 
 def test_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes() * 2)
-    assert (len(journal.read().entries), journal.read().problems) == (1, ("line 2 repeats the id e1",))
+    found = journal.read()
+    assert (len(found.entries), found.problems) == (1, ("line 2 is skipped: the line repeats the id e1",))
 
 
 @pytest.mark.parametrize("make", ["folder", "pipe", "link"])

@@ -138,14 +138,14 @@ UNKNOWN = {
     "devices were not listed": (
         host(devices_unknown_because="libvirt did not answer"),
         (),
-        "devices could not be listed: libvirt did not answer",
+        "libvirt could not list the devices: libvirt did not answer",
     ),
     "a mediated device that cannot be read": (
         dataclasses.replace(
             CARDS, devices=dataclasses.replace(CARDS.devices, odd=(OddDevice(name="mdev_x", reason="?"),))
         ),
         (),
-        "mediated devices that cannot be read: mdev_x",
+        "the agent cannot read these mediated devices: mdev_x",
     ),
     "libvirt was not read": (CARDS, (LIBVIRT,), "libvirt could not be read"),
 }

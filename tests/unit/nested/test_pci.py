@@ -231,11 +231,11 @@ UNKNOWN = {
     "libvirt did not answer": (without(world(), LIBVIRT), "libvirt could not be read"),
     "devices not listed": (
         snapshot(libvirt=host(devices=None, devices_unknown_because="no answer within 5 s")),
-        "devices could not be listed: no answer within 5 s",
+        "libvirt could not list the devices: no answer within 5 s",
     ),
     "a device that cannot be read": (
         world(odd=(OddDevice(name="pci_0000_81_00_0", reason="no product"),)),
-        "PCI devices that cannot be read: pci_0000_81_00_0",
+        "the agent cannot read these PCI devices: pci_0000_81_00_0",
     ),
 }
 

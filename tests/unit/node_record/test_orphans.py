@@ -64,7 +64,7 @@ def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     first = after(world, audits=0)
     assert (first.records, first.removals) == ((), ())
     assert [h.why for h in first.held_back if h.provider_uuid == OLD.uuid] == [
-        "compute-node-orphaned is not confirmed yet"
+        "the finding compute-node-orphaned is not confirmed yet"
     ]
     second = after(world)
     assert second.records == (DeleteComputeNode(record=OLD),)

@@ -107,7 +107,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
 def test_an_incompletely_read_record_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
-    assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, and was not read in full"]
+    assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
 
 
 @pytest.mark.parametrize("before", [None, 7])
@@ -312,7 +312,7 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
 @pytest.mark.parametrize(
     ("role", "kind", "said"),
     [
-        (Role.OWNER, StateKind.SQL, "never written: [state] source = sql only reads"),
+        (Role.OWNER, StateKind.SQL, "never writes the compute node record: that needs [state] source = conductor"),
         (Role.OWNER, StateKind.CONDUCTOR, "written through nova-conductor"),
         (Role.OWNER, StateKind.NONE, "there is no compute node record"),
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),

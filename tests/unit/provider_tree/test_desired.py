@@ -264,7 +264,7 @@ def test_unreadable_mdev_devices_do_not_stop_updates_of_other_child_providers():
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]
     assert [(f.name, f.why) for f in tree.frozen_families] == [
-        ("mdev", "devices could not be listed: a device vanished")
+        ("mdev", "libvirt could not list the devices: a device vanished")
     ]
 
 

@@ -193,7 +193,7 @@ def test_a_reshape_is_declined_if_another_run_has_moved_the_amounts():
 
 def test_a_reshape_is_declined_while_a_mediated_device_is_unreadable():
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
-    assert "mediated devices that cannot be read" in declined(gpu_scene(libvirt=odd))
+    assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
 def test_a_reshape_requires_all_consumer_records_despite_the_read_limit():
