@@ -126,6 +126,6 @@ def _unknown(snapshot: Snapshot, settings: Settings, obstacle: str | None, least
         doubt = store_doubt(snapshot, settings)
         reasons.append(f"local_gb, local_gb_used: {doubt.why if doubt else 'not measured'}")
     if least.size_bytes is None:
-        reasons.append("disk_available_least: free space or guests' files were not measured")
+        reasons.append("disk_available_least: the agent has not measured the free space or the guests' files")
     reasons.extend(f"disk_available_least: domain {d.uuid} ({d.name}): {d.reason}" for d in least.unknown)
     return tuple(reasons)

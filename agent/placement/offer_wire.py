@@ -24,7 +24,7 @@ def parse_usages_at(body: object) -> tuple[int, Amounts]:
     """Parse ``GET …/usages`` into the provider's generation and the used amounts at that generation."""
     generation = whole(_object(body, "usages").get("resource_provider_generation"))
     if generation is None:
-        raise _odd("usages without a 64-bit integer as resource_provider_generation", body)
+        raise _odd("resource_provider_generation of the usages is not a 64-bit integer", body)
     return generation, parse_usages(body)
 
 
@@ -41,7 +41,7 @@ def parse_class_names(body: object) -> frozenset[str]:
         raise _odd("resource_classes", found)
     names = [_object(each, "resource class").get("name") for each in found]
     if not all(isinstance(name, str) for name in names):
-        raise _odd("the name of a resource class", names)
+        raise _odd("the name of a resource class is not a string", names)
     return frozenset(str(name) for name in names)
 
 

@@ -178,7 +178,7 @@ def _read_tree(client: PlacementClient, last: _TreeReading, request: ViewRequest
         holders = listed(client, name=request.root_name) if request.root_name else ()
         return _TreeReading(consumers=consumers, name_holder=next(iter(holders), None))
     if request.root_uuid not in {provider.uuid for provider in found}:
-        raise PlacementUnavailable(f"answer not understood: the tree of {request.root_uuid} lacks this provider")
+        raise PlacementUnavailable(f"answer not understood: the tree lacks the requested provider {request.root_uuid}")
     known = () if request.everything else last.providers
     providers, fresh = _tree(client, _below(request.root_uuid, found), known, request.fresh_allocations)
     held = tuple((k.provider, k.allocations) for k in providers)
@@ -227,7 +227,7 @@ def _tree(
 def _too_many(provider: Provider) -> str:
     return (
         f"the read stopped at provider {provider.uuid}: the tree has more than {MOST_ENTRIES} classes, traits, "
-        "aggregates and allocations, the limit for one host; to see which consumers use this provider, run "
+        "aggregates and allocations in all, the limit for one host; to see which consumers use this provider, run "
         f"openstack resource provider show --allocations {provider.uuid}"
     )
 
@@ -249,7 +249,7 @@ def _unless_vanishing(read: Callable[[], T], what: str) -> T:
 def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> list[_Known]:
     """Return an orphaned compute node's tree. Raises GenerationConflict if a provider was deleted during the read."""
     return _unless_vanishing(
-        lambda: _tree(client, _in_tree(client, uuid), last, fresh_allocations=True)[0], f"the tree of {uuid}"
+        lambda: _tree(client, _in_tree(client, uuid), last, fresh_allocations=True)[0], f"the provider tree of {uuid}"
     )
 
 

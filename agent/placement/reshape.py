@@ -34,7 +34,7 @@ class ReshapeClient:
             # exists, another client has created the provider since the reshape was planned.
             if not listed(self._client, uuid=write.provider_uuid):
                 raise
-            raise conflict("another client created the provider meanwhile", error) from error
+            raise conflict("another client created the provider after the agent had read the tree", error) from error
         return made.generation or 0
 
     def reshape(self, write: Reshape) -> None:

@@ -76,7 +76,7 @@ class Refusal:
 def nothing(body: object) -> None:
     """Parse an answer that has no body (201, 204)."""
     if body is not None:
-        raise _odd("a body", "where there must be none", body)
+        raise _odd("the answer", "has a body, although this request gets none", body)
 
 
 def parse_maximum(body: object) -> Microversion:
@@ -85,7 +85,7 @@ def parse_maximum(body: object) -> Microversion:
         found = _object(version, "version")
         if str(found.get("id", "")).startswith("v1."):
             return _microversion(_text(found, "max_version"))
-    raise _odd("root document", "has no version 1", body)
+    raise _odd("root document", "does not list version v1 of the API", body)
 
 
 def parse_providers(body: object) -> tuple[Provider, ...]:
@@ -207,7 +207,7 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
     consumers = _mapping(found, "allocations")
     listed = sum(len(_mapping(_object(each, "allocation"), "resources")) for each in consumers.values())
     if listed > most:
-        raise AnswerTooLarge(f"{listed} allocations, but the limit for one provider is {most}")
+        raise AnswerTooLarge(f"the provider has {listed} allocations, but the limit for one provider is {most}")
     return Allocations(
         generation=_number(found, "resource_provider_generation"),
         allocations=tuple(

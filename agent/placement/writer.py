@@ -181,7 +181,7 @@ class TreeWriter:
         course.unknown_traits |= standard
         if not missing or missing != standard:
             self._ensured = frozenset()
-            raise conflict("Placement does not know a custom name yet", error) from error
+            raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
 
     def _put(self, write: PutInventories | PutTraits | PutAggregates, course: _Course) -> None:
         try:
@@ -194,7 +194,7 @@ class TreeWriter:
             # Another client deleted a custom class, or two threads of Placement refreshed its cache of class names at
             # once (its attribute_cache.py; seen with 16 writers). The next attempt creates all custom names again.
             self._ensured = frozenset()
-            raise conflict("Placement does not know a custom name yet", error) from error
+            raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
         put, path = self._client.put, partial(part_path, write.provider_uuid)
@@ -236,7 +236,7 @@ class TreeWriter:
         if not tree:
             return error
         if write.parent_uuid is None or write.parent_uuid in _above(tree, write.provider_uuid):
-            return conflict("another client created the provider meanwhile", error)
+            return conflict("another client created the provider after the agent had read the tree", error)
         return ProviderElsewhere(
             f"{_where(tree, write.provider_uuid)}: {error.message}", status=error.status, request_id=error.request_id
         )
@@ -285,6 +285,6 @@ def _where(tree: Mapping[str, Provider], uuid: str) -> str:
     """Return a sentence that says where the provider is; ``tree`` is the tree that contains it."""
     standing, above = tree[uuid], _above(tree, uuid)
     if standing.parent_uuid is None:
-        return f"provider {uuid} exists already, as {standing.name} without a parent"
+        return f"provider {uuid} exists already: its name is {standing.name}, and it has no parent"
     at = tree[above[-1]] if above else standing
-    return f"provider {uuid} exists already, as {standing.name} in the tree of {at.name} ({at.uuid})"
+    return f"provider {uuid} exists already: its name is {standing.name}, in the tree of {at.name} ({at.uuid})"

@@ -58,7 +58,7 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
             continue
         for key, inventory in resource.inventory(snapshot, settings):
             if key != ROOT:
-                raise AssertionError(f"{key}: a module of agent/resources may decide only classes of the root")
+                raise AssertionError(f"{key}: a module of agent/resources may offer inventory only on the root")
             wanted, terms = _reserved(resource, inventory, snapshot, settings, written)
             inventories.append(wanted)
             reserves.append(terms)
@@ -98,9 +98,9 @@ def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
 
 
 def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings: Settings) -> str | None:
-    missing = sorted(source for source in part.needs(settings) if not snapshot.fresh(source))
-    if missing:
-        return f"{', '.join(missing)} could not be read"
+    unread_sources = sorted(source for source in part.needs(settings) if not snapshot.fresh(source))
+    if unread_sources:
+        return f"{', '.join(unread_sources)} could not be read"
     return part.obstacle(snapshot, settings)
 
 
@@ -151,7 +151,7 @@ def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
     class.
     """
     left = still_on_root(family, snapshot)
-    return f"{', '.join(left)} still has allocations on the root (reshape-needed)" if left else None
+    return f"the root provider still has allocations of {', '.join(left)} (reshape-needed)" if left else None
 
 
 def _child(nested: Nested, observed: Provider | None, root: DesiredProvider) -> DesiredProvider:

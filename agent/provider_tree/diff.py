@@ -79,7 +79,7 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 def _undeletable(used: list[str], left: list[str]) -> str | None:
     # Placement rejects (409) the delete of a provider with allocations or children. The plan does not delete ``left``.
     if used:
-        return f"the provider must be deleted, but {', '.join(used)} has allocations"
+        return f"the provider must be deleted, but has allocations of {', '.join(used)}"
     return f"the provider must be deleted, but has children: {', '.join(left)}" if left else None
 
 
@@ -107,7 +107,7 @@ def _frozen(provider: DesiredProvider) -> list[HeldBack]:
 def _of_known_traits(provider: DesiredProvider, unknown: frozenset[str], held: list[HeldBack]) -> DesiredProvider:
     if left_out := provider.traits_wanted & unknown:
         what = f"traits {', '.join(sorted(left_out))}"
-        held.append(HeldBack(provider_uuid=provider.uuid, what=what, why="this Placement does not know them"))
+        held.append(HeldBack(provider_uuid=provider.uuid, what=what, why="this Placement does not know these traits"))
     return replace(provider, traits_wanted=provider.traits_wanted - unknown) if left_out else provider
 
 

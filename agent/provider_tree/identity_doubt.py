@@ -56,9 +56,9 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
     count = guests_of_an_unknown_host(state, host) if state is not None and host is not None else 0
     if state is None or not count:
         return None
-    guests = "one guest that nova made is" if count == 1 else f"{count} guests that nova made are"
+    guests = "one guest" if count == 1 else f"{count} guests"
     return Doubt(
-        expected=f"the database knows host {state.host}, on which {guests} defined",
+        expected=f"the database knows host {state.host}, because libvirt has {guests} here that nova made",
         actual="the database has no service and no compute node of this host: the database belongs to another cloud, "
         "or was restored from an old backup",
         stops_writes=True,
@@ -81,8 +81,8 @@ def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
     if host is None or host.ignored_hostname is None:
         return None
     return Doubt(
-        expected=f"libvirt reports the same node name as at the agent's start, {subject.node}",
-        actual=f"libvirt reports {host.ignored_hostname} now; the agent keeps {subject.node} until it restarts",
+        expected=f"libvirt reports node name {subject.node}, as at the agent's start",
+        actual=f"libvirt reports {host.ignored_hostname} now; the agent keeps {subject.node} until the agent restarts",
         stops_writes=False,
     )
 
@@ -94,10 +94,10 @@ def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     compute-node-orphaned and hostname-duplicated.
     """
     has_own_uuid, is_so_named = row.uuid == subject.root_uuid, row.hypervisor_hostname == subject.node
-    expected = f"this host's identity is {subject.root_uuid} (from {subject.identity_origin}), its node {subject.node}"
+    expected = f"this host has uuid {subject.root_uuid} (from {subject.identity_origin}) and node name {subject.node}"
     if has_own_uuid and row.host != host:
         return Doubt(
-            expected=f"{expected}, and the row belongs to host {host}",
+            expected=f"{expected}, and its compute node row belongs to host {host}",
             actual=f"compute node row {row.id} has uuid {row.uuid} and belongs to host {row.host}",
             stops_writes=True,
         )

@@ -57,7 +57,7 @@ def rival_of(
 
 def _living(settings: Settings) -> Rival:
     return Rival(
-        why=f"nova-compute of this host is alive (service seen within {settings.service_down_time_s} s) and "
+        why=f"nova-compute of this host is alive (heartbeat within the last {settings.service_down_time_s} s) and "
         "replaces the root's inventory each cycle",
         remedy="beside a running nova-compute set [agent] role = companion. To own the provider, stop nova-compute on "
         "this host for good first",
@@ -71,8 +71,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return Rival(
             why=f"the provider carries {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
             "the state source did not answer, or its answer is old",
-            remedy="see why the state source cannot be read (source-unavailable, source-stale); the next audit reads "
-            "it again",
+            remedy="the finding source-unavailable or source-stale says why the state source cannot be read; the next "
+            "audit reads it again",
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s
     if AGENT_OWNER in root.traits:
@@ -88,11 +88,11 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: its heartbeat and this provider "
-        f"must stay unchanged for {settings.service_down_time_s} s between audits of this agent",
+        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: the proof is that audits "
+        f"over {settings.service_down_time_s} s see neither nova-compute's heartbeat nor this provider change",
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
-        "With `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run the same command "
-        "again after service_down_time",
+        "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
+        "command again after service_down_time",
     )
 
 
@@ -145,9 +145,9 @@ def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None
         return None
     written_before = {i.resource_class: i for i in written.inventories}
     different = [(i, root.inventory(c)) for c, i in sorted(written_before.items()) if root.inventory(c) != i]
-    changes = "; ".join(f"{_shown(mine)} is now {_shown(now)}" for mine, now in different) or "now equal again"
+    changes = "; ".join(f"{_shown(mine)} is now {_shown(now)}" for mine, now in different) or "the change is gone now"
     return Rival(
-        why=f"what this agent wrote was changed by another writer in {written.strikes} audits in a row: {changes}",
+        why=f"another writer changed what this agent wrote, in {written.strikes} audits in a row: {changes}",
         remedy="find the other writer (a second agent, nova-compute, a script) and stop it, then send this agent "
         "SIGHUP",
     )

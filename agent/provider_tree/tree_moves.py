@@ -88,8 +88,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
     if provider.parent_uuid is None:
         # The list of this host's tree does not show the roots of other trees. If the agent created such a root without
         # a search for it, and the root existed, Placement would answer 409 in every audit.
-        return None if provider.uuid in searched_for else "the agent did not read whether the provider exists already"
-    return None if provider.parent_uuid in parents else f"its parent {provider.parent_uuid} does not exist"
+        return None if provider.uuid in searched_for else "the agent has not searched Placement for this provider yet"
+    return None if provider.parent_uuid in parents else f"the planned parent {provider.parent_uuid} does not exist"
 
 
 def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> Place:
@@ -104,11 +104,9 @@ def _moved(provider: DesiredProvider, observed: Provider, parents: _Parents, vie
 def _immovable(provider: DesiredProvider, observed: Provider, parents: _Parents, view: PlacementView) -> str | None:
     """Return why Placement would reject the move, None if it would not."""
     if provider.parent_uuid is not None and provider.parent_uuid not in parents:
-        return f"its parent {provider.parent_uuid} does not exist"
+        return f"the planned parent {provider.parent_uuid} does not exist"
     if observed.parent_uuid is not None and not view.reparents:
-        return (
-            f"its parent is {observed.parent_uuid}, and this Placement cannot move a provider (microversion 1.37 can)"
-        )
+        return f"the provider is below {observed.parent_uuid}, and only Placement with microversion 1.37 can move it"
     if provider.uuid in ancestors(provider.uuid, {**parents, provider.uuid: provider.parent_uuid}):
-        return f"its parent {provider.parent_uuid} is still below it"
+        return f"the new parent {provider.parent_uuid} is still below this provider"
     return None

@@ -74,7 +74,7 @@ def _late(source: Document) -> str:
     behind = source.get("behind_s")
     if behind is None:
         return ""
-    return f"; newest heartbeat {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
+    return f"; the newest heartbeat is {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
 
 
 def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:

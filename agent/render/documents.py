@@ -263,7 +263,7 @@ def report_from_json(text: str) -> Document:
     shapes = {"audit": dict, "ledger": list, "inventory": list, "traits": list, "evacuations": list}
     odd = [name for name, shape in shapes.items() if not isinstance(document.get(name), shape)]
     if odd:
-        raise SourceInconsistent("report", f"{', '.join(odd)} missing or not of the expected type")
+        raise SourceInconsistent("report", f"missing, or not of the expected type: {', '.join(odd)}")
     return document
 
 

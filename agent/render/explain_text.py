@@ -57,7 +57,7 @@ def _exactly(resource_class: str, total: int, exact: Exact) -> str:
     """
     of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)}"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"; before rounding, the size{of} is {size}, because each consumer's amount is rounded up"
+    return f"; the exact size{of} is {size}, but each consumer's amount is rounded up"
 
 
 def _part(part: Part) -> str:
@@ -90,8 +90,8 @@ def _of_class(explanation: ClassExplanation) -> Iterator[str]:
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
     if missing := unread_of_inventory(scope, name):
-        return f"it is unknown whether this host offers any; sources {_not_read(missing)}"
-    return "this host offers none" if scope.provider_uuid else "the provider of this host is unknown"
+        return f"it is unknown whether this host offers any, because sources were {_not_read(missing)}"
+    return f"this host offers no {name}" if scope.provider_uuid else "the provider of this host is unknown"
 
 
 def _not_read(sources: tuple[str, ...]) -> str:
@@ -129,10 +129,11 @@ def _heading(name: str, rows: tuple[InventoryRow, ...]) -> str:
     if len(rows) == 1:
         return f"provider {first.provider} ({first.provider_uuid})"
     shown = first.wanted or first.recorded
-    each = cell(name, shown.total if shown else None)
+    total = cell(name, shown.total if shown else None)
     names = some_of([row.provider for row in rows])
     return (
-        f"{len(rows)} providers with equal rows, each {each}, {cell(name, first.used)} used: {names}; for each of them:"
+        f"{len(rows)} providers with equal rows, each total {total}, {cell(name, first.used)} used: {names}; "
+        "for each of them:"
     )
 
 
@@ -228,8 +229,8 @@ def _nowhere(unread_books: Unread) -> str:
     """Return the line about a consumer without rows; the line names each incomplete book and its unreadable sources."""
     if not unread_books:
         return "this host's three books do not contain this consumer"
-    missing = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
-    return f"the books that were read do not contain this consumer; {missing}"
+    incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
+    return f"the books that were read do not contain this consumer; {incomplete_books}"
 
 
 def _consumer_row(row: LedgerRow, not_counted: str | None, unread_books: Unread) -> Iterator[str]:

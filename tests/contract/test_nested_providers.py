@@ -154,7 +154,7 @@ def test_a_gpu_without_free_vgpus_keeps_its_provider_while_it_has_allocations(ca
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
     report = cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 7}}
-    assert "the provider must be deleted, but VGPU has allocations" in {
+    assert "the provider must be deleted, but has allocations of VGPU" in {
         held["why"] for held in report["plan"]["held_back"]
     }
     placement.release(consumer)
@@ -296,7 +296,7 @@ def test_an_unsupported_encryption_provider_is_kept_while_it_has_allocations(pla
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))
-    assert f"the provider must be deleted, but {CONTEXT} has allocations" in {
+    assert f"the provider must be deleted, but has allocations of {CONTEXT}" in {
         held.why for held in decision.plan.held_back
     }
     assert set(platform.children) == {"amd_sev", "amd_sev_es"}

@@ -159,7 +159,7 @@ def test_traits_unknown_to_an_older_placement_cause_no_further_requests(tmp_path
         assert sent == [f"GET /resource_providers?in_tree={root} 200"]
         (again,) = told(second)
         assert (again.confirmed, second.plan.writes) == (True, ())
-        assert {held.why for held in second.plan.held_back} == {"this Placement does not know them"}
+        assert {held.why for held in second.plan.held_back} == {"this Placement does not know these traits"}
 
         old_memory, auditor.memory = auditor.memory, AuditMemory()  # a restart: the agent asks again
         assert (told(auditor.audit())[0].finding.actual, old_memory.unknown_traits) == (again.finding.actual, lacking)

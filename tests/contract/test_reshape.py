@@ -427,7 +427,7 @@ def test_heal_reports_that_placement_allows_a_reshape_only_to_role_service(cards
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, False)
     assert "Policy does not allow placement:reshaper:reshape" in healed.outcome.words
-    assert healed.outcome.words.count("only a user with the role") == 1
+    assert healed.outcome.words.count('needs the role "service"') == 1
     assert "admin or service" not in healed.outcome.words
     assert cards.offers == {"root": 24}
 

@@ -110,17 +110,17 @@ def _wrong_urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Itera
 
 def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     section = _section(conf, group)
-    by = _setting(conf, section, "auth_type")
+    plugin = _setting(conf, section, "auth_type")
     # keystoneauth notices a missing password only at the first request, and raises a bare Exception.
     if isinstance(auth, generic.Password) and conf[section].password is None:
-        yield f"[{section}] password is not set: {by} needs it"
+        yield f"[{section}] password is not set: {plugin} needs it"
     # A plugin without Keystone gets neither a catalog nor a token, so the URL and any token must be configured.
     if isinstance(auth, BaseIdentityPlugin):
         return
     if not conf[group].endpoint_override and not getattr(auth, "endpoint", None):
-        yield f"[{group}] endpoint_override is not set: {by} has no catalog that names Placement"
+        yield f"[{group}] endpoint_override is not set: {plugin} gets no catalog with the URL of Placement"
     if getattr(auth, "token", "given") is None:
-        yield f"[{section}] token is not set: {by} needs it"
+        yield f"[{section}] token is not set: {plugin} needs it"
 
 
 def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:

@@ -160,12 +160,12 @@ def _document(reply: Reply) -> wire.Refusal:
 def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
     """Return a hint for an answer that comes from something in front of Placement; empty for Placement's answers."""
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
-        return f"not Placement's own answer: {error_hints.PATH}"
+        return f"this is not Placement's own answer: {error_hints.PATH}"
     if reply.status == 413:
-        return f"the proxy or web server in front of Placement must accept bodies of {reply.sent_bytes} bytes and more"
+        return f"the proxy or web server in front of Placement must accept requests of {reply.sent_bytes} bytes"
     if 300 <= reply.status < 400:
         to = quoted(_bare(reply.location)) or "nowhere"
-        return f"it redirects to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
+        return f"the URL redirects to {to}: put Placement's own URL into [placement] endpoint_override or the catalog"
     return ""
 
 

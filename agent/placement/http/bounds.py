@@ -91,11 +91,11 @@ class Tally:
     def problem(self, packed_bytes: int | None) -> str | None:
         """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if unknown."""
         bound = self._bound
-        of = f"the limit for {bound.subject}: {bound.remedy}"
+        limit_and_remedy = f"the limit for {bound.subject}: {bound.remedy}"
         if self._size_bytes > bound.most_bytes:
-            return f"the answer is larger than {bound.most_bytes // MIB} MiB, {of}"
+            return f"the answer is larger than {bound.most_bytes // MIB} MiB, {limit_and_remedy}"
         if packed_bytes is not None and self._size_bytes > MOST_TIMES_PACKED * packed_bytes:
-            return f"the answer unpacks to more than {MOST_TIMES_PACKED} times its size, {of}"
+            return f"the answer unpacks to more than {MOST_TIMES_PACKED} times its size, {limit_and_remedy}"
         if self.memory_bytes > bound.most_memory_bytes:
-            return f"the answer needs more than {bound.most_memory_bytes // MIB} MiB of memory, {of}"
+            return f"the answer needs more than {bound.most_memory_bytes // MIB} MiB of memory, {limit_and_remedy}"
         return None

@@ -41,7 +41,7 @@ class CatalogAdapter(Adapter):
         try:
             response: requests.Response = super().request(url, method, **options)
         except kx.EmptyCatalog as error:
-            raise kx.EmptyCatalog("Keystone's catalog is empty, as it is for a token without a project") from error
+            raise kx.EmptyCatalog("Keystone's catalog is empty; a usual cause is a token without a project") from error
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
@@ -91,7 +91,7 @@ class CatalogAdapter(Adapter):
         there = sorted({interface for interface in here if interface})
         regions = sorted({endpoint.region_name for endpoint in found if endpoint.region_name})
         if there or not regions:
-            return f"only {', '.join(there)} there" if there else "and no other endpoint of that type"
+            return f"only {', '.join(there)} there" if there else "and the catalog has no other endpoint of that type"
         return f"only in {', '.join(regions[:REGIONS_NAMED])}{' …' if regions[REGIONS_NAMED:] else ''}"
 
 

@@ -146,7 +146,7 @@ class PlacementClient:
         found = _parsed(reply, wire.parse_maximum)
         if found < MINIMUM:
             raise PlacementRejected(
-                f"the server speaks microversions up to {found}, {MINIMUM} is needed: Placement must be upgraded first",
+                f"Placement offers microversions up to {found}, the agent needs {MINIMUM}: upgrade Placement first",
                 request_id=reply.request_id,
             )
         return found
@@ -222,7 +222,7 @@ class PlacementClient:
         if self._hold is None or time.monotonic() >= self._hold.until:
             self._hold = None
             return
-        held = PlacementUnavailable(f"{request}: not sent, {self._hold.why}")
+        held = PlacementUnavailable(f"{request}: not sent; {self._hold.why}")
         held.not_before = self._hold.until
         raise held
 
@@ -234,9 +234,9 @@ class PlacementClient:
         hold_s = retry_after.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
         until = f"nothing is sent before {ends:%Y-%m-%dT%H:%M:%SZ}"
-        why = f"{until}: the last answer was HTTP {error.status} with Retry-After {asked:g}"
+        why = f"{until}, because the last answer was HTTP {error.status} with Retry-After {asked:g}"
         self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
-        message = f"{error.message}: {until}, Retry-After is {asked:g}"
+        message = f"{error.message}: {until}, because Retry-After is {asked:g}"
         held = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
         held.not_before = self._hold.until
         return held

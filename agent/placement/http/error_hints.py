@@ -11,7 +11,7 @@ from typing import Final
 
 _CLIENT_CERTIFICATE = "the server asks for a client certificate: set [placement] certfile and keyfile"
 _OTHER_NAME = (
-    "the certificate is for another name than the URL's: use the certificate's name in [placement] auth_url "
+    "the certificate is for another host name than the URL's: use the certificate's name in [placement] auth_url "
     "or endpoint_override, or in the catalog"
 )
 _NOT_TRUSTED = "this host does not trust the CA that signed the certificate: set [placement] cafile to the CA's file"
@@ -47,8 +47,8 @@ _KEYSTONE: Final = {
 }
 
 _PLACEMENT: Final = {
-    401: "Placement accepts neither this token nor a new one: Placement uses another Keystone, the user was changed a "
-    "moment ago, or no access rule of the application credential of [placement] allows this request",
+    401: "Placement accepts neither this token nor a new one. Possible causes: Placement uses another Keystone; the "
+    "user was changed a moment ago; no access rule of [placement]'s application credential allows this request",
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
@@ -56,8 +56,8 @@ _PLACEMENT: Final = {
 # every other request of the agent, the role admin is enough.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
-    'only a user with the role "service" may reshape ("admin" is not enough, unless Placement\'s policy was changed): '
-    "the user of [placement] does not have that role on its project"
+    'the user of [placement] needs the role "service" on its project: without it, Placement rejects the reshape '
+    '("admin" is not enough, unless Placement\'s policy was changed)'
 )
 
 AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option whose URL redirects"

@@ -49,7 +49,7 @@ class TokenSession(Session):
         """Return the token's headers as keystoneauth does. Raises DiscoveryFailure if a token request needs a token."""
         if self._asking:
             raise kx.DiscoveryFailure(
-                "auth_url answers HTTP 401 to the version request, for which Keystone needs no token"
+                "auth_url answers HTTP 401 to the request for Keystone's versions, which needs no token"
             )
         self._asking = True
         try:

@@ -17,28 +17,28 @@ _NO_PASSWORD = ""
 
 def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
     """Yield one sentence for each TLS option that cannot work. The caller adds the name of the configuration group."""
-    if cafile and (problem := _authorities(cafile)):
+    if cafile and (problem := _cafile_problem(cafile)):
         yield f"cafile = {cafile}: {problem}"
     if keyfile and not certfile:
         yield f"keyfile = {keyfile} has no effect without certfile"
-    elif certfile and (problem := _certificate(certfile, keyfile)):
+    elif certfile and (problem := _certificate_problem(certfile, keyfile)):
         yield f"certfile = {certfile}{f', keyfile = {keyfile}' if keyfile else ''}: {problem}"
 
 
-def _authorities(path: str) -> str:
+def _cafile_problem(path: str) -> str:
     if Path(path).is_dir():
         # A folder of certificates named by their hash, as c_rehash creates it; requests accepts such a folder too.
         return ""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except ssl.SSLError:
-        return "not a PEM file of certificates"
+        return "this is not a PEM file of certificates"
     except OSError as error:
         return str(error.strerror)
     return ""
 
 
-def _certificate(certfile: str, keyfile: str | None) -> str:
+def _certificate_problem(certfile: str, keyfile: str | None) -> str:
     for path in filter(None, (certfile, keyfile)):
         try:
             Path(path).read_bytes()
@@ -47,5 +47,5 @@ def _certificate(certfile: str, keyfile: str | None) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certfile, keyfile, _NO_PASSWORD)
     except ssl.SSLError as error:
-        return f"not a PEM certificate with its unencrypted key ({error.reason or 'not PEM'})"
+        return f"found no PEM certificate with a matching unencrypted key ({error.reason or 'not PEM'})"
     return ""

@@ -386,7 +386,7 @@ def test_allocations_on_child_providers_count_only_in_the_recorded_amount(childr
 def test_explain_text_groups_equal_child_providers_into_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "with equal rows" in line]
-    assert group.startswith(f"6 providers with equal rows, each 1, 0 used: {children.agent.name}_dev-")
+    assert group.startswith(f"6 providers with equal rows, each total 1, 0 used: {children.agent.name}_dev-")
     assert sum(line.startswith("  capacity ") for line in said) == 2
     assert len(children.json("explain", "PGPU")[1]["inventory"]) == 7
     table = children.run("inventory").stdout
@@ -488,10 +488,11 @@ def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
 def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(own_host, source):
-    assert "no inventory of VGPU: this host offers none" in own_host.run("explain", "VGPU").stdout
+    assert "no inventory of VGPU: this host offers no VGPU" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
-    assert f"no inventory of VGPU: it is unknown whether this host offers any; sources not read ({source})" in said
+    why = f"it is unknown whether this host offers any, because sources were not read ({source})"
+    assert f"no inventory of VGPU: {why}" in said
 
 
 def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host):

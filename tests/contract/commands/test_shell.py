@@ -138,8 +138,8 @@ NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
         ),
         (
             RIGHT.replace("endpoint_override = http://127.0.0.1:1\n", ""),
-            "[placement] endpoint_override is not set: {file}: [placement] auth_type = admin_token has no catalog "
-            "that names Placement",
+            "[placement] endpoint_override is not set: {file}: [placement] auth_type = admin_token gets no catalog "
+            "with the URL of Placement",
         ),
         (
             RIGHT.replace("http://127.0.0.1:1", "http://"),

@@ -90,7 +90,7 @@ def test_a_missing_region_is_reported_with_the_available_regions(cloud, account,
 
 
 def test_s152_a_service_type_not_in_the_catalog_raises_placement_unavailable(cloud, account, client_with):
-    with pytest.raises(PlacementUnavailable, match=r"service type no-such-thing.*and no other endpoint of that type"):
+    with pytest.raises(PlacementUnavailable, match=r"type no-such-thing.*and the catalog has no other endpoint"):
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 

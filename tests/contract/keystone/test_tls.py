@@ -84,7 +84,7 @@ def test_a_certificate_from_an_authority_missing_in_cafile_is_rejected(cloud, ac
 def test_a_certificate_for_another_host_name_is_rejected(cloud, account, authority, client_with):
     with tls_before(cloud.placement.url, authority.certificate("elsewhere", "DNS:placement.example.org")) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
-        assert "the certificate is for another name than the URL's" in refused(client_with(**options))
+        assert "the certificate is for another host name than the URL's" in refused(client_with(**options))
 
 
 def test_an_expired_certificate_is_rejected(cloud, account, authority, client_with):
@@ -129,8 +129,8 @@ def wrong_files(authority, folder):
         "cafile of text": ({"cafile": text}, "not a PEM file of certificates"),
         "missing certfile": ({"certfile": folder / "none.pem", "keyfile": ours.key}, "none.pem: No such file"),
         "missing keyfile": ({"certfile": ours.path, "keyfile": folder / "none.key"}, "none.key: No such file"),
-        "key of another": ({"certfile": ours.path, "keyfile": other.key}, "not a PEM certificate with its"),
-        "certfile without a key": ({"certfile": ours.path}, "not a PEM certificate with its"),
+        "key of another": ({"certfile": ours.path, "keyfile": other.key}, "found no PEM certificate with a"),
+        "certfile without a key": ({"certfile": ours.path}, "found no PEM certificate with a"),
         "keyfile alone": ({"keyfile": ours.key}, "no effect without certfile"),
     }
 

@@ -168,14 +168,14 @@ UNREAD = {
         install=reads(lambda: page(429, Retry_After="30")),
         kind=PlacementUnavailable,
         status=429,
-        says="nothing is sent before .*Z, Retry-After is 30",
+        says="nothing is sent before .*Z, because Retry-After is 30",
         hold_s=(30, 37.5),
     ),
     "429-retry-after-date": Case(
         install=reads(lambda: page(429, Retry_After=in_a_minute())),
         kind=PlacementUnavailable,
         status=429,
-        says="nothing is sent before .*Z, Retry-After is",
+        says="nothing is sent before .*Z, because Retry-After is",
         hold_s=(50, 75),
     ),
     "500": Case(
@@ -350,7 +350,7 @@ def test_a_failed_placement_read_is_reported_and_nothing_is_written(rest, gate, 
     gate.clear()
     again = one.audit()
     assert len(gate.seen) == case.tries, "the server wants no request"
-    assert "not sent, nothing is sent before" in source(again).error
+    assert "not sent; nothing is sent before" in source(again).error
     return None
 
 
@@ -427,7 +427,7 @@ def test_a_write_answered_with_413_is_reported_as_a_write_refused_finding(rest, 
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
     refused = next(seen.finding for seen in result.report.findings if seen.finding.code == "write-refused")
-    assert "must accept bodies of" in str(refused)
+    assert "must accept requests of" in str(refused)
     assert "413" in str(refused)
     assert len(puts(gate)) == 1
     put_right(rest, one, gate)
@@ -465,7 +465,7 @@ def test_a_redirect_to_another_host_is_not_followed(rest, gate, one):
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         gate.before = lambda asked: page(302, Location=f"{elsewhere}{asked.path}")
         result = one.audit()
-        assert f"it redirects to {elsewhere}/resource_providers: put" in source(result).error
+        assert f"the URL redirects to {elsewhere}/resource_providers: put" in source(result).error
         assert other.seen == []
     put_right(rest, one, gate)
 

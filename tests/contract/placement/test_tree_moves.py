@@ -92,7 +92,7 @@ def test_s138_a_provider_created_by_another_client_gets_inventory_in_the_retry(r
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", meanwhile))
     with rest.watched() as seen:
-        with pytest.raises(GenerationConflict, match="another client created the provider meanwhile"):
+        with pytest.raises(GenerationConflict, match="another client created the provider after the agent"):
             brought_about(client, tree)
         brought_about(client, tree)
     assert [line for line in seen if line.startswith("POST")] == ["POST /resource_providers 409"]
@@ -201,7 +201,7 @@ def test_a_second_root_is_not_created_until_the_agent_has_looked_up_its_uuid(res
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
     assert {write.provider_uuid for write in plan.writes} == {root}
     assert [(one.provider_uuid, one.why) for one in plan.held_back] == [
-        (disk, "the agent did not read whether the provider exists already")
+        (disk, "the agent has not searched Placement for this provider yet")
     ]
 
 
@@ -225,7 +225,7 @@ def test_creation_of_a_child_that_exists_as_a_root_provider_is_refused(rest, cli
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused
-    assert "without a parent" in refused.error.message
+    assert "it has no parent" in refused.error.message
 
 
 def test_a_child_provider_found_below_another_root_is_moved_into_the_hosts_tree(rest, client):
@@ -265,7 +265,7 @@ def test_before_placement_1_37_only_a_root_provider_can_get_a_new_parent(rest, t
     assert (parent_of(rest, loose), parent_of(rest, child)) == (root, middle)
     assert [(one.provider_uuid, one.what) for one in plan.held_back] == [(child, "new parent")]
     assert plan.held_back[0].why == (
-        f"its parent is {middle}, and this Placement cannot move a provider (microversion 1.37 can)"
+        f"the provider is below {middle}, and only Placement with microversion 1.37 can move it"
     )
     assert rest.inventories(child)["VCPU"]["total"] == 8, "what it offers is as due where it stands"
     assert brought_about(client, tree)[1].done == ()

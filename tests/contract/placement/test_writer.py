@@ -116,7 +116,7 @@ def test_a_deleted_custom_trait_is_created_again_in_the_retry(rest, client):
     rest.set_traits(uuid)
     rest.done("DELETE", f"/traits/{trait}")
     again = Plan(writes=(PutTraits(provider_uuid=uuid, traits=(trait,)),), generations=((uuid, 2),))
-    with pytest.raises(GenerationConflict, match="does not know a custom name yet"):
+    with pytest.raises(GenerationConflict, match="does not know a custom class or trait"):
         writer.apply(again, never)
     writer.apply(again, never)
     assert rest.traits(uuid) == {trait}
@@ -169,7 +169,7 @@ def test_a_generation_conflict_still_reports_the_unknown_standard_traits(rest, w
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
     rest.set_traits(uuid)
     rest.done("DELETE", f"/traits/{trait}")
-    with pytest.raises(GenerationConflict, match="does not know a custom name yet") as raised:
+    with pytest.raises(GenerationConflict, match="does not know a custom class or trait") as raised:
         writer.apply(Plan(writes=(traits(uuid, "HW_CPU_IMAGINED", trait),), generations=((uuid, 2),)), never)
     assert raised.value.applied.unknown_traits == {"HW_CPU_IMAGINED"}
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 2),)), never)

@@ -57,7 +57,7 @@ def test_s61_another_hosts_compute_node_with_this_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
-    assert found.expected.endswith(", and the row belongs to host cmp1")
+    assert found.expected.endswith(", and its compute node row belongs to host cmp1")
     assert decided(world).plan.is_empty
 
 
@@ -72,7 +72,7 @@ def test_nova_guests_on_a_host_without_nova_rows_are_reported_and_block_writes(k
     decision = decide(world, settings(), Subject(root_uuid=known, node=NODE), None)
     (found,) = [f for f in decision.findings if f.code == CODE]
     assert found.actual.startswith("the database has no service and no compute node of this host")
-    assert "one guest that nova made is defined" in found.expected
+    assert "libvirt has one guest here that nova made" in found.expected
     assert decision.plan.is_empty
 
 
@@ -108,5 +108,5 @@ def test_the_finding_requires_a_known_identity_conflict(world):
 def test_s92_a_node_name_that_changes_at_runtime_is_reported_but_not_used():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
-    assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until it restarts"
+    assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"
     assert decided(world).plan.writes != ()

@@ -37,7 +37,7 @@ TOLD = {
         NOVAS,
         ALIVE,
         settings(takeover=True),
-        "is alive (service seen within 60 s)",
+        "is alive (heartbeat within the last 60 s)",
         "stop nova-compute",
     ),
     "it came back after our takeover": (BOTH, ALIVE, settings(takeover=True), "is alive", "stop nova-compute"),

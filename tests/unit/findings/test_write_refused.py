@@ -107,5 +107,5 @@ def test_traits_unknown_to_placement_are_reported_as_a_warning_and_not_written()
     assert found.actual == "Placement does not know COMPUTE_NODE; the agent writes all other traits"
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits)]
     assert put == dataclasses.replace(usual, traits=tuple(t for t in usual.traits if t != "COMPUTE_NODE"))
-    why = HeldBack(provider_uuid=ROOT_UUID, what="traits COMPUTE_NODE", why="this Placement does not know them")
+    why = HeldBack(provider_uuid=ROOT_UUID, what="traits COMPUTE_NODE", why="this Placement does not know these traits")
     assert why in decision.plan.held_back

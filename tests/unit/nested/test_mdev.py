@@ -175,7 +175,7 @@ def test_a_withdrawn_child_provider_with_allocations_is_not_deleted():
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
     assert not [write for write in plan.writes if isinstance(write, DeleteProvider)]
-    why = "the provider must be deleted, but VGPU has allocations"
+    why = "the provider must be deleted, but has allocations of VGPU"
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
@@ -187,7 +187,7 @@ def test_s106_no_child_provider_is_published_while_the_root_has_allocated_vgpu()
     )
     decision = decided(world, ONE_TYPE)
     assert totals(decision.tree) == {}
-    assert "VGPU still has allocations on the root (reshape-needed)" in {
+    assert "the root provider still has allocations of VGPU (reshape-needed)" in {
         family.why for family in decision.tree.frozen_families
     }
     assert [f.resource_class for f in decision.findings if f.code == "reshape-needed"] == ["VGPU"]

@@ -35,13 +35,13 @@ def test_the_json_error_message_of_a_gateway_is_quoted():
 def test_a_413_error_reports_the_size_of_the_sent_body(page):
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
-    assert "must accept bodies of 70000 bytes" in str(error)
+    assert "must accept requests of 70000 bytes" in str(error)
 
 
 def test_a_redirect_error_shows_the_target_without_credentials_and_query():
     error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
     assert type(error) is PlacementUnavailable
-    assert "it redirects to https://***@login.example/sso: put" in str(error)
+    assert "the URL redirects to https://***@login.example/sso: put" in str(error)
 
 
 def test_a_token_in_an_error_page_is_masked_in_every_message():
@@ -83,7 +83,7 @@ def test_a_status_other_than_301_302_307_or_308_is_not_followed(status):
 
 def test_a_redirect_to_an_invalid_url_is_not_followed():
     assert onward(301, HERE, "http://[placement/") is None
-    assert "it redirects to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
+    assert "the URL redirects to nowhere" in str(refusal(reply(305, "", location="http://[placement/")))
 
 
 def test_a_redirect_from_https_to_http_is_not_followed():

@@ -165,7 +165,7 @@ def test_parse_allocations_rejects_more_allocations_than_the_limit():
     held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
     body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
     assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
-    with pytest.raises(PlacementUnavailable, match=r"^placement: 4 allocations, but the limit for one provider is 3$"):
+    with pytest.raises(PlacementUnavailable, match=r"^placement: the provider has 4 allocations, but the limit .* 3$"):
         wire.parse_allocations(body, "rp", 3)
 
 

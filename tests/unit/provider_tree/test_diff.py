@@ -209,7 +209,7 @@ def test_a_trait_unknown_to_placement_is_reported_and_not_written():
     plan = diff(tree(provider), held(VCPU, traits=OURS), frozenset({"HW_NEW", "HW_OTHER"}))
     assert plan.writes == ()
     assert plan.held_back == (
-        HeldBack(provider_uuid=ROOT_UUID, what="traits HW_NEW", why="this Placement does not know them"),
+        HeldBack(provider_uuid=ROOT_UUID, what="traits HW_NEW", why="this Placement does not know these traits"),
     )
 
 
@@ -263,4 +263,4 @@ def test_no_provider_is_created_or_moved_below_a_missing_parent():
         (uuid("p"), "new parent"),
         (uuid("q"), "create"),
     ]
-    assert {one.why for one in plan.held_back} == {f"its parent {uuid('nobody')} does not exist"}
+    assert {one.why for one in plan.held_back} == {f"the planned parent {uuid('nobody')} does not exist"}

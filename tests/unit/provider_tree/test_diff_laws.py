@@ -262,7 +262,7 @@ def test_law_1_before_microversion_1_37_only_parentless_providers_are_moved(worl
     standing = {p.uuid: p for p in world.providers}
     for held in plan.held_back:
         if held.what == "new parent":
-            assert standing[held.provider_uuid].parent_uuid is not None or "is still below it" in held.why
+            assert standing[held.provider_uuid].parent_uuid is not None or "is still below this provider" in held.why
             assert ("1.37" in held.why) == (standing[held.provider_uuid].parent_uuid is not None)
     for write in plan.writes:
         if isinstance(write, MoveProvider):

@@ -158,7 +158,7 @@ def test_the_message_about_a_rival_writer_shows_both_inventories():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
-        "what this agent wrote was changed by another writer in 2 audits in a row: "
+        "another writer changed what this agent wrote, in 2 audits in a row: "
         "MEMORY_MB total=512 reserved=0 max_unit=512 ratio=1.0 is now absent; "
         "VCPU total=4 reserved=0 max_unit=4 ratio=4.0 is now VCPU total=99 reserved=0 max_unit=4 ratio=4.0"
     )
@@ -167,7 +167,7 @@ def test_the_message_about_a_rival_writer_shows_both_inventories():
 def test_a_rival_writer_is_still_reported_after_its_change_was_reverted():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
-    assert rival.why.endswith("now equal again")
+    assert rival.why.endswith("the change is gone now")
 
 
 def test_function_remembered_keeps_the_count_of_foreign_changes_after_a_write():

@@ -30,11 +30,11 @@ def source(**changes):
 
 
 def test_source_line_shows_the_age_of_the_newest_heartbeat():
-    assert source(behind_s=70.0).endswith(": old; newest heartbeat 70 s old")
+    assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
 
 
 def test_source_line_shows_a_heartbeat_that_is_ahead_of_the_clock():
-    assert source(behind_s=-70.0).endswith(": old; newest heartbeat 70 s ahead")
+    assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
 
 
 def test_source_line_accepts_a_report_without_behind_s():

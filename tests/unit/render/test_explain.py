@@ -328,7 +328,7 @@ def test_explain_accepts_a_volume_name_and_shows_the_exact_bytes():
     assert "  exact size: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
     assert (
         "DISK_GB held 8 GiB = 8 (1 foreign-volume: vg0/scratch);"
-        " before rounding, the size is 7.500 GiB (8053063680 bytes), because each consumer's amount is rounded up"
+        " the exact size is 7.500 GiB (8053063680 bytes), but each consumer's amount is rounded up"
     ) in text_of(explain_class(found, "DISK_GB"))
 
 
@@ -340,9 +340,7 @@ def test_explain_shows_the_exact_sum_beside_the_sum_of_rounded_amounts():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
-    exactly = (
-        f"before rounding, the size is 2.930 GiB ({10 * mib_300} bytes), because each consumer's amount is rounded up"
-    )
+    exactly = f"the exact size is 2.930 GiB ({10 * mib_300} bytes), but each consumer's amount is rounded up"
     found = explain_class(report(ledger=volumes), "DISK_GB")
     assert f"DISK_GB held 10 GiB = {rounded}; {exactly}" in text_of(found)
     book = document(found)["books"]["held"]
@@ -353,7 +351,7 @@ def test_the_exact_sum_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
-    said = "; before rounding, the size of 1 GiB is 0.000 GiB (5 bytes), because each consumer's amount is rounded up"
+    said = "; the exact size of 1 GiB is 0.000 GiB (5 bytes), but each consumer's amount is rounded up"
     (held,) = [line for line in text_of(found) if line.startswith("DISK_GB held 5 GiB = ")]
     assert held.endswith(said)
     assert [book.exact is None for book in found.books] == [True, True, False]
@@ -450,7 +448,7 @@ def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
     names = f"{NODE}_0, {NODE}_1, {NODE}_2 and 39 more"
-    first = said.index(f"42 providers with equal rows, each 1, 0 used: {names}; for each of them:")
+    first = said.index(f"42 providers with equal rows, each total 1, 0 used: {names}; for each of them:")
     assert said[first + 1 : first + 5] == [
         "  total 1",
         "  reserved 0",
@@ -524,7 +522,7 @@ def test_explain_consumer_raises_lookup_error_for_an_unknown_consumer():
 
 
 def test_a_standard_class_without_inventory_is_explained_as_not_offered():
-    assert "no inventory of VGPU: this host offers none" in text_of(explain_class(STORY_1, "VGPU"))
+    assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
 def test_a_missing_inventory_is_explained_by_an_unknown_provider():

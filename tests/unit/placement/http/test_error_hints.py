@@ -43,7 +43,7 @@ def test_a_403_hint_names_the_role_and_a_401_hint_the_credentials():
 
 def test_a_403_hint_for_a_reshape_names_the_service_role():
     """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
-    assert "only a user with the role" in placement_hint(403, RESHAPE)
+    assert 'needs the role "service"' in placement_hint(403, RESHAPE)
     assert '("admin" is not enough' in placement_hint(403, RESHAPE)
     assert "admin or service" not in placement_hint(403, RESHAPE)
     assert placement_hint(401, RESHAPE) == placement_hint(401, LIST)
