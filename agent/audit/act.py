@@ -29,7 +29,9 @@ from agent.errors import (
 )
 from agent.model.audit import AuditMemory
 from agent.model.compared import Compared, Subject
+from agent.model.placement import PlacementView
 from agent.model.plan import AnyWrite, Applied, Plan, PutAllocations, PutInventories, RecordWrite, RefusedWrite
+from agent.model.settings import Role
 from agent.model.snapshot import Snapshot
 from agent.timing.backoff import hold_s, wait_s
 from agent.timing.full_read_schedule import Turn
@@ -143,7 +145,16 @@ def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
         boot=clock.boot(),
         apart_s=settings.confirm_spacing_s,
         within_s=settings.confirm_within_s,
+        generations=_generations(view) if settings.role is Role.COMPANION and view is not None else {},
     )
+
+
+def _generations(view: PlacementView) -> dict[str, int | None]:
+    """Return the generation of each consumer with an allocation on this host.
+
+    Beside a running nova-compute, a finding that heal may repair must rest on allocations that nobody changes.
+    """
+    return {allocation.consumer_uuid: allocation.consumer_generation for allocation in view.allocations}
 
 
 def _subject(memory: AuditMemory) -> Subject:

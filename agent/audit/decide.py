@@ -32,7 +32,7 @@ from agent.provider_tree.companion import companion, released
 from agent.provider_tree.desired import desired
 from agent.provider_tree.diff import diff
 from agent.provider_tree.identity_doubt import doubts
-from agent.provider_tree.rival import Rival, judged, rival_of, silence, without_foreign_ratios
+from agent.provider_tree.rival import Rival, alive_since, judged, rival_of, silence, without_foreign_ratios
 from agent.resources.guests import guests_of
 from agent.resources.volumes import owners
 
@@ -43,7 +43,7 @@ class Decision:
 
     ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
     ``host_view`` (the host's figures) and ``used`` (the usage, from the books) are written to the compute node record.
-    ``silence`` says since when nova-compute has shown no sign of life.
+    ``silence`` says since when nova-compute has shown no sign of life, ``nova_alive_since`` since when it is alive.
     """
 
     compared: Compared
@@ -58,6 +58,7 @@ class Decision:
     host_view: ResourceView | None
     used: Usage | None
     silence: Silence | None = None
+    nova_alive_since: int | None = None
 
     @property
     def books(self) -> Books:
@@ -114,7 +115,9 @@ def decide(
         left=past.left,
         cleared=judgement.cleared if judgement else frozenset(),
     )
-    return dataclasses.replace(_concluded(facts, found, judgement, past, reads), silence=quiet)
+    concluded = _concluded(facts, found, judgement, past, reads)
+    alive = _nova_alive_since(snapshot, settings, past, reads)
+    return dataclasses.replace(concluded, silence=quiet, nova_alive_since=alive)
 
 
 def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown_traits: frozenset[str]) -> Decision:
@@ -158,6 +161,14 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: Audit
         return None
     before = past.silence if past.boot == reads.boot else None
     return silence(before, snapshot.observed_root, snapshot.nova.value, reads.seen_at)
+
+
+def _nova_alive_since(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> int | None:
+    """Return since when audits in a row have found nova-compute alive; None unless the agent's role is companion."""
+    if settings.role is not Role.COMPANION:
+        return None
+    before = past.nova_alive_since if reads.follows(past) else None
+    return alive_since(before, snapshot.nova.value, settings, reads.at)
 
 
 def _concluded(

@@ -46,7 +46,13 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
     # What provider.yaml files added. Only an audit that may write the tree replaces the remembered value.
     added = tree.added if tree is not None and task.owns() else before.added
     last_good = dict(memory.last_good) | {reading.source: now for reading in acted.snapshot.readings if reading.ok}
-    kept = dataclasses.replace(confirmed.history, added=added, left=left, silence=acted.decision.silence)
+    kept = dataclasses.replace(
+        confirmed.history,
+        added=added,
+        left=left,
+        silence=acted.decision.silence,
+        nova_alive_since=acted.decision.nova_alive_since,
+    )
     confirmed = dataclasses.replace(confirmed, history=kept)
     unsaved, saved_at = _save(task, memory, before, confirmed.history)
     return (
@@ -122,7 +128,7 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
 
 def _content(history: History) -> tuple[object, ...]:
     seen = [(s.id, s.times, s.evidence_digest) for s in history.sightings]
-    return (seen, history.added, history.left, history.silence)
+    return (seen, history.added, history.left, history.silence, history.nova_alive_since)
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from agent.model.finding import Finding, History, SeenFinding, Severity, Sighting
+from agent.model.finding import STEADY_AUDITS, Finding, History, SeenFinding, Severity, Sighting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,9 @@ class AuditReads:
     An audit counts a finding again only if the audit's reads begin at least ``apart_s`` after the end of the reads that
     last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
     time that a hanging read takes does not count.
+
+    ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence. Then
+    a finding counts from 0 again after any change of its consumer's allocations.
     """
 
     now: str
@@ -40,6 +43,12 @@ class AuditReads:
     boot: str = ""
     apart_s: float = 0.0
     within_s: float | None = None
+    generations: Mapping[str, int | None] = field(default_factory=dict)
+
+    @property
+    def most_times(self) -> int:
+        """The number at which the count of audits stops, so that the agent need not save the history in every audit."""
+        return max(self.confirm_audits, STEADY_AUDITS if self.generations else 0)
 
     @property
     def seen_at(self) -> int:
@@ -96,6 +105,7 @@ def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) ->
                 confirmed=confirmed,
                 first_seen_at=sighting.first_seen_at,
                 stands_since=sighting.stands_since,
+                times=sighting.times,
             )
         )
     lost = () if reads.all_read else (s for s in known.values() if s.id not in kept)
@@ -153,13 +163,12 @@ def _is_trusted(finding: Finding, reads: AuditReads) -> bool:
 
 
 def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) -> Sighting:
-    evidence = evidence_digest(finding)
+    evidence = evidence_digest(finding, reads.generations.get(finding.consumer_uuid or ""))
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
     if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):
-        # The count stops at ``confirm_audits``: otherwise the agent would have to save the history in every audit.
-        counted_at = reads.seen_at if times < reads.confirm_audits else counted_at
-        times = min(times + 1, reads.confirm_audits)
+        counted_at = reads.seen_at if times < reads.most_times else counted_at
+        times = min(times + 1, reads.most_times)
     in_a_row = before is not None and same and before.times > 0
     return Sighting(
         id=finding.id,
@@ -173,7 +182,11 @@ def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) ->
     )
 
 
-def evidence_digest(finding: Finding) -> str:
-    """Return a digest of everything that the finding says, claims included. Equal evidence has equal digests."""
-    body = repr((finding.code, finding.expected, finding.actual, finding.evidence, finding.facts))
+def evidence_digest(finding: Finding, generation: int | None = None) -> str:
+    """Return a digest of everything that the finding says, claims included. Equal evidence has equal digests.
+
+    ``generation`` is the consumer's generation in Placement, None if it is not part of the evidence.
+    """
+    parts = (finding.code, finding.expected, finding.actual, finding.evidence, finding.facts)
+    body = repr(parts if generation is None else (*parts, generation))
     return hashlib.sha256(body.encode()).hexdigest()

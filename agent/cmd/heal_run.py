@@ -143,7 +143,12 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
             stored = task.parts.history.load()
             task.parts.history.save(
                 dataclasses.replace(
-                    stored, sightings=seen.sightings, boot=seen.boot, read_until=seen.read_until, silence=seen.silence
+                    stored,
+                    sightings=seen.sightings,
+                    boot=seen.boot,
+                    read_until=seen.read_until,
+                    silence=seen.silence,
+                    nova_alive_since=seen.nova_alive_since,
                 )
             )
     except LockHeld as error:

@@ -15,12 +15,16 @@ Not here: the change itself (agent/repairs), and the plan, the checks right befo
 from __future__ import annotations
 
 from agent.guards import (
+    after_nova,
+    allocation_steady,
     confirmed,
     identity,
     max_consumers,
     max_percent,
     minimum_age,
     no_rival,
+    nova_at_work,
+    nova_started,
     one_change,
     own_part,
     record_unmoved,
@@ -41,6 +45,10 @@ BEFORE: tuple[Guard, ...] = (
     no_rival.GUARD,
     confirmed.GUARD,
     minimum_age.GUARD,
+    after_nova.GUARD,
+    allocation_steady.GUARD,
+    nova_at_work.GUARD,
+    nova_started.GUARD,
     recorded_fresh.GUARD,
 )
 AFTER: tuple[Guard, ...] = (

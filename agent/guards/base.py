@@ -1,16 +1,18 @@
 """The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
 A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
-action, and does not rely on the checks of other guards.
+action, and does not rely on the checks of other guards. ``beside_nova`` makes a guard of role companion only.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
 from agent.model.heal import AnyAction
+from agent.model.settings import Role
 from agent.repairs.base import AnyRepair, Scene
 
 
@@ -35,6 +37,13 @@ class GuardedFinding:
             return self.repair.consumers(self.scene, self.seen)
         return (self.seen.finding.consumer_uuid,) if self.seen.finding.consumer_uuid is not None else ()
 
+    @property
+    def age_s(self) -> float:
+        """The age of the present evidence in seconds; negative if the clock was set back since it was first seen."""
+        since = self.seen.stands_since or self.seen.first_seen_at
+        now, first = (datetime.datetime.fromisoformat(text) for text in (self.scene.now, since))
+        return (now - first).total_seconds()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
@@ -42,3 +51,12 @@ class Guard:
 
     name: str
     refuses: Callable[[GuardedFinding], str | None]
+
+
+def beside_nova(refuses: Callable[[GuardedFinding], str | None]) -> Callable[[GuardedFinding], str | None]:
+    """Return ``refuses``, but with no refusal unless the role is companion: only then a nova-compute runs here."""
+
+    def in_companion(guarded: GuardedFinding) -> str | None:
+        return refuses(guarded) if guarded.scene.settings.role is Role.COMPANION else None
+
+    return in_companion

@@ -7,16 +7,12 @@ reporting an older finding about the consumer; the age of that finding proves no
 
 from __future__ import annotations
 
-import datetime
-
 from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     wanted = guarded.scene.settings.heal.min_age_s
-    since = guarded.seen.stands_since or guarded.seen.first_seen_at
-    now, first = (datetime.datetime.fromisoformat(text) for text in (guarded.scene.now, since))
-    age_s = (now - first).total_seconds()
+    age_s = guarded.age_s
     # The age is negative after the clock was set back; then the real age is unknown.
     if age_s >= 0 and wanted <= age_s:
         return None

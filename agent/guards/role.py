@@ -1,20 +1,22 @@
-"""role: refuse in every role but owner.
+"""role: refuse in role observer, and in role companion refuse a repair that nova-compute makes itself.
 
-In role companion, the audits maintain the agent's own consumers; nova maintains all other consumers.
+In role companion, nova-compute writes this host's providers. The agent repairs allocations that nova-compute leaves
+wrong, but makes no reshape and allocates no PCI devices.
 """
 
 from __future__ import annotations
 
 from agent.guards.base import Guard, GuardedFinding
 from agent.model.settings import Role
+from agent.repairs.base import BesideNova
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     role = guarded.scene.settings.role
     if role is Role.OBSERVER:
         return "role observer changes nothing"
-    if role is Role.COMPANION:
-        return "role companion heals nothing, because nova-compute runs beside the agent"
+    if role is Role.COMPANION and guarded.repair is not None and guarded.repair.beside_nova is BesideNova.NOVA_REPAIRS:
+        return "nova-compute makes this repair itself; the finding's remedy says how to start it"
     return None
 
 

@@ -85,6 +85,7 @@ def prepared(
         records=(),
         now=task.parts.clock.now(),
         undone=undone,
+        nova_alive_s=_nova_alive_s(result),
     )
     records = _records(task, candidates(scene, asked, max(1, task.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
@@ -99,6 +100,14 @@ def prepared(
         tree=tree,
         consumers=recorded | result.memory.guests,
     )
+
+
+def _nova_alive_s(result: AuditResult) -> int | None:
+    """Return for how many seconds audits in a row have found nova-compute alive; None if it is not alive."""
+    history = result.memory.history
+    if history is None or history.read_until is None or history.nova_alive_since is None:
+        return None
+    return history.read_until - history.nova_alive_since
 
 
 def _may_have_moved(task: AuditTask, tree: TreeFingerprint) -> bool:

@@ -91,6 +91,7 @@ class FindingsFile:
             "boot": history.boot,
             "looked_at": history.read_until,
             "silence": [list(history.silence)] if history.silence else [],
+            "nova_alive_since": history.nova_alive_since,
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
@@ -127,10 +128,12 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     silence = read_rows("silence", document.get("silence", []), _silence)
     problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
     # looked_at: end of the last audit. Without it, the next audit does not continue this history (AuditReads.follows).
-    boot, read_until = "", None
+    boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
         try:
             boot, read_until = text_of(document, "boot"), count_of(document, "looked_at")
+            if document.get("nova_alive_since") is not None:
+                nova_alive_since = count_of(document, "nova_alive_since")
         except BadRow as error:
             problems.append(str(error))
     history = History(
@@ -140,6 +143,7 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
         boot=boot,
         read_until=read_until,
         silence=next(iter(silence.good), None),
+        nova_alive_since=nova_alive_since,
     )
     return history, tuple(problems)
 

@@ -12,6 +12,8 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
+#: So many audits in a row must find a consumer's allocations equal before role companion repairs them.
+STEADY_AUDITS = 3
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 
@@ -63,9 +65,10 @@ def _id(*about: str | None) -> str:
 class Sighting:
     """The record of one finding in the history file.
 
-    A finding is confirmed after several audits: ``times`` is how many audits have counted, ``counted_at`` when the last
-    of them ended its reads, in seconds since boot. ``stands_since``: since when each audit has seen the finding with
-    the same evidence; empty if an older version wrote the file.
+    A finding is confirmed after several audits. ``times`` is how many audits in a row have counted, up to the number
+    that any decision needs; ``counted_at`` is when the last of them ended its reads, in seconds since boot.
+    ``stands_since``: since when each audit has seen the finding with the same evidence; empty if an older version wrote
+    the file.
     """
 
     id: str
@@ -80,12 +83,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding:
-    """A finding with its history; ``stands_since`` has the same meaning as in ``Sighting``."""
+    """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``."""
 
     finding: Finding
     confirmed: bool
     first_seen_at: str
     stands_since: str = ""
+    times: int = 0
 
 
 class Silence(NamedTuple):
@@ -110,6 +114,8 @@ class History:
     boot, so they mean nothing after the next boot.
     ``read_until``: end of the last audit's reads, in seconds since boot.
     ``silence``: nova-compute's last signs of life; None if no nova-compute has written to the root provider.
+    ``nova_alive_since``: since when audits in a row have found nova-compute alive, in seconds since this boot; None if
+    it is not alive. Only role companion fills this field.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())
@@ -118,3 +124,4 @@ class History:
     boot: str = ""
     read_until: int | None = None
     silence: Silence | None = None
+    nova_alive_since: int | None = None

@@ -148,7 +148,8 @@ class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
     ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
-    at most ``max_percent`` of the host's consumers (but one consumer is always allowed).
+    at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the time
+    in seconds that three audits of a nova-compute on this host take; 0 if nova-compute's audits are switched off.
     """
 
     enabled: bool = False
@@ -156,3 +157,4 @@ class HealSettings:
     min_age_s: float = 300.0
     max_consumers: int = 2
     max_percent: float = 5.0
+    nova_audits_s: float = 180.0

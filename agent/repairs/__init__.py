@@ -14,6 +14,7 @@ Not here: the detection of the difference (agent/findings), the decision whether
 from __future__ import annotations
 
 from agent.repairs import (
+    allocation_differs,
     allocation_leaked,
     allocation_missing,
     allocation_stale_move,
@@ -22,7 +23,7 @@ from agent.repairs import (
     pci_allocation_missing,
     reshape_needed,
 )
-from agent.repairs.base import AnyRepair
+from agent.repairs.base import AnyRepair, StartedBy
 
 BUILTIN: tuple[AnyRepair, ...] = (
     allocation_leaked.REPAIR,
@@ -30,8 +31,11 @@ BUILTIN: tuple[AnyRepair, ...] = (
     consumer_on_several_providers.REPAIR,
     allocation_missing.REPAIR,
     consumer_project_differs.REPAIR,
+    allocation_differs.REPAIR,
     pci_allocation_missing.REPAIR,
     reshape_needed.REPAIR,
 )
 
 BY_CODE = {repair.code: repair for repair in BUILTIN}
+#: The codes that the daemon may repair; an operator's ``stocktake heal`` may repair all.
+DAEMON_CODES = frozenset(repair.code for repair in BUILTIN if repair.started_by is StartedBy.DAEMON_TOO)

@@ -6,7 +6,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_own_part
+from agent.repairs.base import THREE_BOOKS, BesideNova, Declined, Repair, Scene, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -17,4 +17,4 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     return without_own_part(scene, seen, record, f"instance {instance.uuid} ({instance.name}) is deleted")
 
 
-REPAIR = Repair(code="allocation-leaked", needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="allocation-leaked", beside_nova=BesideNova.AFTER_NOVA, needs=THREE_BOOKS, propose=_propose)

@@ -17,7 +17,9 @@ from agent.model.nova import Instance
 from agent.model.placement import ROOT, ConsumerRecord
 from agent.model.report import Verdict
 from agent.repairs.base import (
+    AT_REST,
     THREE_BOOKS,
+    BesideNova,
     Declined,
     Repair,
     Scene,
@@ -31,7 +33,6 @@ from agent.repairs.base import (
 _BEYOND_NUMBERS = re.compile(
     r"resources(?!:(VCPU|PCPU|MEMORY_MB|DISK_GB)\Z).+|accel:.*|pci_passthrough:alias|hw:mem_encryption"
 )
-_AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "rescued", "error"})
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -64,7 +65,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
 
 
 def _unfit(instance: Instance) -> str | None:
-    if instance.task_state is not None or instance.vm_state not in _AT_REST:
+    if instance.task_state is not None or instance.vm_state not in AT_REST:
         return f"nova may change the instance: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
@@ -84,4 +85,4 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     return f"this host's provider offers no {', '.join(absent)}, so another provider may serve it" if absent else None
 
 
-REPAIR = Repair(code="allocation-missing", needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="allocation-missing", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

@@ -11,7 +11,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
 from agent.model.report import Verdict
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, without_own_part
+from agent.repairs.base import THREE_BOOKS, BesideNova, Declined, Repair, Scene, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -29,4 +29,4 @@ def _because(row: Row) -> str:
     return f"instance {row.key}{name} lives on {where}" if where else f"instance {row.key}{name} is on no host"
 
 
-REPAIR = Repair(code="allocation-stale-move", needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="allocation-stale-move", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

@@ -7,6 +7,7 @@ provider, so a repair does not repeat these checks.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ from agent.text.amounts import with_class
 
 #: The sources on which the verdict about an instance's amounts depends (books/verdict.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
+#: The vm_states in which no operation of nova is running if the instance also has no task.
+AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "rescued", "error"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,8 @@ class Scene:
     no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
     checks this after it has read the records. ``undone`` are ids of findings that the daemon must not repair, because
-    an operator undid the repair; if an operator requests the repair, ``undone`` is empty.
+    an operator undid the repair; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time
+    in seconds for which audits in a row have found nova-compute of this host alive; None if it is not alive.
     """
 
     snapshot: Snapshot
@@ -49,6 +53,7 @@ class Scene:
     now: str
     undone: frozenset[str] = frozenset()
     has_moved: bool = False
+    nova_alive_s: int | None = None
 
     @property
     def view(self) -> PlacementView | None:
@@ -84,11 +89,32 @@ class Declined:
     why: str
 
 
+class BesideNova(enum.Enum):
+    """Who repairs findings of a code in role companion, where nova-compute runs on the same host.
+
+    AGENT: the agent, because nova-compute never does. AFTER_NOVA: the agent, if three audits of nova-compute did not.
+    NOVA_REPAIRS: nova-compute alone.
+    """
+
+    AGENT = "agent"
+    AFTER_NOVA = "after-nova"
+    NOVA_REPAIRS = "nova-repairs"
+
+
+class StartedBy(enum.Enum):
+    """Who may start a repair: an operator's ``stocktake heal`` only, or also the daemon (``[heal] codes``)."""
+
+    OPERATOR = "operator"
+    DAEMON_TOO = "daemon-too"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
     """The repair of findings of one code. ``needs`` are the sources that the verdict depends on."""
 
     code: str
+    beside_nova: BesideNova
+    started_by: StartedBy = StartedBy.DAEMON_TOO
     needs: frozenset[str]
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
 
@@ -114,6 +140,8 @@ class TreeRepair:
     """
 
     code: str
+    beside_nova: BesideNova
+    started_by: StartedBy = StartedBy.DAEMON_TOO
     needs: frozenset[str]
     consumers: Callable[[Scene, SeenFinding], tuple[str, ...]]
     proposed: Callable[[Scene, SeenFinding], ReshapeAction | Declined]

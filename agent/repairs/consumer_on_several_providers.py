@@ -10,7 +10,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, here_and_elsewhere, without_own_part
+from agent.repairs.base import THREE_BOOKS, BesideNova, Declined, Repair, Scene, here_and_elsewhere, without_own_part
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -47,4 +47,4 @@ def _situation(instance: Instance) -> str:
     return f"host {instance.host or 'none'}, vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
 
 
-REPAIR = Repair(code="consumer-on-several-providers", needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="consumer-on-several-providers", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

@@ -8,7 +8,7 @@ from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.repairs.base import THREE_BOOKS, Declined, Repair, Scene, healing, rewritten
+from agent.repairs.base import THREE_BOOKS, BesideNova, Declined, Repair, Scene, healing, rewritten
 
 
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
@@ -41,4 +41,4 @@ def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
     return next((i for i in state.instances if i.uuid == wanted), None)
 
 
-REPAIR = Repair(code="consumer-project-differs", needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code="consumer-project-differs", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

@@ -17,6 +17,7 @@ from agent.model.placement import ConsumerRecord, Inventory, Provider
 from agent.nested.pci_view import pci_view, taken_by, unknown_because
 from agent.repairs.base import (
     THREE_BOOKS,
+    BesideNova,
     Declined,
     Repair,
     Scene,
@@ -101,4 +102,4 @@ def _no_room(scene: Scene, record: ConsumerRecord, wanted: _Wanted) -> str | Non
     )
 
 
-REPAIR = Repair(code=RULE.code, needs=THREE_BOOKS, propose=_propose)
+REPAIR = Repair(code=RULE.code, beside_nova=BesideNova.NOVA_REPAIRS, needs=THREE_BOOKS, propose=_propose)

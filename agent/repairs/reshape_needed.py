@@ -20,7 +20,7 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, UnknownChildren, children, still_on_root
 from agent.provider_tree.desired import can_decide, child_uuid
-from agent.repairs.base import Declined, Scene, TreeRepair, allocations_of, rewritten
+from agent.repairs.base import BesideNova, Declined, Scene, TreeRepair, allocations_of, rewritten
 from agent.text.amounts import with_class
 
 
@@ -192,4 +192,10 @@ def _why(move: _Move, changes: list[ConsumerChange]) -> str:
     return f"the {name} allocated to {many} moves from {move.root.name} to {where}; each consumer keeps its amount"
 
 
-REPAIR = TreeRepair(code=RULE.code, needs=frozenset({PLACEMENT, LIBVIRT}), consumers=_holders, proposed=_propose)
+REPAIR = TreeRepair(
+    code=RULE.code,
+    beside_nova=BesideNova.NOVA_REPAIRS,
+    needs=frozenset({PLACEMENT, LIBVIRT}),
+    consumers=_holders,
+    proposed=_propose,
+)

@@ -9,6 +9,9 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
+# nova-compute audits every 60 s if update_resources_interval is 0 (nova/compute/manager.py, through oslo.service).
+_NOVA_DEFAULT_S = 60.0
+_NOVA_AUDITS = 3
 
 OPTS = [
     cfg.BoolOpt(
@@ -24,8 +27,8 @@ OPTS = [
         default=["allocation-leaked"],
         mutable=True,
         help="Codes of the findings that the daemon itself repairs. The default is the only finding that nova-compute, "
-        "too, repairs in its audit. The command stocktake heal can repair every finding that has a repair. SIGHUP "
-        "applies it.",
+        "too, repairs in its audit. The command stocktake heal can repair every finding that has a repair; "
+        "allocation-differs is repaired by that command only. SIGHUP applies it.",
     ),
     cfg.IntOpt(
         "min_age",
@@ -57,17 +60,30 @@ OPTS = [
 
 
 def heal_settings(loaded: Loaded) -> HealSettings:
-    """Return the [heal] options. Raises ConfigError for a code without a repair, naming the valid codes."""
-    from agent.repairs import BY_CODE
-
-    unknown = sorted(set(loaded.listed("heal", "codes")) - BY_CODE.keys())
-    if unknown:
-        quoted = loaded.quote("heal", "codes")
-        raise ConfigError(f"{quoted}: no repair for {', '.join(unknown)}; valid codes: {', '.join(sorted(BY_CODE))}")
+    """Return the [heal] options. Raises ConfigError for a code that the daemon cannot repair."""
+    _check_codes(loaded)
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
         codes=loaded.listed("heal", "codes"),
         min_age_s=float(loaded.value("heal", "min_age")),
         max_consumers=loaded.value("heal", "max_consumers"),
         max_percent=loaded.value("heal", "max_percent"),
+        nova_audits_s=_nova_audits_s(loaded),
     )
+
+
+def _check_codes(loaded: Loaded) -> None:
+    from agent.repairs import BY_CODE, DAEMON_CODES
+
+    codes, quoted = set(loaded.listed("heal", "codes")), loaded.quote("heal", "codes")
+    valid = f"valid codes: {', '.join(sorted(DAEMON_CODES))}"
+    unknown, by_hand = sorted(codes - BY_CODE.keys()), sorted((codes & BY_CODE.keys()) - DAEMON_CODES)
+    if unknown:
+        raise ConfigError(f"{quoted}: no repair for {', '.join(unknown)}; {valid}")
+    if by_hand:
+        raise ConfigError(f"{quoted}: only an operator's stocktake heal repairs {', '.join(by_hand)}; {valid}")
+
+
+def _nova_audits_s(loaded: Loaded) -> float:
+    seconds = loaded.value("DEFAULT", "update_resources_interval")
+    return 0.0 if seconds < 0 else _NOVA_AUDITS * float(seconds or _NOVA_DEFAULT_S)

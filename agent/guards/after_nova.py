@@ -1,0 +1,27 @@
+"""after-nova: in role companion, leave a finding to nova-compute's own audits first, if nova-compute repairs it too.
+
+nova-compute removes the allocations of deleted instances that it finds in its cell's database
+(nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). If three of its audits have not removed the
+allocation, nova-compute does not see the leak: the row is archived or in another cell, or the removal failed.
+"""
+
+from __future__ import annotations
+
+from agent.guards.base import Guard, GuardedFinding, beside_nova
+from agent.repairs.base import BesideNova
+
+
+@beside_nova
+def _refuses(guarded: GuardedFinding) -> str | None:
+    if guarded.repair is None or guarded.repair.beside_nova is not BesideNova.AFTER_NOVA:
+        return None
+    wanted = guarded.scene.settings.heal.nova_audits_s
+    if wanted == 0 or wanted <= guarded.age_s:
+        return None
+    return (
+        f"nova-compute may repair this itself: the evidence was first seen {guarded.age_s:.0f} s ago, and three of "
+        f"nova-compute's audits take {wanted:.0f} s"
+    )
+
+
+GUARD = Guard(name="after-nova", refuses=_refuses)
