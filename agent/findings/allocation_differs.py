@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, by_consumer
+from agent.findings.base_places import HEAL
 from agent.model.compared import Row
 from agent.model.finding import Severity
 from agent.model.placement import ROOT
 from agent.model.report import Verdict
+from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -26,7 +28,13 @@ def _find(audit: AuditFacts) -> Findings:
             subject="" if row.provider_key == ROOT else row.provider_key.name,
             evidence=row.claims,
             rests_on_recorded=True,
+            remedy=_remedy(audit),
         )
+
+
+def _remedy(audit: AuditFacts) -> str:
+    is_healed = audit.settings.role is not Role.OBSERVER and audit.state is not None and audit.state.kind.has_cloud
+    return RULE.remedy if is_healed else f"{_COMPARE}; then {_NOVA_MANAGE}"
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
@@ -50,10 +58,12 @@ def _recorded(row: Row) -> str:
     return f"{amount_text(row.resource_class, row.recorded)}{where}"
 
 
+_COMPARE = "compare the instance's flavor with its allocation"
+_NOVA_MANAGE = "nova-manage placement heal_allocations --instance CONSUMER --force"
+
 RULE = Rule(
     code="allocation-differs",
     severity=Severity.WARNING,
-    remedy="compare the instance's flavor with its allocation; then "
-    "nova-manage placement heal_allocations --instance CONSUMER --force",
+    remedy=f"{_COMPARE}; if the flavor is right: {HEAL}; if heal declines: {_NOVA_MANAGE}",
     find=_find,
 )

@@ -6,6 +6,7 @@ from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, pr
 from agent.findings.base_places import HEAL
 from agent.model.finding import Severity
 from agent.model.report import Verdict
+from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -17,8 +18,14 @@ def _find(audit: AuditFacts) -> Findings:
             actual="Placement records nothing for this consumer on this host",
             evidence=claims_of(rows),
             rests_on_recorded=True,
-            remedy=_WITHOUT_NOVA if audit.state and not audit.state.kind.has_cloud else None,
+            remedy=_remedy(audit),
         )
+
+
+def _remedy(audit: AuditFacts) -> str:
+    if audit.state and not audit.state.kind.has_cloud:
+        return _WITHOUT_NOVA
+    return f"{_PROBLEM}; {_NOVA_MANAGE}" if audit.settings.role is Role.OBSERVER else RULE.remedy
 
 
 _WITHOUT_NOVA = (
@@ -26,10 +33,12 @@ _WITHOUT_NOVA = (
     "the consumer: openstack resource provider allocation set CONSUMER --allocation rp=PROVIDER,CLASS=AMOUNT"
 )
 
+_PROBLEM = "the scheduler believes that these resources are free"
+_NOVA_MANAGE = "nova-manage placement heal_allocations --instance CONSUMER"
+
 RULE = Rule(
     code="allocation-missing",
     severity=Severity.ERROR,
-    remedy=f"the scheduler believes that these resources are free; to add the allocation: {HEAL}; if heal declines: "
-    "nova-manage placement heal_allocations --instance CONSUMER",
+    remedy=f"{_PROBLEM}; to add the allocation: {HEAL}; if heal declines: {_NOVA_MANAGE}",
     find=_find,
 )

@@ -24,6 +24,12 @@ def _find(audit: AuditFacts) -> Findings:
         )
 
 
+def heals(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str:
+    """Return the heal command for this rule's finding about the consumer."""
+    found = RULE.finding(audit, provider_uuid=place_of(audit, rows), consumer_uuid=consumer, expected="", actual="")
+    return HEAL.replace("FINDING", found.id)
+
+
 def _where_it_is(rows: tuple[Row, ...]) -> str:
     row, consumer = rows[0], named(rows)
     if row.migration is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from agent.findings.base import AuditFacts, recorded_text
 from agent.model.compared import Row
 from agent.model.placement import ROOT
+from agent.model.settings import Role
 
 HEAL = "stocktake heal --finding FINDING"
 UNSET = "openstack resource provider allocation unset --provider"
@@ -41,7 +42,12 @@ def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 def heal_first(audit: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
     """Return the remedy: the heal command if heal can remove any of these allocations, then the steps by hand."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
-    return f"{HEAL}; by hand: {by_hand}" if tree & set(_places(audit, rows)) else by_hand
+    return heal_or(audit, by_hand) if tree & set(_places(audit, rows)) else by_hand
+
+
+def heal_or(audit: AuditFacts, by_hand: str) -> str:
+    """Return the heal command and then the steps by hand; without the command in role observer, which refuses it."""
+    return by_hand if audit.settings.role is Role.OBSERVER else f"{HEAL}; by hand: {by_hand}"
 
 
 def _places(audit: AuditFacts, rows: tuple[Row, ...]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.books.recency import instance_just_changed
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text
-from agent.findings.base_places import HEAL, UNSET
+from agent.findings.base_places import UNSET, heal_or
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, Severity
 from agent.model.memo import for_equal_arguments
@@ -67,7 +67,7 @@ def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
         return RULE.remedy
     if instance.host != audit.settings.host:
         lives = f"the instance lives on {instance.host}"
-        return f"{lives}, so remove its allocations on this host: {HEAL}; by hand: {UNSET} PROVIDER CONSUMER"
+        return f"{lives}, so remove its allocations on this host: {heal_or(audit, f'{UNSET} PROVIDER CONSUMER')}"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
     return f"the instance lives on this host: find out why it also has allocations elsewhere, then run: {commands}"
 
@@ -91,7 +91,7 @@ def _claim(audit: AuditFacts, allocation: Allocation) -> Claim:
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy="find where the instance really is (openstack server show CONSUMER), then remove the other allocations: run "
-    "stocktake heal on the host where the instance is not, or openstack resource provider allocation unset",
+    remedy="find where the instance really is (openstack server show CONSUMER), then remove the other allocations: "
+    f"{UNSET} UUID CONSUMER, with the UUID of each provider whose host does not have the instance",
     find=_find,
 )

@@ -13,6 +13,7 @@ from agent.findings.base_places import HEAL
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
+from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -45,13 +46,21 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
             ("recorded_user_id", record.user_id),
         ),
         rests_on_recorded=True,
-        remedy=f"{RULE.remedy} --instance {instance.uuid}",
+        remedy=_remedy(audit, instance),
     )
 
+
+def _remedy(audit: AuditFacts, instance: Instance) -> str:
+    nova_manage = f"{_NOVA_MANAGE} --instance {instance.uuid}"
+    return nova_manage if audit.settings.role is Role.OBSERVER else f"{_HEAL}; or {nova_manage}"
+
+
+_HEAL = f"{HEAL}, which changes only project and user"
+_NOVA_MANAGE = "nova-manage placement heal_allocations"
 
 RULE = Rule(
     code="consumer-project-differs",
     severity=Severity.WARNING,
-    remedy=f"{HEAL}, which changes only project and user; or nova-manage placement heal_allocations",
+    remedy=f"{_HEAL}; or {_NOVA_MANAGE}",
     find=_find,
 )

@@ -6,12 +6,14 @@ restarted (story 1 of the README).
 
 from __future__ import annotations
 
+from agent.findings import allocation_stale_move
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of
 from agent.findings.base_places import place_of, recorded_where, unset_everywhere
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Migration
 from agent.model.report import Verdict
+from agent.model.settings import Role
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -40,8 +42,15 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,
-        remedy=f"{RULE.remedy}: {unset_everywhere(audit, rows)}",
+        remedy=_remedy(audit, migration.instance_uuid, rows),
     )
+
+
+def _remedy(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str:
+    by_hand = unset_everywhere(audit, rows)
+    if audit.settings.role is Role.OBSERVER:
+        return by_hand
+    return f"{allocation_stale_move.heals(audit, consumer, rows)}; by hand: {by_hand}"
 
 
 RULE = Rule(

@@ -21,6 +21,7 @@ from agent.model.finding import Finding, Severity
 from agent.model.nova import NovaState
 from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
+from agent.model.settings import Role
 from agent.nested.pci_view import KIND, PciView, key_of
 
 # A promised class has one of these verdicts only if the instance has a guest here, and nova is not changing it.
@@ -107,7 +108,7 @@ def _finding(
         evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
         facts=(("functions", addresses), ("allocations", allocations)),
         rests_on_recorded=True,
-        remedy=RULE.remedy.replace("ALLOCATIONS", allocations),
+        remedy=RULE.remedy.replace("ALLOCATIONS", allocations) if audit.settings.role is Role.OWNER else _BESIDE_NOVA,
     )
 
 
@@ -127,6 +128,12 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
         source=Origin("libvirt", "domain", f"{row.key} {address}"),
     )
 
+
+# nova/compute/resource_tracker.py:_update_to_placement allocates PCI devices in each update.
+_BESIDE_NOVA = (
+    "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "
+    "report_in_placement = true; to make it update now: systemctl restart nova-compute"
+)
 
 RULE = Rule(
     code="pci-allocation-missing",

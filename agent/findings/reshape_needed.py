@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
 from agent.model.finding import Finding, Severity
 from agent.model.placement import ROOT, Inventory
+from agent.model.settings import Role
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, still_on_root
 from agent.provider_tree.desired import can_decide
@@ -42,7 +43,9 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
         evidence=claims_of(rows),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
-        remedy=RULE.remedy.replace("CLASS", name).replace("FAMILY", family.name),
+        remedy=(RULE.remedy if audit.settings.role is Role.OWNER else _BESIDE_NOVA)
+        .replace("CLASS", name)
+        .replace("FAMILY", family.name),
     )
 
 
@@ -58,6 +61,13 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
     offers = ", ".join(f"{audit.node}_{key} ({inventory.total})" for key, inventory in children)
     return offers or "the child providers are unknown, because this host does not offer the class now"
 
+
+# nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles only when
+# it starts (nova/compute/resource_tracker.py:_update_to_placement).
+_BESIDE_NOVA = (
+    "nova-compute of this host moves CLASS to its FAMILY providers itself when it starts: systemctl restart "
+    "nova-compute; if its log then says ReshapeFailed, migrate or shelve these guests first"
+)
 
 RULE = Rule(
     code="reshape-needed",
