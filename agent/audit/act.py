@@ -145,16 +145,17 @@ def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
         boot=clock.boot(),
         apart_s=settings.confirm_spacing_s,
         within_s=settings.confirm_within_s,
-        generations=_generations(view) if settings.role is Role.COMPANION and view is not None else {},
+        generations=_generations(view) if settings.role is Role.COMPANION else None,
     )
 
 
-def _generations(view: PlacementView) -> dict[str, int | None]:
+def _generations(view: PlacementView | None) -> dict[str, int | None]:
     """Return the generation of each consumer with an allocation on this host.
 
     Beside a running nova-compute, a finding that heal may repair must rest on allocations that nobody changes.
     """
-    return {allocation.consumer_uuid: allocation.consumer_generation for allocation in view.allocations}
+    allocations = view.allocations if view is not None else ()
+    return {allocation.consumer_uuid: allocation.consumer_generation for allocation in allocations}
 
 
 def _subject(memory: AuditMemory) -> Subject:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.model.finding import STEADY_AUDITS, Finding, History, SeenFinding, Severity, Sighting
 
@@ -30,8 +30,8 @@ class AuditReads:
     last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
     time that a hanging read takes does not count.
 
-    ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence. Then
-    a finding counts from 0 again after any change of its consumer's allocations.
+    ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence (else
+    None). Then a finding counts from 0 again after any change of its consumer's allocations, and up to STEADY_AUDITS.
     """
 
     now: str
@@ -43,12 +43,12 @@ class AuditReads:
     boot: str = ""
     apart_s: float = 0.0
     within_s: float | None = None
-    generations: Mapping[str, int | None] = field(default_factory=dict)
+    generations: Mapping[str, int | None] | None = None
 
     @property
     def most_times(self) -> int:
         """The number at which the count of audits stops, so that the agent need not save the history in every audit."""
-        return max(self.confirm_audits, STEADY_AUDITS if self.generations else 0)
+        return max(self.confirm_audits, STEADY_AUDITS if self.generations is not None else 0)
 
     @property
     def seen_at(self) -> int:
@@ -163,7 +163,7 @@ def _is_trusted(finding: Finding, reads: AuditReads) -> bool:
 
 
 def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) -> Sighting:
-    evidence = evidence_digest(finding, reads.generations.get(finding.consumer_uuid or ""))
+    evidence = evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
     if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):

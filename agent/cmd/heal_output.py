@@ -12,6 +12,9 @@ from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealPlan, ReshapeAction
 from agent.render.documents import Document, audit_keys
 
+# The guards that let a finding pass once the agent has seen it, or nova-compute, for long enough.
+_PASS_WITH_TIME = frozenset({"confirmed", "minimum-age", "after-nova", "allocation-steady", "nova-started"})
+
 
 def heal_document(run: HealRun) -> Document:
     """Return the document of ``heal``.
@@ -65,7 +68,7 @@ def heal_lines(document: Document) -> Iterator[str]:
     for refusal in refusals:
         about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
         yield f"  refused {about} ({refusal['guard']}): {refusal['why']}"
-    if any(refusal["guard"] in {"confirmed", "minimum-age"} for refusal in refusals):
+    if any(refusal["guard"] in _PASS_WITH_TIME for refusal in refusals):
         yield (
             "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
             "a daemon, run this command again within three times update_resources_interval (180 s by default)"

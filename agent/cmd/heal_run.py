@@ -23,6 +23,7 @@ from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
 from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditResult, Publish
+from agent.model.finding import STEADY_AUDITS
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.render.explain import unread
@@ -116,9 +117,12 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, but at most ``confirm_audits`` audits."""
-    memory = AuditMemory()
-    for audits_before in range(max(1, task.settings.confirm_audits)):
+    """Run audits until every requested finding is confirmed, but at most as many audits as that needs.
+
+    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits.
+    """
+    memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0
+    for audits_before in range(max(1, task.settings.confirm_audits, steady)):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
             # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
@@ -127,7 +131,9 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
         asked = asked_for(result.report.findings, frozenset(BY_CODE), ordered.ids)
-        if result.report.outcome is Outcome.UNREADABLE or all(seen.confirmed for seen in asked):
+        if result.report.outcome is Outcome.UNREADABLE or all(
+            seen.confirmed and seen.times >= steady for seen in asked
+        ):
             break
     return result
 

@@ -73,8 +73,8 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     [
         (state(instance()), OTHER_SIDE, THIS_SIDE),
         (state(instance(host="cmp2", node="x")), THIS_SIDE, OTHER_SIDE),
-        (state(), "openstack server show", "--provider"),
-        (state(instance(deleted=True)), "openstack server show", "--provider"),
+        (state(), "openstack server show", THIS_SIDE),
+        (state(instance(deleted=True)), "openstack server show", THIS_SIDE),
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )

@@ -1,6 +1,7 @@
 """Each guard rail alone prevents a wrong change: in its world all other guard rails accept, and it refuses."""
 
 import dataclasses
+import datetime
 import re
 from collections.abc import Callable
 
@@ -12,11 +13,12 @@ from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings
+from agent.model.nova import Service
 from agent.model.placement import ConsumerRecord
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, STATE
 from agent.repairs import BY_CODE
-from agent.repairs.base import Declined, Scene
+from agent.repairs.base import BesideNova, Declined, Scene
 from tests.rigs import facts
 from tests.rigs.guard_cases import with_scene, with_settings, with_view
 from tests.rigs.heal import OTHER, leaks, record, scene_of, view_of
@@ -95,7 +97,6 @@ def moved_on(case: GuardedFinding, **changes) -> GuardedFinding:
 WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
-    ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
     ("undone", "an operator undid this repair", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
     ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
@@ -155,6 +156,62 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
 ]
 
 
+def beside_nova(case: GuardedFinding, **of_instance) -> GuardedFinding:
+    """Return the case in role companion, an hour after nova last changed the instance; no guard refuses it."""
+    state = case.scene.snapshot.nova.value
+    changed = {"updated_at": facts.NOW - datetime.timedelta(hours=1)} | of_instance
+    instances = tuple(dataclasses.replace(each, **changed) for each in state.instances)
+    case = with_state(case, instances=instances, service=service(facts.NOW))
+    return with_seen(with_settings(case, role=Role.COMPANION), times=3)
+
+
+def service(seen: datetime.datetime | None) -> Service:
+    return Service(id=1, version=70, disabled=False, forced_down=False, last_seen_up=seen, created_at=None)
+
+
+def repaired_by(case: GuardedFinding, **changes) -> GuardedFinding:
+    return dataclasses.replace(case, repair=dataclasses.replace(case.repair, **changes))
+
+
+def ago(seconds: int) -> datetime.datetime:
+    return facts.NOW - datetime.timedelta(seconds=seconds)
+
+
+def moving(case: GuardedFinding, **changes) -> GuardedFinding:
+    """Return the case with a finished migration of the consumer's instance."""
+    return with_state(case, migrations=(facts.migration(1, "gone", status="completed", **changes),))
+
+
+WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
+    (
+        "role",
+        "nova-compute makes this repair itself",
+        lambda c: repaired_by(c, beside_nova=BesideNova.NOVA_REPAIRS),
+    ),
+    (
+        "after-nova",
+        "first seen 599 s ago, and three of nova-compute's audits take 600 s",
+        lambda c: with_scene(with_settings(c, heal=HealSettings(nova_audits_s=600.0)), now=at(599)),
+    ),
+    ("allocation-steady", "3 audits in a row must find the same allocations", lambda c: with_seen(c, times=2)),
+    ("nova-at-work", "task deleting", lambda c: beside_nova(c, deleted=False, task_state="deleting")),
+    (
+        "nova-at-work",
+        r"changed the row of instance .* 299 s ago; \[heal\] min_age is 300 s",
+        lambda c: beside_nova(c, updated_at=ago(299)),
+    ),
+    ("nova-at-work", "299 s ago", lambda c: beside_nova(c, deleted_at=ago(299))),
+    ("nova-at-work", "changed the row of migration .* 10 s ago", lambda c: moving(c, updated_at=ago(10))),
+    ("nova-at-work", "changed the row of migration .* 20 s ago", lambda c: moving(c, created_at=ago(20))),
+    ("nova-at-work", "does not say when it was last changed", lambda c: moving(c, created_at=None)),
+    ("nova-at-work", "does not say when", lambda c: beside_nova(c, updated_at=None)),
+    ("nova-at-work", "shows no instance for the consumer", lambda c: with_state(c, instances=())),
+    ("nova-at-work", "could not be read", lambda c: with_state(c, now=None)),
+    ("nova-started", "alive for 59 s; it waits 60 s", lambda c: with_scene(c, nova_alive_s=59)),
+    ("nova-started", "shows no nova-compute service of this host", lambda c: with_state(c, service=None)),
+]
+
+
 def at(seconds: int) -> str:
     return f"2026-11-21T11:{seconds // 60:02d}:{seconds % 60:02d}.000Z"
 
@@ -172,6 +229,36 @@ def test_each_wrong_change_is_refused_by_exactly_the_expected_guard(name, words,
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_in_role_companion_each_wrong_change_is_refused_by_the_expected_guard(name, words, wrong):
+    case = wrong(beside_nova(right()))
+    assert refused_by(case) == [name]
+    assert re.search(words, GUARDS[name].refuses(case))
+
+
+def test_in_role_owner_no_guard_for_a_running_nova_compute_refuses():
+    """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
+    for name, _, wrong in WRONG_BESIDE_NOVA:
+        case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
+        assert refused_by(case) == [], name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: with_scene(c, nova_alive_s=60),
+        lambda c: moving(c, updated_at=ago(300)),
+        lambda c: with_settings(c, heal=HealSettings(nova_audits_s=0.0)),
+        lambda c: with_settings(repaired_by(c, beside_nova=BesideNova.AGENT), heal=HealSettings(nova_audits_s=9999.0)),
+    ],
+    ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
+)
+def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_has_left(change):
+    assert refused_by(change(beside_nova(right()))) == []
 
 
 OWN_PART = [
@@ -201,7 +288,7 @@ def test_two_guards_refuse_a_change_while_nova_state_is_unread():
 
 
 def test_the_test_cases_cover_every_guard():
-    assert {name for name, _, _ in WRONG} | {"own-part"} == set(GUARDS)
+    assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
 def test_a_wrong_change_is_planned_if_the_minimum_age_guard_is_removed(monkeypatch):

@@ -27,6 +27,8 @@ from tests.rigs.reshape import ONE_TYPE, gpu_scene, record_of
 
 CODE = "reshape-needed"
 GUARDS = {guard.name: guard for guard in BUILTIN}
+# These guards refuse in role companion only, in which guard ``role`` refuses every reshape.
+BESIDE_NOVA = {"after-nova", "allocation-steady", "nova-at-work", "nova-started"}
 
 
 def case_of(scene: Scene, **changes) -> GuardedFinding:
@@ -100,7 +102,6 @@ def read_as(case: GuardedFinding, **changes) -> GuardedFinding:
 WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known", lambda c: dataclasses.replace(c, repair=None, action=None)),
     ("role", "role observer", lambda c: with_settings(c, role=Role.OBSERVER)),
-    ("role", "role companion heals nothing", lambda c: with_settings(c, role=Role.COMPANION)),
     ("undone", "an operator undid", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
     ("minimum-age", "first seen 10 s ago", lambda c: with_scene(c, now="2026-11-21T11:00:10.000Z")),
@@ -203,4 +204,10 @@ def test_the_repair_of_a_leak_is_refused_if_a_reshape_moves_the_same_consumer():
 
 def test_the_test_cases_cover_every_guard():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
-    assert asked == set(GUARDS)
+    assert asked | BESIDE_NOVA == set(GUARDS)
+
+
+def test_role_companion_refuses_a_reshape_because_nova_compute_makes_it():
+    scene = dataclasses.replace(right().scene, settings=facts.settings(role=Role.COMPANION))
+    (refusal,) = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset())).refusals
+    assert (refusal.guard, refusal.why[:36]) == ("role", "nova-compute makes this repair itself"[:36])

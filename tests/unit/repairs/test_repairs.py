@@ -53,10 +53,23 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
 
 
 def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
-    codes = sorted(repair.code for repair in BUILTIN)
+    codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
+
+
+def test_the_daemon_cannot_be_configured_to_repair_allocation_differs(tmp_path):
+    with pytest.raises(
+        ConfigError, match="only an operator's stocktake heal repairs allocation-differs; valid codes: "
+    ):
+        heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
+
+
+@pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
+def test_three_audits_of_nova_compute_follow_update_resources_interval(tmp_path, interval, seconds):
+    loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
+    assert heal_settings(loaded).nova_audits_s == seconds
 
 
 def test_the_write_that_empties_a_leaked_consumer_has_the_consumers_generation():

@@ -1,0 +1,192 @@
+"""heal in role companion against a real Placement: what it repairs beside a living nova-compute, and what it leaves.
+
+The cell database has the rows that nova would write; tests/contract/state covers the databases themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.demo import cell
+from agent.guards import nova_started
+from tests.rigs.commands import stocktake_here
+from tests.rigs.domains import domain_xml, node_xml
+from tests.rigs.facts import FLAVOR_B, service, uuid
+from tests.rigs.healing import short_proof  # noqa: F401 - a fixture
+from tests.rigs.host import AgentHost, Ended, host_on
+from tests.rigs.placement import PROJECT, Rest
+
+OF_B = {"VCPU": FLAVOR_B.vcpus, "MEMORY_MB": FLAVOR_B.memory_mib, "DISK_GB": FLAVOR_B.root_gib}
+AN_HOUR_AGO = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - datetime.timedelta(hours=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """A host with guest i1 beside a living nova-compute, and the provider of another host."""
+
+    agent: AgentHost
+    rest: Rest
+    other: str
+
+    def run(self, *arguments: str) -> Ended:
+        return stocktake_here("--config-file", self.agent.config_file, *arguments)
+
+    def document(self, *arguments: str) -> Any:
+        ended = self.run(*arguments, "-f", "json")
+        assert ended.stdout, ended.stderr
+        return ended.document
+
+    def healed(self) -> Any:
+        plan = self.document("heal")
+        assert plan["actions"], plan
+        return self.document("heal", "--plan", plan["digest"], "--yes")
+
+    def finding(self, code: str) -> Any:
+        (found,) = [f for f in self.document("audit")["findings"] if f["code"] == code]
+        return found
+
+    def amounts(self, name: str) -> dict[str, dict[str, int]]:
+        held = self.rest.done("GET", f"/allocations/{uuid(name)}")["allocations"]
+        return {provider: each["resources"] for provider, each in held.items()}
+
+    def instance(self, name: str, **changes: Any) -> Any:
+        return self.agent.instance(name, **{"flavor": FLAVOR_B, "flavor_id": 2, "updated_at": AN_HOUR_AGO} | changes)
+
+    def cell(self, *instances: Any, migrations: Any = ()) -> None:
+        engine = self.agent.make_cell(*instances)
+        # Two minutes old: alive by service_down_time, and no heartbeat that proves the age of the rows.
+        seen = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - datetime.timedelta(minutes=2)
+        with engine.begin() as connection:
+            cell.add_service(connection, self.agent.name, service(last_seen_up=seen))
+            for each in migrations:
+                cell.add_migration(connection, each)
+        engine.dispose()
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beside]:
+    """A companion whose guard nova-started is off: a minute of waiting proves nothing here (tests/unit/guards)."""
+    monkeypatch.setattr(nova_started, "START_S", 0)
+    guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_B.vcpus, memory_mib=FLAVOR_B.memory_mib)
+    (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
+    options: dict[str, dict[str, object]] = {
+        "agent": {"role": "companion"},
+        "heal": {"min_age": 0, "max_percent": 100},
+        "DEFAULT": {"update_resources_interval": -1, "service_down_time": 3600},
+    }
+    made = host_on(tmp_path, placement.server.url, options=options)
+    made.configure()
+    other = placement.make_provider()
+    placement.make_provider(made.name, uuid=made.provider_uuid)
+    for provider in (other, made.provider_uuid):
+        placement.set_inventories(
+            provider, {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 1000}}
+        )
+    placement.set_traits(made.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
+    yield Beside(agent=made, rest=placement, other=other)
+    for name in ("i1", "gone", "away"):
+        if placement.done("GET", f"/allocations/{uuid(name)}")["allocations"]:
+            placement.release(uuid(name))
+
+
+def root_generation(host: Beside) -> int:
+    return int(host.rest.done("GET", f"/resource_providers/{host.agent.provider_uuid}")["generation"])
+
+
+def test_heal_by_hand_removes_leak_and_stale_move_beside_nova_compute(host):
+    here = host.agent.provider_uuid
+    host.rest.allocate({here: OF_B}, uuid("gone"))
+    host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
+    host.rest.allocate({here: OF_B}, uuid("i1"))
+    host.cell(
+        host.instance("i1"),
+        host.instance("gone", deleted=True, vm_state="deleted"),
+        host.instance("away", host="cmp2", node="cmp2"),
+    )
+    before = root_generation(host)
+    assert [result["result"] for result in host.healed()["results"]] == ["done", "done"]
+    assert host.amounts("gone") == {}
+    assert host.amounts("away") == {host.other: OF_B}
+    assert host.amounts("i1") == {here: OF_B}
+    assert root_generation(host) == before
+
+
+def test_heal_adds_a_missing_allocation_beside_nova_compute_and_undo_removes_it(host):
+    host.cell(host.instance("i1"))
+    host.healed()
+    assert host.amounts("i1") == {host.agent.provider_uuid: OF_B}
+    (entry,) = host.document("journal")
+    host.document("undo", entry["id"])
+    assert host.amounts("i1") == {}
+
+
+def test_heal_by_hand_gives_an_instance_its_flavors_amounts_and_keeps_a_ports_bandwidth(host):
+    here = host.agent.provider_uuid
+    child = host.rest.make_provider(parent=here)
+    host.rest.set_inventories(child, {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}})
+    bandwidth = {"NET_BW_EGR_KILOBIT_PER_SEC": 100}
+    host.rest.allocate({here: OF_B | {"VCPU": 7}, child: bandwidth}, uuid("i1"))
+    host.cell(host.instance("i1"))
+    host.healed()
+    assert host.amounts("i1") == {here: OF_B, child: bandwidth}
+
+
+def test_heal_refuses_while_nova_is_changing_the_instance(host):
+    """The allocation is on two hosts; nova has just started a task of the instance on its own host."""
+    host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
+    host.cell(host.instance("away", host="cmp2", node="cmp2", updated_at=None))
+    refusals = host.document("heal")["refusals"]
+    assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
+
+
+def test_a_leak_is_left_to_nova_compute_until_three_of_its_audits_have_passed(host):
+    host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
+    host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
+    host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
+    (refusal,) = host.document("heal")["refusals"]
+    assert refusal["guard"] == "after-nova"
+    assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
+
+
+def test_an_allocation_that_another_client_writes_again_counts_from_the_first_audit(host):
+    """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
+    here, consumer = host.agent.provider_uuid, uuid("gone")
+    host.rest.allocate({here: OF_B}, consumer)
+    host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
+    host.document("heal")
+    (before,) = sightings(host)
+    host.rest.allocate({here: OF_B}, consumer)
+    host.agent.configure({"agent": {"confirm_spacing": 3600}})
+    host.run("audit", "--publish")
+    (after,) = sightings(host)
+    assert (before["times"], after["times"]) == (3, 1)
+    assert after["stands_since"] > before["stands_since"]
+
+
+def sightings(host: Beside) -> list[Any]:
+    rows: list[Any] = json.loads((host.agent.folder / "state" / "findings.json").read_text())["sightings"]
+    return [row for row in rows if row["code"] == "allocation-leaked"]
+
+
+@pytest.mark.parametrize("role", ["observer", "companion", "owner"])
+def test_a_remedy_names_heal_only_in_roles_that_heal(host, role):
+    host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
+    host.cell(host.instance("away", host="cmp2", node="cmp2"))
+    host.agent.configure({"agent": {"role": role}})
+    remedy = host.finding("consumer-on-several-providers")["remedy"]
+    assert ("stocktake heal --finding" in remedy) == (role != "observer")
+    assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
+
+
+def test_heal_changes_project_and_user_beside_nova_compute(host):
+    host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
+    host.cell(host.instance("i1", project_id="another"))
+    host.healed()
+    assert host.rest.done("GET", f"/allocations/{uuid('i1')}")["project_id"] == "another" != PROJECT
