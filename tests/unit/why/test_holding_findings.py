@@ -75,7 +75,7 @@ def test_only_the_amount_above_the_promised_amount_is_counted():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
-    assert amounts((more, less), findings) == [("allocation-differs", 10, False)]
+    assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
 def test_a_foreign_volume_without_a_reserve_is_not_counted():
