@@ -131,7 +131,7 @@ class Cloud:
 
     def insert(self, row: Instance) -> None:
         """Add a row to ``instances``."""
-        self.instances[row.uuid] = row
+        self.instances[row.uuid] = dataclasses.replace(row, created_at=self.now())
 
     def save(self, uuid: str, *expected: str | None, **changes: Any) -> None:
         """Instance.save(expected_task_state): raise Interrupted if the row is gone or another task has started."""

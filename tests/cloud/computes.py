@@ -1,4 +1,7 @@
-"""nova-compute as the other writer of a host's provider: it starts, reports, rewrites the provider, and stops for good.
+"""nova-compute as the other writer of a host's provider: it starts, reports, audits, and stops for good.
+
+Beside an agent in role owner it never lives for long. Beside a companion it always audits and removes allocations, and
+``check_beside`` checks each write of heal against what nova-compute and the cloud really did before.
 
 Its heartbeat is a row of the cell like any other, so a lagging database shows an old heartbeat. It sets its trait when
 it starts, some seconds before its first heartbeat, as measured on the real nova-compute.
@@ -6,16 +9,23 @@ it starts, some seconds before its first heartbeat, as measured on the real nova
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from agent.model.nova import FINISHED_MIGRATION_STATUSES
 from agent.model.owners import AGENT_OWNER, RIVAL
-from tests.cloud.cloud import Cloud, Life
+from tests.cloud.cloud import EPOCH, Cloud, Life
 from tests.cloud.feeds import REPORT_S
+from tests.cloud.operations import Steps
 from tests.cloud.placement_model import PlacementModel, Stock
 
 FIRST_REPORT_S = 5
 # Audits come each minute. It takes a minute to prove nova-compute's silence; two more audits find, and two heal.
 GONE_S = 420
+# The rules of heal beside a nova-compute, in seconds: after its start, for three of its audits, and between the first
+# and the last of three audits of the agent, which are at least 10 s apart.
+STARTED_S, NOVA_AUDITS_S, STEADY_S = 60, 180, 20
 
 
 class Written(NamedTuple):
@@ -70,6 +80,36 @@ def rewrite(cloud: Cloud, placement: PlacementModel, host: str) -> None:
     placement.put_traits(cloud.roots[host], root.generation, root.traits | {"COMPUTE_NODE", RIVAL})
 
 
+def audit(cloud: Cloud, placement: PlacementModel, host: str) -> Steps:
+    """update_available_resource of the host's nova-compute, one request or read of rows for each step.
+
+    After the report, nova-compute removes the allocations of deleted instances that it finds in its cell
+    (nova/compute/resource_tracker.py:_remove_deleted_instances_allocations).
+    """
+    root = cloud.roots[host]
+    tracked = {i.uuid for i in cloud.instances.values() if i.host == host and not i.deleted}
+    yield f"nova-compute of {host}: instances read"
+    moving = {
+        m.uuid
+        for m in cloud.migrations.values()
+        if host in (m.source_host, m.dest_host) and m.status not in FINISHED_MIGRATION_STATUSES and not m.deleted
+    }
+    yield "nova-compute: migrations read"
+    if root not in placement.providers:
+        return
+    rewrite(cloud, placement, host)
+    yield "nova-compute: reported"
+    consumers = [uuid for uuid, held in placement.consumers.items() if root in held.holdings]
+    yield "nova-compute: allocations read"
+    for consumer in consumers:
+        row = cloud.instances.get(consumer)
+        if consumer in tracked or consumer in moving or row is None or not row.deleted or row.hidden:
+            continue
+        yield f"nova-compute: {consumer} is deleted"
+        cloud.release(consumer)
+        yield "nova-compute: allocation removed"
+
+
 def heartbeat(life: Life | None, second: int) -> int | None:
     """Return the newest heartbeat in a database that follows up to that second; None if there was none."""
     if life is None:
@@ -94,3 +134,65 @@ def check_taken_over(cloud: Cloud, placement: PlacementModel, host: str, since: 
     traits = placement.providers[cloud.roots[host]].traits
     if RIVAL in traits or AGENT_OWNER not in traits:
         raise MissedTakeover(f"provider of {host} after {cloud.seconds - life.stopped} s: {sorted(traits)}")
+
+
+class Intruded(AssertionError):
+    """heal wrote an allocation although nova was working on it, or had just worked on it."""
+
+
+class Healing(NamedTuple):
+    """One write of a companion's heal; ``began`` are the starts of all audits of the agent, the present one last.
+
+    ``written`` is when other clients last wrote each consumer's allocations.
+    """
+
+    host: str
+    consumer: str
+    min_age_s: float
+    began: Sequence[int]
+    written: Mapping[str, int]
+    is_current: bool
+
+
+def check_beside(cloud: Cloud, heals: Healing) -> None:
+    """Raise if heal wrote against a rule for hosts with a running nova-compute.
+
+    Only what happened before the present audit counts: what happens during the audit, heal finds by reading again.
+    """
+    began, now = heals.began[-1], cloud.seconds
+    for uuid in {heals.consumer, *(m.instance_uuid for m in cloud.migrations.values() if m.uuid == heals.consumer)}:
+        for what, changed_at in _changes(cloud, uuid):
+            if changed_at <= began and now - changed_at < heals.min_age_s:
+                raise Intruded(f"{what} changed {now - changed_at} s ago")
+        row = cloud.instances.get(uuid)
+        if row is not None and not row.deleted and row.task_state is not None and _second(row.updated_at) <= began:
+            raise Intruded(f"instance {uuid} has task {row.task_state}")
+    written = heals.written.get(heals.consumer, -STEADY_S)
+    if written <= began and now - written < STEADY_S:
+        raise Intruded(f"the allocations of {heals.consumer} changed {now - written} s ago")
+    row = cloud.instances.get(heals.consumer)
+    if row is not None and row.deleted and now - _second(row.deleted_at) < NOVA_AUDITS_S:
+        raise Intruded(f"nova-compute may still remove the leak of {heals.consumer}, deleted at {row.deleted_at}")
+    _check_started(cloud, heals)
+
+
+def _check_started(cloud: Cloud, heals: Healing) -> None:
+    """Raise if nova-compute has just started, and the agent had audited while it was down."""
+    life = cloud.lives.get(heals.host)
+    if life is None or life.stopped is not None or not heals.is_current or cloud.seconds - life.started >= STARTED_S:
+        return
+    silent_from = (life.before or 0) + 70
+    if life.before is None or any(silent_from < second < life.started for second in heals.began):
+        raise Intruded(f"nova-compute of {heals.host} started at {life.started} s")
+
+
+def _changes(cloud: Cloud, uuid: str) -> list[tuple[str, int]]:
+    row = cloud.instances.get(uuid)
+    moves = [m for m in cloud.migrations.values() if m.instance_uuid == uuid]
+    rows = [(f"instance {uuid}", moment) for moment in (row.created_at, row.updated_at, row.deleted_at)] if row else []
+    rows += [(f"migration {m.id}", m.updated_at or m.created_at) for m in moves]
+    return [(what, _second(moment)) for what, moment in rows if moment is not None]
+
+
+def _second(moment: datetime.datetime | None) -> int:
+    return 0 if moment is None else int((moment - EPOCH).total_seconds())

@@ -7,13 +7,14 @@ the list yields the same life; with events left out it is still a valid life.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agent.errors import SourceStale
 from agent.model.audit import AuditResult
 from agent.model.nova import Instance
+from agent.model.settings import Role
 from agent.placement.http.client import PlacementClient
 from tests.cloud import computes, moves, operations
 from tests.cloud.checks import check, check_healed
@@ -38,11 +39,15 @@ VERBS: dict[str, float] = {
 }
 # Additional verbs for lives in which the agents' databases lie.
 LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
+# Additional verbs for lives with a nova-compute beside each agent.
+COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "pass": 1}
 # Lengths of an idle time in seconds: after the longest, operations that a lagging database still shows have long ended.
 PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2
 AUDITS_TO_HEAL = 3
+# A companion waits for three audits of nova-compute, a minute each, before it repairs a leak.
+AUDITS_BESIDE_NOVA = 6
 # The share of quiet times that are long enough for a full read of Placement.
 THOROUGH = 0.1
 # The share of operations abandoned at each step before a quiet time: stuck states are the hard ones.
@@ -94,14 +99,26 @@ def events_of(seed: int, length: int, chances: Mapping[str, float] = VERBS) -> t
 class Episode:
     """Plays events on a cloud. ``min_age_s`` 0 is the hardest case for heal."""
 
-    def __init__(self, cloud: Cloud, client: PlacementClient, tally: Tally, *, min_age_s: float, step_s: int) -> None:
-        settings = settings_of(min_age_s=min_age_s)
+    def __init__(
+        self,
+        cloud: Cloud,
+        client: PlacementClient,
+        tally: Tally,
+        *,
+        min_age_s: float,
+        step_s: int,
+        role: Role = Role.OWNER,
+    ) -> None:
+        settings = settings_of(role, min_age_s=min_age_s)
+        self._is_companion = role is Role.COMPANION
         self.cloud = cloud
         # Only lives with a nova-compute use this attribute, and those are played on the model alone.
         self._model: Any = cloud.placement
         self.agents = {host: HostAgent(cloud, host, client, settings) for host in HOSTS}
         # Hosts with a nova-compute; while it lives, the agent in role owner heals nothing.
         self.shared: frozenset[str] = frozenset()
+        if self._is_companion:
+            self._live_together()
         self.running: list[Running] = []
         self.trace: list[str] = []
         self._tally = tally
@@ -124,6 +141,21 @@ class Episode:
             "patrol": self._patrol,
             "compute": self._compute,
         }
+
+    def _live_together(self) -> None:
+        """Start a nova-compute on each host, and keep the time of each write of allocations by another client."""
+        self.shared = frozenset(HOSTS)
+        self._model.wrote = self._wrote
+        for host in HOSTS:
+            computes.start(self.cloud, self._model, host)
+
+    def _wrote(self, consumers: Iterable[str]) -> None:
+        found = {consumer: self._model.held(consumer) for consumer in consumers}
+        for agent in self.agents.values():
+            root = self.cloud.roots[agent.host]
+            agent.saw_written(
+                {consumer: held is not None and root in held.holdings for consumer, held in found.items()}
+            )
 
     def play(self, events: Sequence[Event]) -> None:
         """Play all events. Raises WrongRemoval, MissedLeak, FalseAccusation."""
@@ -299,6 +331,8 @@ class Episode:
         self._tally.computes += 1
         if not computes.is_alive(self.cloud, host):
             computes.start(self.cloud, self._model, host)
+        elif self._is_companion and dice.random() < 0.8:
+            self._begin(Running(f"nova-compute of {host}", computes.audit(self.cloud, self._model, host)))
         elif dice.random() < 0.5:
             computes.rewrite(self.cloud, self._model, host)
         else:
@@ -396,7 +430,7 @@ class Episode:
                 agent.crash()
         self._find(thorough=dice.random() < THOROUGH)
         self._heal_all()
-        for host in HOSTS:
+        for host in () if self._is_companion else HOSTS:
             computes.check_taken_over(self.cloud, self._model, host, since)
 
     def _find(self, *, thorough: bool) -> None:
@@ -415,11 +449,12 @@ class Episode:
     def _heal_all(self) -> None:
         """Let all agents heal; without a minimum age every repairable leak must go within AUDITS_TO_HEAL audits."""
         agents = list(self.agents.values())
-        for _ in range(AUDITS_TO_HEAL):
+        for _ in range(AUDITS_BESIDE_NOVA if self._is_companion else AUDITS_TO_HEAL):
             self._minute(agents, heals=True)
         for agent in agents:
             # While a nova-compute is not proven gone, the owner heals nothing: another writer may be active.
-            passive = agent.host in self.cloud.retired or not computes.is_long_gone(self.cloud, agent.host)
+            owned = self._is_companion or computes.is_long_gone(self.cloud, agent.host)
+            passive = agent.host in self.cloud.retired or not owned
             if agent.settings.heal.min_age_s == 0 and not passive:
                 check_healed(self.cloud, agent.host, agent.findings())
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.audit.parts import Parts
@@ -22,9 +22,10 @@ from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealSettings
 from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, Pulse, Service, StateKind
+from agent.model.own_consumers import own_consumers
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
-from agent.model.settings import Settings
+from agent.model.settings import Role, Settings
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
 from agent.placement.allocations import AllocationClient
 from agent.placement.http.client import PlacementClient
@@ -32,7 +33,7 @@ from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
 from agent.sources.nova.rows import pulse_from
 from tests.cloud.cloud import EPOCH, Cloud
-from tests.cloud.computes import Written, check_write, heartbeat
+from tests.cloud.computes import Healing, Written, WrongWrite, check_beside, check_write, heartbeat
 from tests.cloud.feeds import Rows, moment
 from tests.rigs import facts
 
@@ -101,6 +102,7 @@ class Watched:
         self._cloud = cloud
         self._weather = weather
         self.writes = 0
+        self.before_put: Callable[[str], None] = lambda consumer: None
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
         """Read the consumer as the inner writer does."""
@@ -115,6 +117,7 @@ class Watched:
         uuid = write.consumer_uuid
         before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
         needed = {host: dict(self._cloud.needed(uuid, host)) for host in self._cloud.roots}
+        self.before_put(uuid)
         self._inner.put(write)
         self.writes += 1
         for host, had in before.items():
@@ -142,7 +145,11 @@ class HostAgent:
         self._observing = dataclasses.replace(
             self.settings, heal=dataclasses.replace(self.settings.heal, enabled=False)
         )
-        self._began = 0
+        self._began: list[int] = []
+        self._written: dict[str, int] = {}
+        self._holders: set[str] = set()
+        if self.settings.role is Role.COMPANION:
+            self.allocations.before_put = self._check_beside
         self.audits = 0
         self.result: AuditResult | None = None
 
@@ -167,8 +174,29 @@ class HostAgent:
 
     def _watched_client(self) -> PlacementClient:
         client = Windy(self._client, self.weather)
-        client.before_put = lambda: check_write(self.cloud, Written(self.host, self._began))
+        client.before_put = self._check_write
         return client  # type: ignore[return-value]
+
+    def saw_written(self, consumers: Mapping[str, bool]) -> None:
+        """Keep the time of a write of these consumers if it concerns this host; True: one has allocations here now."""
+        for consumer, has_some in consumers.items():
+            if has_some or consumer in self._holders:
+                self._written[consumer] = self.cloud.seconds
+            (self._holders.add if has_some else self._holders.discard)(consumer)
+
+    def _check_write(self) -> None:
+        if self.settings.role is Role.COMPANION:
+            raise WrongWrite(f"the companion of {self.host} wrote a provider")
+        check_write(self.cloud, Written(self.host, self._began[-1]))
+
+    def _check_beside(self, consumer: str) -> None:
+        if consumer in own_consumers(self.cloud.roots[self.host]):
+            return
+        heal = self.settings.heal
+        check_beside(
+            self.cloud,
+            Healing(self.host, consumer, heal.min_age_s, self._began, self._written, self.feed.is_current),
+        )
 
     def crash(self) -> None:
         """Restart the process: only data on disk remains."""
@@ -179,7 +207,7 @@ class HostAgent:
     def audit(self, *, heals: bool = True) -> AuditResult:
         """Run one audit, with heal after it if ``heals``; keep its memory as the worker does."""
         self.audits += 1
-        self._began = self.cloud.seconds
+        self._began.append(self.cloud.seconds)
         settings = self.settings if heals else self._observing
         self.result = self._act(REQUEST, settings, self._parts, self._memory, _never)
         self._memory = self.result.memory
@@ -373,7 +401,8 @@ class _Clock:
         self.cloud.seconds += math.ceil(seconds)
 
 
-def settings_of(*, min_age_s: float) -> Settings:
-    """Return settings: role owner, findings confirmed by two audits ten seconds apart, heal without rate limits."""
+def settings_of(role: Role, *, min_age_s: float) -> Settings:
+    """Return settings: findings are confirmed by two audits ten seconds apart; heal has no limit on its changes."""
     heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=5, max_percent=100.0)
-    return facts.settings(heal=heal, takeover=True, confirm_spacing_s=10.0, confirm_within_s=180.0)
+    owner = role is Role.OWNER
+    return facts.settings(role=role, heal=heal, takeover=owner, confirm_spacing_s=10.0, confirm_within_s=180.0)

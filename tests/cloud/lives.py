@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent.model.settings import Role
 from tests.cloud.cloud import Cloud
 from tests.cloud.episode import VERBS, Episode, Event, Tally, events_of
 from tests.cloud.model_client import ModelClient
@@ -31,36 +32,43 @@ class Life:
 
 
 def play_until(
-    steps: int, seed: int, length: int, tell: Callable[[Life], None], chances: Mapping[str, float] = VERBS
+    steps: int,
+    seed: int,
+    length: int,
+    tell: Callable[[Life], None],
+    chances: Mapping[str, float] = VERBS,
+    role: Role = Role.OWNER,
 ) -> Life:
     """Play episodes of ``length`` events for ``steps`` steps. Raise AssertionError with a shortened failing life."""
     life = Life()
     while life.tally.steps < steps:
         events = events_of(hash((seed, life.number)), length, chances)
         try:
-            new_episode(life.number, life.tally).play(events)
+            new_episode(life.number, life.tally, role).play(events)
         except Exception as error:
-            raise AssertionError(explained(life.number, events, error)) from error
+            raise AssertionError(explained(life.number, events, error, role)) from error
         tell(life)
         life.number += 1
     return life
 
 
-def new_episode(number: int, tally: Tally) -> Episode:
+def new_episode(number: int, tally: Tally, role: Role = Role.OWNER) -> Episode:
     """Return an episode on its own model; its number decides heal's minimum age and the cloud's speed."""
     model = PlacementModel()
     client = ModelClient(model)
     min_age_s, step_s = ((0.0, 1), (300.0, 30), (0.0, 30), (300.0, 1), (0.0, 5), (300.0, 5))[number % 6]
-    episode = Episode(Cloud(model), client, tally, min_age_s=min_age_s, step_s=step_s)  # type: ignore[arg-type]
-    episode.shared = frozenset({"h2"} if number % 3 == 2 else {})
+    cloud = Cloud(model)
+    episode = Episode(cloud, client, tally, min_age_s=min_age_s, step_s=step_s, role=role)  # type: ignore[arg-type]
+    if role is Role.OWNER:
+        episode.shared = frozenset({"h2"} if number % 3 == 2 else {})
     return episode
 
 
-def explained(number: int, events: Sequence[Event], error: Exception) -> str:
+def explained(number: int, events: Sequence[Event], error: Exception, role: Role = Role.OWNER) -> str:
     """Return the shortest life that fails in the same way, and its trace."""
     kind = type(error)
-    least = shrunk(events, lambda some: _fails(number, some) == kind)
-    episode = new_episode(number, Tally())
+    least = shrunk(events, lambda some: _fails(number, some, role) == kind)
+    episode = new_episode(number, Tally(), role)
     try:
         episode.play(least)
     except Exception as again:  # noqa: BLE001 - whatever it was, it is told
@@ -69,9 +77,9 @@ def explained(number: int, events: Sequence[Event], error: Exception) -> str:
     return f"episode {number}, {len(least)} of {len(events)} events\n{story}\n{kind.__name__}: {error}"
 
 
-def _fails(number: int, events: Sequence[Event]) -> type[Exception] | None:
+def _fails(number: int, events: Sequence[Event], role: Role) -> type[Exception] | None:
     try:
-        new_episode(number, Tally()).play(events)
+        new_episode(number, Tally(), role).play(events)
     except Exception as error:  # noqa: BLE001 - its kind is what is asked for
         return type(error)
     return None

@@ -11,7 +11,7 @@ Some rules are surprising; each was measured on the real Placement (test_placeme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -106,6 +106,8 @@ class PlacementModel:
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
         self.consumers: dict[str, Consumer] = {}
+        # Called with the consumers of each write that changes allocations.
+        self.wrote: Callable[[Iterable[str]], None] = lambda consumers: None
 
     def held(self, consumer: str) -> Consumer | None:
         """Return what GET /allocations/{c} shows: None for a consumer without allocations, though it may exist."""
@@ -125,6 +127,7 @@ class PlacementModel:
         if self.held(consumer) is None:
             return NOT_FOUND
         del self.consumers[consumer]
+        self.wrote((consumer,))
         return DONE
 
     def create_provider(self, uuid: str, name: str, parent: str | None = None) -> Answer:
@@ -195,6 +198,7 @@ class PlacementModel:
             return NO_ROOM
         self._exist(wanted)
         self._carry_out(wanted)
+        self.wrote(wanted)
         return DONE
 
     def _moved(self, consumer: str, wanted: Wanted) -> bool:

@@ -1,10 +1,12 @@
 """Lives of the model cloud: no rightful allocation is ever removed, every leak is found (a million steps: run.py)."""
 
-from tests.cloud.episode import LIES, VERBS, Event, events_of
+from agent.model.settings import Role
+from tests.cloud.episode import COMPUTES, LIES, VERBS, Event, events_of
 from tests.cloud.lives import LENGTH, play_until, shrunk
 
 STEPS = 15_000
 STEPS_OF_LIARS = 15_000
+STEPS_BESIDE_NOVA = 10_000
 
 
 def test_random_cloud_histories_cause_no_wrong_removal_and_no_missed_leak():
@@ -34,3 +36,11 @@ def test_function_shrunk_keeps_only_the_events_that_cause_a_failure():
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
+
+
+def test_beside_a_running_nova_compute_heal_removes_no_rightful_allocation_and_leaves_no_leak():
+    """nova-compute audits, claims and removes allocations between any two steps of the companion."""
+    chances = VERBS | LIES | COMPUTES
+    tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally
+    assert tally.steps >= STEPS_BESIDE_NOVA
+    assert min(tally.leaks, tally.heals, tally.computes, tally.stale) > STEPS_BESIDE_NOVA / 400
