@@ -40,7 +40,7 @@ VERBS: dict[str, float] = {
 # Additional verbs for lives in which the agents' databases lie.
 LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
 # Additional verbs for lives with a nova-compute beside each agent.
-COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "pass": 1}
+COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "vigil": 3, "pass": 1}
 # Lengths of an idle time in seconds: after the longest, operations that a lagging database still shows have long ended.
 PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
@@ -140,6 +140,7 @@ class Episode:
             "pass": self._pass,
             "patrol": self._patrol,
             "compute": self._compute,
+            "vigil": self._vigil,
         }
 
     def _live_together(self) -> None:
@@ -368,6 +369,13 @@ class Episode:
         agent = self.agents[dice.choice(HOSTS)]
         for _ in range(dice.choice((2, 3, 4))):
             self.cloud.seconds += dice.choice((11, 60))
+            self._audit_of(agent, dice)
+
+    def _vigil(self, dice: random.Random) -> None:
+        """Run audits of one agent as fast as they count, so that heal acts as early as its guards allow."""
+        agent = self.agents[dice.choice(HOSTS)]
+        for _ in range(6):
+            self.cloud.seconds += 11
             self._audit_of(agent, dice)
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
