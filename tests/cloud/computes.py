@@ -181,7 +181,8 @@ def _check_started(cloud: Cloud, heals: Healing) -> None:
     life = cloud.lives.get(heals.host)
     if life is None or life.stopped is not None or not heals.is_current or cloud.seconds - life.started >= STARTED_S:
         return
-    silent_from = (life.before or 0) + 70
+    # A replica that is late by less than a minute shows the last heartbeat as alive for up to two minutes.
+    silent_from = (life.before or 0) + 135
     if life.before is None or any(silent_from < second < life.started for second in heals.began):
         raise Intruded(f"nova-compute of {heals.host} started at {life.started} s")
 

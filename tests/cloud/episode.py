@@ -327,18 +327,22 @@ class Episode:
     def _compute(self, dice: random.Random) -> None:
         """Start nova-compute beside the agent, let it audit, or stop it for good."""
         host = dice.choice(HOSTS)
-        if host not in self.shared or host in self.cloud.retired or self.cloud.roots[host] not in self._model.providers:
+        if not self._may_compute(host):
             return
         self._tally.computes += 1
         if not computes.is_alive(self.cloud, host):
             computes.start(self.cloud, self._model, host)
-        elif self._is_companion and dice.random() < 0.8:
+        elif self._is_companion and dice.random() < 0.6:
             self._begin(Running(f"nova-compute of {host}", computes.audit(self.cloud, self._model, host)))
         elif dice.random() < 0.5:
             computes.rewrite(self.cloud, self._model, host)
         else:
             computes.stop(self.cloud, host)
         self._tell(f"nova-compute of {host}: {self.cloud.lives[host]}")
+
+    def _may_compute(self, host: str) -> bool:
+        is_known = self.cloud.roots[host] in self._model.providers
+        return host in self.shared and host not in self.cloud.retired and is_known
 
     # The agents' databases.
 
@@ -374,9 +378,11 @@ class Episode:
     def _vigil(self, dice: random.Random) -> None:
         """Run audits of one agent as fast as they count, so that heal acts as early as its guards allow."""
         agent = self.agents[dice.choice(HOSTS)]
+        if dice.random() < 0.5 and self._may_compute(agent.host) and not computes.is_alive(self.cloud, agent.host):
+            computes.start(self.cloud, self._model, agent.host)
         for _ in range(6):
-            self.cloud.seconds += 11
             self._audit_of(agent, dice)
+            self.cloud.seconds += 10
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
         """Audit while the cloud changes between any two reads and reads may fail; heal acts on what was read."""
