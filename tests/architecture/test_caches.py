@@ -53,7 +53,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_cache_list_equals_the_caches_found_in_the_code():
+def test_caches_listed_in_memo_py_equal_the_caches_found_in_the_code():
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 
@@ -73,10 +73,10 @@ def test_cache_list_equals_the_caches_found_in_the_code():
         "x = A()\ndef f():\n    x.count += 1",
     ],
 )
-def test_the_cache_search_finds_each_kind_of_cache(source: str):
+def test_the_search_for_caches_in_source_code_finds_each_kind_of_cache(source: str):
     assert caches("m", ast.parse(source)) == {"m.x"}
 
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
-def test_the_cache_search_ignores_constants_and_arguments(source: str):
+def test_the_search_for_caches_ignores_constants_and_function_arguments(source: str):
     assert caches("m", ast.parse(source)) == set()

@@ -61,7 +61,7 @@ def _first_column(document: str, head: str) -> list[str]:
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
 
 
-def test_operating_md_lists_every_heal_repair():
+def test_operating_md_lists_every_repair_of_the_heal_command():
     assert sorted(_first_column("docs/operating.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
@@ -71,17 +71,17 @@ def test_configuration_md_lists_exactly_the_codes_that_the_daemon_may_repair():
     assert re.findall(r"`([a-z-]+)`", codes) == sorted(DAEMON_CODES)
 
 
-def test_operating_md_lists_all_heal_guards_in_evaluation_order():
+def test_operating_md_lists_the_guards_of_heal_in_their_order_of_evaluation():
     assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_operating_md_lists_the_json_keys_and_change_kinds_of_obstacles():
+def test_operating_md_lists_each_json_key_and_remedy_kind_of_why_obstacles():
     row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_configuration_md_lists_every_option_whose_empty_value_means_none():
+def test_configuration_md_lists_each_option_whose_empty_value_has_a_meaning():
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 

@@ -73,10 +73,10 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_codes_and_names_of_builtin_entries_equal_their_module_names(package: str, name: str):
+def test_builtin_findings_and_repairs_and_guards_are_named_like_their_modules(package: str, name: str):
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
-def test_each_heal_repair_has_the_code_of_an_existing_finding():
+def test_each_repair_has_the_code_of_an_existing_finding():
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

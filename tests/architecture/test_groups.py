@@ -59,10 +59,10 @@ def test_tests_of_an_xdist_group_run_in_the_same_process(workers):
     assert (len(workers["marked"]), len(set(workers["marked"]))) == (6, 1)
 
 
-def test_tests_with_a_module_fixture_run_in_the_same_process(workers):
+def test_tests_that_share_a_module_scoped_fixture_run_in_the_same_process(workers):
     assert (len(workers["module"]), len(set(workers["module"]))) == (6, 1)
 
 
-def test_tests_with_only_function_fixtures_get_no_xdist_group(workers):
+def test_tests_with_only_function_scoped_fixtures_get_no_xdist_group(workers):
     # xdist groups tests by the text after the @ in their names.
     assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

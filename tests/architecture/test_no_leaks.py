@@ -35,7 +35,7 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_repository_files_contain_no_build_machine_details(kind: str):
+def test_repository_files_contain_no_paths_or_hosts_of_the_build_machine(kind: str):
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
         for name, path in FILES.items()
@@ -45,12 +45,12 @@ def test_repository_files_contain_no_build_machine_details(kind: str):
     assert found == []
 
 
-def test_build_machine_detail_search_covers_the_repository_tree():
+def test_the_search_for_build_machine_paths_reads_top_level_and_nested_files():
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_build_machine_detail_search_detects_an_example_of_each_kind(kind: str):
+def test_the_search_for_build_machine_paths_detects_an_example_of_each_kind(kind: str):
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

@@ -91,7 +91,7 @@ def test_data_files_listed_in_setup_cfg_exist():
     assert [name for name in listed if not (ROOT / name).is_file()] == []
 
 
-def test_requirements_txt_matches_the_installed_requirements():
+def test_requirements_txt_lists_the_requirements_of_the_installed_package():
     lines = [line.split("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
     assert {_name(line) for line in lines if line} == _requirements().keys()
 

@@ -27,7 +27,7 @@ def _tests(row: list[str]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_placement_outcome_row_is_complete_and_names_existing_tests(row: list[str]):
+def test_each_row_of_the_outcome_table_is_complete_and_names_existing_tests(row: list[str]):
     assert len(row) == 6
     assert all(row)
     assert _tests(row), "names no test"

@@ -22,21 +22,21 @@ def test_scenario_numbers_are_ordered_and_unique_and_have_no_gaps():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NUMBERS)
-def test_each_scenario_row_lists_exactly_the_tests_with_its_number(row):
+def test_each_row_of_scenarios_md_lists_exactly_the_tests_of_that_scenario(row):
     assert row.tests == TESTS.get(row.number, ())
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 
 
-def test_every_scenario_number_in_a_test_name_exists():
+def test_every_scenario_number_in_a_test_name_is_listed_in_scenarios_md():
     assert sorted(set(TESTS) - set(NUMBERS)) == []
 
 
-def test_every_scenario_number_cited_in_a_repository_file_exists():
+def test_every_scenario_number_cited_in_a_file_is_listed_in_scenarios_md():
     cited = {path: cited_numbers(path) - set(NUMBERS) for path in TEXTS}
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
-def test_function_cited_numbers_returns_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
+def test_all_scenario_numbers_cited_in_a_file_are_found(tmp_path: pathlib.Path):
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

@@ -17,7 +17,7 @@ def _reachable(start: str) -> set[str]:
     return known
 
 
-def test_the_daemon_does_not_use_the_response_size_limit_of_whole_cloud_reads():
+def test_the_daemon_imports_no_module_that_reads_all_hosts_from_placement():
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

@@ -9,7 +9,7 @@ STEPS_OF_LIARS = 15_000
 STEPS_BESIDE_NOVA = 10_000
 
 
-def test_random_cloud_histories_cause_no_wrong_removal_and_no_missed_leak():
+def test_random_events_cause_no_wrong_removal_and_no_missed_leaked_allocation():
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS
@@ -17,7 +17,7 @@ def test_random_cloud_histories_cause_no_wrong_removal_and_no_missed_leak():
     assert min(tally.failures, tally.crashes, tally.mishaps, tally.leaks, tally.heals) > 50
 
 
-def test_stale_or_truncated_reads_cause_no_wrong_repair_or_wrong_takeover():
+def test_stale_or_truncated_database_reads_cause_no_wrong_repair_or_takeover():
     """Replicas late by a second to three hours, stuck, or with cut rows: the audit is frozen or decides the same."""
     tally = play_until(STEPS_OF_LIARS, 20261122, LENGTH, lambda life: None, VERBS | LIES).tally
     assert tally.steps >= STEPS_OF_LIARS
@@ -32,7 +32,7 @@ def test_equal_random_seeds_produce_equal_event_histories():
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_function_shrunk_keeps_only_the_events_that_cause_a_failure():
+def test_a_failing_event_list_is_reduced_to_the_events_that_cause_the_failure():
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]

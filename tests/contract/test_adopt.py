@@ -108,7 +108,7 @@ def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
     assert host.held(root) == before
 
 
-def test_the_next_audit_uses_the_uuid_that_adopt_restored_after_reinstallation(host):
+def test_on_a_reinstalled_host_adopt_restores_the_uuid_that_the_next_audit_uses(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, node, root)
     (host.agent.folder / "compute_id").unlink()
@@ -152,7 +152,7 @@ def test_undo_exits_2_and_reports_the_read_error_of_the_identity_file(host):
     assert ended.code == 2
 
 
-def test_adopt_refuses_a_plan_digest_that_does_not_match(host):
+def test_adopt_refuses_a_digest_that_does_not_match_the_current_plan(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     code, told = host.told("adopt", "--plan", "0" * 64, "--yes")
@@ -161,7 +161,7 @@ def test_adopt_refuses_a_plan_digest_that_does_not_match(host):
     assert host.told("journal")[1] == []
 
 
-def test_undo_refuses_a_provider_renamed_since_adopt(host):
+def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
     root = host.agent.provider_uuid
     provider(host, f"old-{host.agent.name}", root)
     assert host.adopted()[0] == 4
@@ -218,7 +218,7 @@ def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host)
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_the_next_adopt_completes_renames_after_a_lost_response(host, lost):
+def test_the_next_adopt_run_completes_renames_if_a_response_was_lost(host, lost):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
@@ -240,7 +240,7 @@ def test_adopt_reports_that_placement_refused_a_name_taken_meanwhile(host):
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_renames_no_provider_if_the_run_has_no_access_to_provider_names(host):
+def test_adopt_renames_no_provider_if_the_run_cannot_write_provider_names(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
@@ -254,7 +254,7 @@ def test_adopt_renames_no_provider_if_the_run_has_no_access_to_provider_names(ho
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_while_the_host_named_in_the_node_row_runs_nova_compute(host, seen, refused):
+def test_adopt_refuses_if_the_host_in_the_node_row_has_a_live_nova_compute(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen
@@ -272,7 +272,7 @@ def test_adopt_refuses_while_the_host_named_in_the_node_row_runs_nova_compute(ho
     assert [refusal["why"] for refusal in told["refusals"]] == refused
 
 
-def test_adopt_refuses_if_the_state_source_is_unreadable(host):
+def test_adopt_refuses_if_novas_database_cannot_be_read(host):
     provider(host, f"old-{host.agent.name}", host.agent.provider_uuid)
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.folder}/absent/cell.db"}})
     code, told = host.told("adopt")

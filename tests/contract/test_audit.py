@@ -114,7 +114,7 @@ def test_the_second_audit_confirms_an_allocation_leak(placement, host):
 
 
 @pytest.mark.parametrize("change", ["inventory", "provider"])
-def test_the_next_audit_reverts_a_foreign_change_to_inventory_or_provider(placement, host, change):
+def test_the_next_audit_restores_a_changed_inventory_or_a_deleted_provider(placement, host, change):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.first_audit()
         before = placement.inventories(host.provider_uuid)
@@ -128,7 +128,7 @@ def test_the_next_audit_reverts_a_foreign_change_to_inventory_or_provider(placem
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(host.provider_uuid)
 
 
-def test_an_audit_of_an_unchanged_host_sends_exactly_one_request(placement, host):
+def test_an_audit_of_an_unchanged_host_sends_exactly_one_placement_request(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):

@@ -32,7 +32,7 @@ def test_the_ceph_source_reads_cluster_size_and_available_bytes_of_a_pool(tmp_pa
     ],
     ids=["plain", "user", "user and conf"],
 )
-def test_the_ceph_source_runs_ceph_df_with_novas_arguments(
+def test_the_ceph_source_passes_the_configured_user_and_conf_file_to_ceph_df(
     tmp_path: pathlib.Path, options: dict[str, str], arguments: str
 ) -> None:
     read(rigs.printing(tmp_path / "bin", rigs.NAUTILUS), **options)
@@ -58,12 +58,12 @@ def test_the_error_of_a_failed_ceph_df_contains_exit_status_and_stderr(
         read(rigs.ceph(tmp_path / "bin", body))
 
 
-def test_empty_output_of_ceph_df_raises_source_inconsistent(tmp_path: pathlib.Path) -> None:
+def test_empty_output_of_ceph_df_is_reported_as_invalid_json(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceInconsistent, match="the report of ceph df is not JSON"):
         read(rigs.ceph(tmp_path / "bin", "exit 0"))
 
 
-def test_the_error_for_a_missing_pool_names_the_pool(tmp_path: pathlib.Path) -> None:
+def test_a_missing_ceph_pool_is_named_in_the_error(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceInconsistent, match="ceph: pool images is not among"):
         read(rigs.printing(tmp_path / "bin", rigs.REEF), pool="images")
 
@@ -83,7 +83,7 @@ def test_ceph_df_is_killed_at_the_deadline_if_monitors_do_not_answer(tmp_path: p
     until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 60, "the killed ceph to be gone")
 
 
-def test_a_host_without_ceph_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
+def test_a_missing_ceph_command_is_reported_as_ceph_not_installed(tmp_path: pathlib.Path) -> None:
     nothing = tmp_path / "bin"
     nothing.mkdir()
     with pytest.raises(SourceUnavailable, match=r"ceph is not installed \(ceph-common\)"):

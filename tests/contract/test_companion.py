@@ -186,7 +186,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_the_companion_role_allocates_less_in_a_retry_if_capacity_was_taken(placement, host, door):
+def test_the_companion_role_allocates_less_if_instances_took_capacity_meanwhile(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -235,7 +235,7 @@ def test_a_write_of_a_second_agent_causes_a_consumer_generation_conflict(placeme
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_an_audit_reads_again_if_a_companion_consumer_was_deleted(placement, host):
+def test_an_audit_reads_placement_again_if_its_companion_allocation_was_deleted(placement, host):
     """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
@@ -253,7 +253,7 @@ def test_an_audit_reads_again_if_a_companion_consumer_was_deleted(placement, hos
     assert held(placement, host) == {}
 
 
-def test_the_companion_role_reports_a_full_class_and_allocates_other_classes(placement, host, door):
+def test_the_companion_role_reports_full_vcpu_and_still_allocates_memory_mb(placement, host, door):
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -310,7 +310,7 @@ def test_the_companion_role_keeps_its_allocation_if_libvirt_is_unreadable(placem
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_the_companion_role_writes_nothing_if_placement_is_older_than_1_38(placement, host, door):
+def test_the_companion_role_writes_nothing_if_placement_lacks_microversion_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -408,7 +408,7 @@ def test_the_owner_role_keeps_the_companion_allocation_if_the_database_is_down(p
 
 
 @pytest.mark.root
-def test_the_companion_role_allocates_disk_gb_while_a_foreign_volume_exists(placement, host, door, tmp_path):
+def test_the_companion_role_allocates_disk_gb_while_unknown_lvm_volumes_exist(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

@@ -90,7 +90,7 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(placement, host):
+def test_s140_a_retry_after_a_conflict_keeps_another_clients_resource_class(placement, host):
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)
@@ -103,7 +103,7 @@ def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(pla
     }
 
 
-def test_s141_an_audit_ends_as_partial_after_four_generation_conflicts(placement, host):
+def test_s141_an_audit_has_outcome_partial_after_four_generation_conflicts(placement, host):
     writer = ForeignWriter(placement, host.provider_uuid, times=100)
     report, clock = audited(host, writer)
     assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)
@@ -169,7 +169,7 @@ def test_failed_writes_of_the_agent_cause_no_rival_writer_finding(placement, hos
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_s153_audits_end_as_partial_while_placement_refuses_connections(placement, host):
+def test_s153_audits_have_outcome_partial_while_placement_refuses_connections(placement, host):
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:

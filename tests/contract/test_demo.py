@@ -50,7 +50,7 @@ def test_the_json_document_of_the_demo_has_all_five_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in (1, 2, 3, 4, 5)]
 
 
-def test_demo_story_1_shows_16_promised_vcpus_and_the_evacuated_instance(document):
+def test_demo_story_1_shows_8_vcpus_still_allocated_to_an_evacuated_instance(document):
     vcpus = [row for row in document["ledger"] if row["resource_class"] == "VCPU"]
     assert sum(row["promised"] or 0 for row in vcpus) == 16
     assert sum(row["recorded"] or 0 for row in vcpus) == 24
@@ -67,7 +67,7 @@ def test_demo_story_2_reserves_disk_gb_for_the_foreign_volume(document):
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_the_max_unit_in_demo_story_3_equals_the_number_of_cpus(document):
+def test_in_demo_story_3_max_unit_of_vcpu_equals_the_number_of_host_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
@@ -83,7 +83,7 @@ def test_the_audit_in_demo_story_4_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_leaks_in_demo_story_5_make_free_amounts_of_the_second_host_negative(document):
+def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(document):
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -96,7 +96,7 @@ def test_leaks_in_demo_story_5_make_free_amounts_of_the_second_host_negative(doc
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_top_level_of_the_demo_document_equals_the_entry_of_host_1(document):
+def test_top_level_keys_of_the_demos_json_document_repeat_the_first_hosts_data(document):
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
@@ -120,7 +120,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_the_commands_that_demo_with_option_keep_prints_succeed(tmp_path):
+def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -151,7 +151,7 @@ def test_the_commands_that_demo_with_option_keep_prints_succeed(tmp_path):
     assert_nothing_is_left(folder)
 
 
-def test_the_json_document_of_demo_with_option_keep_contains_its_commands(tmp_path):
+def test_json_of_demo_with_option_keep_has_a_command_with_full_paths_per_story(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -161,7 +161,7 @@ def test_the_json_document_of_demo_with_option_keep_contains_its_commands(tmp_pa
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_demo_with_option_keep_is_removed_if_stdout_is_closed(tmp_path):
+def test_demo_with_option_keep_leaves_no_files_or_processes_if_stdout_is_closed(tmp_path):
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,
@@ -196,7 +196,7 @@ def section(text: str, begin: str, end: str) -> list[str]:
     return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
 
 
-def test_findings_in_the_demo_text_are_sorted_and_have_distinct_names(text):
+def test_demo_text_sorts_findings_by_code_and_names_the_subject_of_each(text):
     second = text[text.index("=== stocktake-demo-2") :]
     rows = [line.split() for line in section(second, "Findings (", "\n\n")[2:]]
     assert [(row[0], row[1], row[-1]) for row in rows] == [
@@ -207,7 +207,7 @@ def test_findings_in_the_demo_text_are_sorted_and_have_distinct_names(text):
     ]
 
 
-def test_demo_story_5_lists_each_leaked_consumer_once_before_the_verdict(text, document):
+def test_demo_story_5_lists_each_leaked_consumer_once_and_ends_with_a_summary(text, document):
     told = section(text, "--- Story 5", "command to check")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7
@@ -279,7 +279,7 @@ def test_a_demo_ended_by_a_signal_leaves_no_files_or_processes(tmp_path, moment,
 
 
 @pytest.mark.parametrize(("number", "code"), ENDINGS, ids=str)
-def test_the_demos_exit_code_matches_the_received_signal(tmp_path, number, code):
+def test_a_demo_ended_by_a_signal_exits_with_128_plus_the_signal_number(tmp_path, number, code):
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
@@ -314,7 +314,7 @@ def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
     ("command", "good_runs", "code"),
     [("vgcreate", 0, 0), ("vgcreate", 1, 0), ("lvcreate", 0, 1), ("lvcreate", 3, 1), ("lvcreate", 5, 1)],
 )
-def test_a_demo_ended_by_a_failed_lvm2_command_leaves_no_files_or_devices(tmp_path, command, good_runs, code):
+def test_a_demo_with_a_failed_lvm2_command_leaves_no_files_or_loop_devices(tmp_path, command, good_runs, code):
     make_group(tmp_path, "probe").close()
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))

@@ -151,7 +151,7 @@ def test_requests_for_an_unchanged_host_do_not_grow_with_the_consumer_count(tmp_
     assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
-def test_s144_s149_s150_an_unchanged_host_sends_at_most_1_25_requests_per_audit(tmp_path, placement):
+def test_s144_s149_s150_an_unchanged_host_sends_at_most_5_requests_per_4_audits(tmp_path, placement):
     """100 consumers, ten rounds of ``full_read_every`` audits, and a provider that does not change.
 
     The agent sends no PUT, reads inventories, traits and aggregates once, and each consumer's record at most once.
@@ -177,7 +177,7 @@ def test_s144_s149_s150_an_unchanged_host_sends_at_most_1_25_requests_per_audit(
     assert len(set(records)) == len(records)
 
 
-def test_s149_the_next_audit_reads_every_part_of_a_provider_changed_by_others(tmp_path, placement):
+def test_s149_the_next_audit_fully_reads_a_provider_that_another_client_changed(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(3)
         root = made.host.provider_uuid
@@ -189,7 +189,7 @@ def test_s149_the_next_audit_reads_every_part_of_a_provider_changed_by_others(tm
     assert report.outcome.value == "clean"
 
 
-def test_a_full_read_detects_that_placements_database_was_restored(tmp_path, placement):
+def test_an_older_inventory_after_a_restore_of_placements_database_is_corrected(tmp_path, placement):
     """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
@@ -235,7 +235,7 @@ def test_the_first_full_audit_finds_a_consumer_with_allocations_on_two_hosts(tmp
         assert zombies(made.audit(Depth.FULL)) == {spread}
 
 
-def test_the_next_audit_reads_the_record_of_a_new_consumer(tmp_path, placement):
+def test_the_next_audit_rereads_allocations_only_of_the_consumer_that_changed(tmp_path, placement):
     # With a short cycle the third audit may be the host's turn to read one record more.
     changes = {"placement": {"full_read_every": 1000}}
     with quiet_host(tmp_path / "host", placement, 30, changes=changes) as made:
@@ -254,7 +254,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_usage_without_a_consumer_is_found_by_a_full_read_and_then_confirmed(tmp_path, placement):
+def test_usage_with_no_consumer_record_is_found_and_the_next_audit_confirms_it(tmp_path, placement):
     """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
@@ -273,7 +273,7 @@ def test_usage_without_a_consumer_is_found_by_a_full_read_and_then_confirmed(tmp
         assert unlisted(made.audit()) == {}
 
 
-def test_between_full_reads_only_usages_of_affected_providers_are_read(tmp_path, placement):
+def test_most_audits_read_usages_only_of_the_provider_with_unexplained_usage(tmp_path, placement):
     """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
@@ -307,7 +307,7 @@ def test_a_full_audit_reports_usage_without_a_consumer_immediately(tmp_path, pla
     assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
 
 
-def test_the_over_capacity_finding_names_the_usage_without_a_consumer(tmp_path, placement):
+def test_the_over_capacity_finding_names_the_amount_without_a_consumer_record(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])
@@ -363,7 +363,7 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_an_unreadable_database_causes_no_extra_reads_of_consumers(tmp_path, placement):
+def test_an_unreadable_nova_database_causes_no_extra_reads_of_allocations(tmp_path, placement):
     """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)
@@ -374,7 +374,7 @@ def test_an_unreadable_database_causes_no_extra_reads_of_consumers(tmp_path, pla
     assert len([line for line in seen if " /allocations/" in line]) <= 1
 
 
-def test_the_first_audit_after_sighup_reads_all_parts_of_the_provider(tmp_path, placement):
+def test_the_first_audit_after_sighup_reads_the_whole_provider_from_placement(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 3) as made:
         root = made.host.provider_uuid
         with made.host.daemon() as daemon:

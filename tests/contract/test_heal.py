@@ -167,7 +167,7 @@ def test_heal_removes_allocations_only_from_the_hosts_own_provider_tree(host):
     }
 
 
-def test_heal_without_a_daemon_waits_between_its_confirming_audits(host):
+def test_heal_without_a_running_daemon_waits_confirm_spacing_between_audits(host):
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -212,7 +212,7 @@ def test_undo_restores_the_exact_allocation_and_is_refused_a_second_time(host, k
     ]
 
 
-def test_undo_refuses_a_consumer_that_changed_since_heal(host):
+def test_undo_is_refused_if_the_consumers_allocation_was_changed_after_heal(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -224,7 +224,7 @@ def test_undo_refuses_a_consumer_that_changed_since_heal(host):
     assert host.allocations(consumer)["allocations"] == {host.other: {"resources": {"VCPU": 1}}}
 
 
-def test_undo_refuses_if_the_instance_has_moved_to_another_host_since(host):
+def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
     host.allocate("away", here=HELD, there=HELD)
     with host.cell(host.moved("away")) as engine:
         host.healed()
@@ -238,7 +238,7 @@ def test_undo_refuses_if_the_instance_has_moved_to_another_host_since(host):
     )
 
 
-def test_undo_reports_placements_refusal_because_of_missing_capacity(host):
+def test_undo_quotes_placements_error_if_the_allocation_exceeds_the_capacity(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -289,7 +289,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_heal_does_not_call_a_plan_stale_while_a_source_is_unreadable(host, source):
+def test_heal_does_not_reject_a_plan_as_stale_if_a_source_could_not_be_read(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -322,7 +322,7 @@ def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_of_one_finding_cannot_check_its_plan_while_libvirt_is_unreadable(host):
+def test_heal_with_option_finding_exits_with_2_if_libvirt_could_not_be_read(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -333,7 +333,7 @@ def test_heal_of_one_finding_cannot_check_its_plan_while_libvirt_is_unreadable(h
     assert (found.code, found.document["undecided"]) == (2, True)
 
 
-def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
+def test_s56_heal_changes_nothing_if_the_consumer_changed_just_before_the_put(host):
     consumer = host.allocate("gone", here=HELD)
     change = Meanwhile(lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer))
     with host.cell(host.gone("gone")):
@@ -347,7 +347,7 @@ def test_s56_heal_refuses_a_consumer_that_changed_after_the_plan(host):
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
 
-def test_heal_writes_no_journal_entry_if_the_consumer_changed_before_its_reread(host):
+def test_heal_writes_no_journal_entry_if_the_consumer_changed_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -357,7 +357,7 @@ def test_heal_writes_no_journal_entry_if_the_consumer_changed_before_its_reread(
     assert entries(host) == []
 
 
-def test_heal_refuses_a_consumer_deleted_and_recreated_since_the_plan(host):
+def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     was = (host.generation(consumer), host.allocations(consumer))
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -405,7 +405,7 @@ def test_s160_heal_gives_up_after_four_provider_generation_conflicts(host, confl
     assert ("nothing was changed" in entry[1]) == (result is Result.REFUSED)
 
 
-def test_heal_detects_a_completed_write_after_a_lost_response(host):
+def test_heal_reports_done_if_the_write_succeeded_but_the_response_was_lost(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
@@ -464,7 +464,7 @@ def test_heal_reports_result_unknown_if_response_and_recheck_both_fail(host):
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host):
+def test_heal_result_is_unknown_if_another_client_writes_after_a_lost_response(host):
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []
@@ -484,7 +484,7 @@ def test_heal_reports_result_unknown_if_others_write_after_a_lost_response(host)
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_undo_is_refused_without_access_to_allocations(host):
+def test_undo_is_refused_if_the_run_cannot_change_allocations_in_placement(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         run_heal(task, plan)
@@ -513,7 +513,7 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_of_a_journal_entry_without_outcome_reverts_only_a_completed_write(host, when):
+def test_undo_after_a_killed_heal_reverts_the_write_only_if_it_was_completed(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -527,7 +527,7 @@ def test_undo_of_a_journal_entry_without_outcome_reverts_only_a_completed_write(
     assert when == "after" or "there is nothing to undo" in undone.document["words"]
 
 
-def test_s57_heal_removes_an_evacuated_instances_source_allocation(host):
+def test_s57_heal_removes_the_allocation_of_an_evacuated_instance_on_its_source(host):
     consumer = host.allocate("away", here=HELD, there=HELD)
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
@@ -549,7 +549,7 @@ def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
     assert (found.code, found.document["actions"]) == (3, [])  # i1 has a guest here and no row
 
 
-def test_s161_heal_allocates_the_flavor_of_an_instance_without_allocations(host):
+def test_s161_heal_creates_the_missing_allocation_of_an_instance_by_its_flavor(host):
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)), host.rest.watched() as seen:
         assert host.healed().code == 4
     assert host.allocations(uuid("i1")) == {
@@ -597,7 +597,7 @@ def test_s163_audit_exits_3_on_findings_and_heal_exits_4_after_changes(host):
         assert host.run("heal").code == 0
 
 
-def test_heal_exits_with_5_if_a_guard_refuses_the_requested_finding(host):
+def test_heal_with_option_finding_exits_with_5_if_a_guard_refuses_the_repair(host):
     host.agent.configure({"heal": {"min_age": 300}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -620,7 +620,7 @@ def test_heal_keeps_the_first_seen_time_of_a_finding_across_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_rejects_option_plan_or_option_yes_without_the_other(host, arguments):
+def test_heal_rejects_option_plan_without_option_yes_and_yes_without_plan(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 
@@ -634,7 +634,7 @@ def test_config_check_rejects_a_code_in_heal_codes_that_has_no_repair(host):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_daemon_heals_only_the_configured_codes_and_only_if_enabled(host, enabled):
+def test_the_daemon_repairs_only_configured_codes_and_only_if_heal_is_enabled(host, enabled):
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)
@@ -651,7 +651,7 @@ def test_the_daemon_heals_only_the_configured_codes_and_only_if_enabled(host, en
     assert all("code=allocation-leaked" in line for line in lines)
 
 
-def test_the_daemon_does_not_heal_while_its_identity_file_is_unreadable(host):
+def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
     """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)

@@ -135,7 +135,7 @@ def test_measured_sizes_of_a_raw_file_equal_those_of_qemu_img(tmp_path: pathlib.
     assert found.virtual_bytes == 10 << 30
 
 
-def test_allocated_bytes_of_an_image_include_its_data_file(tmp_path: pathlib.Path) -> None:
+def test_allocated_bytes_of_a_qcow2_image_include_its_external_data_file(tmp_path: pathlib.Path) -> None:
     # Current versions of qemu-img do not open the data file (CVE-2024-4467); the agent counts its bytes nevertheless.
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     fill(path, "qcow2", "6M")
@@ -153,7 +153,7 @@ def test_a_missing_qcow2_data_file_is_reported_with_its_path(tmp_path: pathlib.P
     assert measured(path).problem == f"ENOENT: No such file or directory ({tmp_path}/bytes.raw)"
 
 
-def test_a_relative_qcow2_data_file_path_starts_at_the_images_folder(tmp_path: pathlib.Path) -> None:
+def test_a_relative_data_file_path_is_resolved_from_the_folder_of_its_image(tmp_path: pathlib.Path) -> None:
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     tool("qemu-img", "amend", "-q", "-f", "qcow2", "-o", "data_file=bytes.raw", path)
     assert measured(path).problem is None
@@ -197,7 +197,7 @@ def test_a_qcow2_header_at_the_start_of_a_raw_disk_is_ignored(tmp_path: pathlib.
     assert measured(path, "raw").virtual_bytes == 10 * MIB
 
 
-def test_the_allocated_size_of_a_ploop_disk_counts_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
+def test_the_allocated_size_of_a_ploop_disk_includes_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
     tool("qemu-img", "create", "-q", "-f", "parallels", tmp_path / "root.hds", "64M")
     (tmp_path / "DiskDescriptor.xml").write_text("<Parallels_disk_image/>")
     found = measured(tmp_path, "ploop")
@@ -210,7 +210,7 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_over_commit_computed_from_real_image_files_matches_qemu_img(tmp_path: pathlib.Path) -> None:
+def test_disk_over_commit_equals_virtual_minus_actual_sizes_of_qemu_img(tmp_path: pathlib.Path) -> None:
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

@@ -83,7 +83,7 @@ def test_an_allocation_that_resembles_a_leak_is_never_reported(tmp_path: Path, p
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_leak_detection_has_full_precision_and_recall_with_all_cases_on_a_host(tmp_path: Path, placement: Rest, engine):
+def test_a_host_with_all_leaks_and_lookalikes_reports_all_leaks_and_only_them(tmp_path: Path, placement: Rest, engine):
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}
@@ -110,9 +110,7 @@ def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, p
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_full_read_finds_a_leak_on_a_sharing_provider_until_the_leak_is_freed(
-    tmp_path: Path, placement: Rest, engine
-):
+def test_full_reads_find_a_leak_on_a_sharing_provider_until_it_is_released(tmp_path: Path, placement: Rest, engine):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

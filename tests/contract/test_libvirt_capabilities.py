@@ -55,7 +55,7 @@ def virsh(*arguments, uri, may_fail=False):
 class TestTestDriver:
     """The test driver has no CPU model, no CPU feature and no domain capabilities."""
 
-    def test_domain_capabilities_are_none_if_the_libvirt_driver_lacks_the_call(self):
+    def test_domain_capabilities_are_unknown_if_the_driver_does_not_support_them(self):
         found = capabilities_of("test:///default")
         assert (found.domain, found.missing) == (None, ())
         assert found.host_cpu == HostCpu(arch="i686")
@@ -74,13 +74,13 @@ class TestTestDriver:
         assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
-    def test_with_cpu_mode_none_the_libvirt_test_driver_has_the_default_cpu_model(self, tmp_path):
+    def test_features_of_model_qemu32_are_read_on_i686_if_cpu_mode_is_none(self, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_other_capabilities_are_read_if_libvirt_refuses_the_version_call(self, monkeypatch):
+    def test_other_capabilities_are_read_if_the_hypervisor_version_is_unavailable(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
@@ -196,7 +196,7 @@ class TestSystemLibvirtd:
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
 
-    def test_domain_capabilities_are_missing_without_a_read_write_connection(self, system):
+    def test_domain_capabilities_are_missing_if_the_read_write_connection_fails(self, system):
         connection = libvirt.openReadOnly(system.uri)
         uri = "qemu+unix:///system?socket=/nowhere/sock"
         asker = Asker(connection=connection, driver="QEMU", uri=uri, choice=GuestChoice())
@@ -206,7 +206,7 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
-    def test_an_emulator_that_fails_to_start_is_reported_as_missing(self, system):
+    def test_machine_capabilities_are_reported_missing_if_the_emulator_cannot_start(self, system):
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )
@@ -224,7 +224,7 @@ class TestSystemLibvirtd:
             in found.missing
         )
 
-    def test_with_cpu_mode_none_features_of_the_emulators_default_model_are_read(self, system):
+    def test_features_of_qemus_default_cpu_model_are_read_if_cpu_mode_is_none(self, system):
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="none")
         ((model, features),) = found.model_features
         assert model == "qemu64"

@@ -98,7 +98,7 @@ def settled(connection):
     return listing, counting
 
 
-def test_the_device_listing_reads_devices_of_all_kinds_and_links_them(node):
+def test_the_device_listing_reads_devices_of_all_kinds_and_their_relations(node):
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -106,7 +106,7 @@ def test_the_device_listing_reads_devices_of_all_kinds_and_links_them(node):
     assert found == expected
 
 
-def test_each_unchanged_device_is_read_again_once_in_a_cycle_of_reads(node):
+def test_each_unchanged_device_is_reread_only_once_in_a_fixed_number_of_reads(node):
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -150,7 +150,7 @@ def test_a_device_event_triggers_a_read_of_the_device(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
-def test_devices_named_in_events_are_read_after_a_failed_listing(node):
+def test_devices_with_events_before_a_failed_read_are_reread_in_the_next_read(node):
     listing, counting = settled(node(TEXTS.values()))
     working, dead = counting.connection, libvirt.open("test:///default")
     dead.close()
@@ -164,7 +164,7 @@ def test_devices_named_in_events_are_read_after_a_failed_listing(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_forget_makes_the_next_read_include_every_device(node):
+def test_the_next_read_includes_every_device_after_the_cache_is_cleared(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()
     listing.read(counting)
@@ -230,13 +230,13 @@ class TestHostSource:
             for reader in readers:
                 reader.stop()
 
-    def test_the_host_source_includes_devices_in_its_facts(self, source_at, tmp_path):
+    def test_a_read_of_the_host_source_returns_the_pci_devices(self, source_at, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
 
-    def test_calling_device_changed_makes_the_next_read_include_the_device(self, source_at, tmp_path, monkeypatch):
+    def test_a_device_reported_as_changed_is_included_in_the_next_read(self, source_at, tmp_path, monkeypatch):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         source = source_at(f"test://{path}")
@@ -329,7 +329,7 @@ class TestSystemLibvirtd:
             assert (device.kind in (PciKind.VF, PciKind.VDPA)) == virtual
         assert found.odd == ()
 
-    def test_a_pci_device_has_the_name_of_its_network_interface(self, system):
+    def test_the_interface_name_of_a_pci_device_equals_its_name_in_sysfs(self, system):
         found = DeviceListing().read(system.connection)
         for device in found.pci:
             nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]

@@ -96,7 +96,7 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_missing_test_driver_file_is_logged_once_until_the_connection_works(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_node_file_of_the_test_driver_is_logged_only_once(self, watch, tmp_path, capfd, caplog):
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_only_events_of_counted_device_kinds_request_an_audit(self, watch, monkeypatch):
+    def test_a_device_event_requests_an_audit_only_if_the_agent_counts_that_kind(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -125,7 +125,7 @@ class TestInProcess:
         seen(reasons, DEVICE, times=2)
         connection.close()
 
-    def test_the_event_source_reports_nothing_after_stop(self, watch):
+    def test_the_event_source_reports_no_events_after_it_was_stopped(self, watch):
         source, reasons, _listener = watch("test:///default")
         seen(reasons, CONNECTED)
         assert stop_takes_s(source) < 1.0

@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_facts_name_the_parts_that_the_test_driver_simulates(self, node_file, host_at):
+    def test_host_facts_list_which_values_the_test_driver_only_simulates(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
@@ -123,7 +123,7 @@ class TestTestDriver:
         assert facts.capabilities is not None
         assert facts.cells[0].siblings == tuple((n,) for n in range(8))
 
-    def test_host_capabilities_are_cached_until_forget_is_called(self, host_at):
+    def test_host_capabilities_are_read_again_only_after_the_cache_is_cleared(self, host_at):
         source = host_at("test:///default")
         first = read(source).capabilities
         assert read(source).capabilities is first
@@ -282,7 +282,7 @@ class TestSystemLibvirtd:
         assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)
         assert facts.hypervisor_version == system.connection.getVersion()
 
-    def test_host_facts_follow_a_guest_through_its_life_cycle(self, system, host_at):
+    def test_host_facts_have_a_guests_current_state_at_each_stage_of_its_life(self, system, host_at):
         source = host_at(system.uri)
         with system.defined(vcpus=1, max_vcpus=2, memory_mib=96, metadata=nova_metadata(1, 96, 3)) as guest:
             assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)

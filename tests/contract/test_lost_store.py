@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_the_next_run_keeps_disk_gb_if_the_instance_store_was_unmounted(placement, host, mounts):
+def test_the_next_run_leaves_disk_gb_unchanged_if_instances_path_is_unmounted(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_the_next_run_keeps_disk_gb_if_the_instance_store_was_unmounted(placemen
     assert changed(host) == []
 
 
-def test_explain_reports_that_disk_gb_is_kept_because_the_store_changed(host, mounts):
+def test_explain_of_disk_gb_reports_that_the_instance_store_has_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -106,7 +106,7 @@ def test_explain_reports_that_disk_gb_is_kept_because_the_store_changed(host, mo
     assert "DISK_GB" in host.stocktake("inventory", "--diff").stdout
 
 
-def test_the_daemon_keeps_disk_gb_while_the_instance_store_is_unmounted(placement, host, mounts):
+def test_the_daemon_leaves_disk_gb_unchanged_while_instances_path_is_unmounted(placement, host, mounts):
     with host.daemon() as daemon:
         assert of_store(daemon.first_audit()["audit"]["findings"]) == []
         mounts.unmount(instances(host))
@@ -117,7 +117,7 @@ def test_the_daemon_keeps_disk_gb_while_the_instance_store_is_unmounted(placemen
     assert disk_gb(placement, host) == 300
 
 
-def test_the_daemon_keeps_disk_gb_if_instance_store_and_state_dir_are_lost(placement, host, mounts):
+def test_disk_gb_is_unchanged_if_instances_path_and_state_dir_are_unmounted(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:
@@ -128,7 +128,7 @@ def test_the_daemon_keeps_disk_gb_if_instance_store_and_state_dir_are_lost(place
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_a_lost_instance_store_if_state_dir_is_lost(placement, host, mounts):
+def test_missing_guest_disks_reveal_an_unmounted_store_even_without_state_dir(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +143,7 @@ def test_missing_guest_disks_reveal_a_lost_instance_store_if_state_dir_is_lost(p
     assert not (state / "store.json").exists()
 
 
-def test_the_published_disk_gb_reveals_a_lost_instance_store_if_no_guest_exists(placement, host, mounts):
+def test_disk_gb_in_placement_reveals_an_unmounted_store_if_no_guest_exists(placement, host, mounts):
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -163,7 +163,7 @@ def test_the_total_of_disk_gb_increases_if_the_instance_store_grows(placement, h
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_decreases_if_an_instance_store_with_all_guest_disks_shrinks(placement, host, mounts):
+def test_disk_gb_decreases_if_the_store_shrinks_and_still_has_all_guest_disks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -172,7 +172,7 @@ def test_disk_gb_decreases_if_an_instance_store_with_all_guest_disks_shrinks(pla
     assert (disk_gb(placement, host), changed(host)) == (200, [])
 
 
-def test_disk_gb_is_kept_if_a_shrunk_instance_store_lacks_a_guest_disk(placement, host, mounts):
+def test_disk_gb_is_unchanged_if_the_store_shrinks_and_a_guest_disk_is_missing(placement, host, mounts):
     define(host, "i1", "i2")
     write_disks(host, "i1", "i2")
     once(host)
@@ -183,7 +183,7 @@ def test_disk_gb_is_kept_if_a_shrunk_instance_store_lacks_a_guest_disk(placement
     assert f"missing in the store: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_kept_if_another_file_system_is_mounted_at_instances_path(placement, host, mounts, tmp_path):
+def test_disk_gb_is_unchanged_if_instances_path_has_another_file_system(placement, host, mounts, tmp_path):
     """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (
@@ -200,7 +200,7 @@ def test_disk_gb_is_kept_if_another_file_system_is_mounted_at_instances_path(pla
     assert UUIDS[1] in changed(host)[0]["actual"]
 
 
-def test_a_bind_mount_of_the_same_file_system_is_the_same_instance_store(host, mounts, tmp_path):
+def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(host, mounts, tmp_path):
     mounts.unmount(instances(host))
     image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
     mounts.ext4(instances(host), image)
@@ -213,7 +213,7 @@ def test_a_bind_mount_of_the_same_file_system_is_the_same_instance_store(host, m
     assert changed(host) == []
 
 
-def test_adopt_store_confirms_a_new_store_and_undo_reverts_the_confirmation(placement, host, mounts):
+def test_adopt_with_option_store_confirms_a_changed_store_and_undo_reverts_that(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -256,7 +256,7 @@ def test_adopt_confirms_a_changed_store_in_role_observer_and_role_companion(plac
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_a_corrupt_store_json_is_renamed_and_disk_gb_is_kept(placement, host, mounts):
+def test_a_corrupt_store_json_is_renamed_and_disk_gb_remains_unchanged(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -272,7 +272,7 @@ def test_a_corrupt_store_json_is_renamed_and_disk_gb_is_kept(placement, host, mo
     assert (host.folder / "state" / "store.json.bad").read_text() == "{"
 
 
-def test_disk_gb_is_kept_if_the_volume_group_is_recreated(placement, tmp_path):
+def test_disk_gb_is_unchanged_until_adopt_if_the_volume_group_is_recreated(placement, tmp_path):
     made = host_on(tmp_path, placement.server.url)
     rig = make_group(tmp_path, "lost-vg", 8 << 30)
     try:

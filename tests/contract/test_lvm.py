@@ -81,15 +81,13 @@ def test_a_vanished_volume_group_is_absent_from_the_lvm_facts(group: VolumeGroup
 
 
 @root
-def test_an_empty_list_of_volume_groups_raises_source_inconsistent(
-    tmp_path: pathlib.Path, group: VolumeGroupRig
-) -> None:
+def test_the_lvm_read_fails_if_vgs_lists_no_volume_group_at_all(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
     with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
         read(rigs.view(tmp_path / "blind"), "vg0")
 
 
 @root
-def test_lvm_without_root_privileges_raises_source_inconsistent() -> None:
+def test_the_lvm_read_fails_with_a_hint_about_privileges_if_not_run_as_root() -> None:
     nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
     # Only root may enter pytest's own folders; lvm2 would fail there because it could not read its configuration.
     with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
@@ -111,7 +109,7 @@ class Prefixed:
 
 
 @root
-def test_every_extent_is_counted_exactly_once_with_all_kinds_of_volumes(group: VolumeGroupRig) -> None:
+def test_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, every_kind())
     facts = read(group.runner, "vg0")
     used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
@@ -123,7 +121,7 @@ def test_every_extent_is_counted_exactly_once_with_all_kinds_of_volumes(group: V
 
 
 @root
-def test_the_extents_of_a_thin_pool_are_counted_at_its_hidden_sub_volumes(group: VolumeGroupRig) -> None:
+def test_extents_of_a_thin_pool_are_attributed_to_its_hidden_sub_volumes(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
@@ -179,12 +177,12 @@ def test_the_error_of_a_failed_vgs_has_the_last_stderr_line(tmp_path: pathlib.Pa
         read(runner, "vg0")
 
 
-def test_a_host_without_lvm2_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
+def test_the_lvm_read_fails_if_lvm2_is_not_installed(tmp_path: pathlib.Path) -> None:
     with pytest.raises(SourceUnavailable, match=r"^lvm: vgs is not installed \(lvm2\) or not in PATH$"):
         read(SubprocessRunner(environment={"PATH": str(tmp_path)}), "vg0")
 
 
-def test_a_non_executable_vgs_raises_source_unavailable(tmp_path: pathlib.Path) -> None:
+def test_the_lvm_read_fails_if_vgs_is_not_executable(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path, "vgs", "exit 0").chmod(0o644)
     with pytest.raises(SourceUnavailable, match=r"^lvm: vgs cannot be started: Permission denied$"):
         read(in_path(tmp_path), "vg0")
@@ -277,7 +275,7 @@ def test_the_lvm_source_retries_a_crashed_vgs(tmp_path: pathlib.Path, group: Vol
     assert [g.name for g in facts.groups] == ["vg0"]
 
 
-def test_two_crashes_of_vgs_raise_source_unavailable(tmp_path: pathlib.Path) -> None:
+def test_the_lvm_read_fails_if_vgs_crashes_twice(tmp_path: pathlib.Path) -> None:
     rigs.script(tmp_path / "bin", "vgs", CRASH.format(folder=tmp_path, crashes=9))
     with pytest.raises(SourceUnavailable, match=r"vgs was ended by SIGSEGV, 2 times"):
         read(in_path(tmp_path / "bin"), "vg0")

@@ -37,7 +37,7 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
         yield both
 
 
-def test_sixteen_concurrent_writers_do_not_lose_any_change(placements, tmp_path):
+def test_sixteen_concurrent_writers_to_one_provider_lose_no_inventory_change(placements, tmp_path):
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
         print(f"{row.what}: {row.measured}")  # pytest -s shows the rows
@@ -61,7 +61,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_function_lost_detects_a_lost_value_or_class_or_a_foreign_change():
+def test_the_lost_write_check_detects_old_totals_and_missing_or_altered_classes():
     """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
@@ -72,7 +72,7 @@ def test_function_lost_detects_a_lost_value_or_class_or_a_foreign_change():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_the_watch_of_a_writer_detects_a_vanished_class_or_a_decreased_total():
+def test_a_writer_detects_a_resource_class_that_vanished_or_whose_total_shrank():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

@@ -148,7 +148,7 @@ def test_the_provider_of_a_vanished_or_disabled_gpu_is_kept(cards):
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_a_gpu_without_free_vgpus_keeps_its_provider_while_it_has_allocations(cards, placement):
+def test_the_provider_of_a_gpu_without_free_vgpus_is_kept_until_allocations_end(cards, placement):
     cards.audit()
     consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
@@ -162,7 +162,7 @@ def test_a_gpu_without_free_vgpus_keeps_its_provider_while_it_has_allocations(ca
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_vgpu_allocations_on_the_root_delay_creation_of_child_providers(cards, placement):
+def test_s106_child_providers_are_created_after_root_vgpu_allocations_end(cards, placement):
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")
@@ -243,7 +243,7 @@ def test_s103_s104_s105_amd_sev_providers_match_what_the_host_supports(platform,
     assert platform.children == {}
 
 
-def test_the_intel_tdx_provider_matches_the_hosts_capacity_and_the_options(platform, placement):
+def test_the_intel_tdx_total_is_the_kernels_limit_or_the_configured_limit(platform, placement):
     platform.audit(with_tdx(31), passing_through())
     tdx = platform.children["intel_tdx"]
     assert set(platform.children) == {"intel_tdx"}
@@ -267,7 +267,7 @@ def test_the_intel_tdx_provider_matches_the_hosts_capacity_and_the_options(platf
     assert platform.children == {}
 
 
-def test_memory_encryption_providers_are_kept_while_capabilities_are_unknown(platform):
+def test_memory_encryption_providers_are_kept_while_host_support_is_unknown(platform):
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))
@@ -275,7 +275,7 @@ def test_memory_encryption_providers_are_kept_while_capabilities_are_unknown(pla
     assert platform.children == before
 
 
-def test_s107_an_encryption_class_moves_to_a_child_after_root_allocations_end(platform, placement):
+def test_s107_encryption_inventory_moves_to_a_child_after_root_allocations_end(platform, placement):
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
@@ -292,7 +292,7 @@ def test_s107_an_encryption_class_moves_to_a_child_after_root_allocations_end(pl
     assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
 
 
-def test_an_unsupported_encryption_provider_is_kept_while_it_has_allocations(platform, placement):
+def test_a_no_longer_supported_sev_es_provider_is_kept_while_it_has_allocations(platform, placement):
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))

@@ -207,7 +207,7 @@ def comparable(answer: Any) -> Any:
     return {**answer, "pools": {**answer["pools"], "nova_object.data": {"objects": ordered}}}
 
 
-def test_s116_to_s121_pci_device_matches_and_providers_equal_those_of_nova(theirs):
+def test_s116_to_s121_matched_pci_devices_and_pci_providers_equal_those_of_nova(theirs):
     different = []
     for seed, answer in enumerate(theirs):
         case = case_of(seed)
@@ -217,7 +217,7 @@ def test_s116_to_s121_pci_device_matches_and_providers_equal_those_of_nova(their
     assert different == []
 
 
-def test_random_pci_cases_include_refusals_and_conflicts_and_offers(theirs):
+def test_the_random_pci_cases_include_rejected_and_conflicting_and_valid_specs(theirs):
     """The cases above prove something: enough entries are refused, are in conflict, and offer devices."""
     taken = [answer for answer in theirs if answer != "refused"]
     assert len(theirs) - len(taken) > CASES / 20

@@ -102,7 +102,7 @@ def test_s116_pci_devices_become_providers_and_a_second_audit_writes_nothing(pci
     assert pci.children() == children
 
 
-def test_s122_s123_a_pci_device_stays_published_until_its_allocation_is_removed(pci, placement):
+def test_s122_s123_an_allocated_device_removed_from_device_spec_stays_published(pci, placement):
     pci.audit()
     children = pci.children()
     consumer = placement.allocate({children["0000:82:00.0"]: {VF_CLASS: 1}})
@@ -167,7 +167,7 @@ def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 
-def test_a_takeover_reuses_nova_computes_pci_provider_by_name(pci, placement):
+def test_a_takeover_finds_nova_computes_pci_provider_by_its_name_and_reuses_it(pci, placement):
     placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
     theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)
     placement.set_inventories(theirs, {T4: {"total": 1, "max_unit": 1, "reserved": 1}})

@@ -96,7 +96,7 @@ def told(report: AuditReport) -> list[SeenFinding]:
     return [seen for seen in report.findings if seen.finding.code == "write-refused"]
 
 
-def test_a_foreign_provider_with_the_name_of_a_child_is_reported_until_removed(placement, auditor):
+def test_a_name_conflict_of_a_child_provider_is_reported_until_resolved(placement, auditor):
     stranger = placement.make_provider(auditor.child(SEV_CHILD))
     first = auditor.audit()
     assert (first.outcome, first.published) == (Outcome.PARTIAL, False)
@@ -124,7 +124,7 @@ def test_a_foreign_provider_with_the_name_of_a_child_is_reported_until_removed(p
     assert told(auditor.audit()) == []
 
 
-def test_a_rival_writer_is_reported_even_if_a_child_provider_is_refused(placement, auditor):
+def test_a_rival_writer_is_reported_even_if_placement_refuses_a_child_provider(placement, auditor):
     """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()
@@ -136,7 +136,7 @@ def test_a_rival_writer_is_reported_even_if_a_child_provider_is_refused(placemen
     assert "rival-writer" in [seen.finding.code for seen in report.findings]
 
 
-def test_traits_unknown_to_an_older_placement_cause_no_further_requests(tmp_path):
+def test_traits_unknown_to_an_older_placement_are_reported_and_not_sent_again(tmp_path):
     with running(tmp_path / "old") as old, auditing(tmp_path, old) as auditor:
         lacking = {"COMPUTE_IMAGE_TYPE_QCOW2", "HW_CPU_X86_AMD_SEV_ES"}
         with contextlib.closing(sqlite3.connect(tmp_path / "old" / "placement.sqlite")) as database:

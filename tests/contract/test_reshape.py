@@ -287,7 +287,7 @@ def test_the_first_audit_after_a_reshape_adds_the_traits_of_the_children(cards):
     assert "reshape-needed" not in {f["code"] for f in cards.agent.report()["audit"]["findings"]}, ended.stderr
 
 
-def test_heal_prints_the_providers_and_amounts_of_a_planned_reshape(cards):
+def test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape(cards):
     cards.scheduled()
     finding = cards.finding()
     plan = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding)
@@ -316,7 +316,7 @@ def test_heal_refuses_the_reshape_if_a_guest_has_an_mdev_unknown_to_libvirt(card
     assert cards.everything() == before
 
 
-def test_heal_reports_a_guest_whose_mdevs_and_allocated_vgpus_differ(cards):
+def test_a_reshape_is_refused_if_a_guest_has_more_allocated_vgpus_than_mdevs(cards):
     cards.scheduled()
     cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
     (refusal,) = cards.plan().document["refusals"]
@@ -358,7 +358,7 @@ def test_s155_heal_retries_a_refused_reshape_if_its_plan_is_unchanged(cards, mon
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_the_whole_reshape_is_refused_if_a_consumer_changed_after_the_plan(cards):
+def test_a_reshape_is_refused_if_an_allocation_changed_after_the_plan_was_made(cards):
     cards.scheduled()
     healed, _ = carried_out(
         cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))
@@ -380,7 +380,7 @@ def came_back(cards: Cards) -> None:
     assert was == now, "nothing of its own tells"
 
 
-def test_heal_writes_no_journal_entry_for_a_consumer_recreated_after_the_plan(cards):
+def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         came_back(cards)
@@ -390,14 +390,14 @@ def test_heal_writes_no_journal_entry_for_a_consumer_recreated_after_the_plan(ca
     assert (cards.children, cards.journal()) == ({}, [])
 
 
-def test_placement_refuses_a_reshape_if_a_consumer_is_recreated_meanwhile(cards):
+def test_placement_refuses_a_reshape_if_a_consumer_is_recreated_just_before_it(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: came_back(cards))))
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, True)
     assert cards.offers == {"root": 24}
 
 
-def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted(cards):
+def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted_after_the_plan(cards):
     """A DELETE raises no provider's generation; Placement refuses because of the consumer's generation."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
@@ -432,7 +432,7 @@ def test_heal_reports_that_placement_allows_a_reshape_only_to_role_service(cards
     assert cards.offers == {"root": 24}
 
 
-def test_heal_refuses_a_reshape_that_exceeds_capacity(cards):
+def test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing(cards):
     """Placement has no error code for lack of room: heal recognises it by the request, and tries once."""
     cards.scheduled()
     with in_process(cards) as (task, plan):
@@ -468,7 +468,7 @@ def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards
     assert cards.offers == {"root": 24}
 
 
-def test_heal_detects_a_reshape_that_completes_during_its_recheck(cards):
+def test_heal_detects_a_reshape_that_completes_while_heal_checks_the_result(cards):
     """Heal reads the first consumer as before and the second as planned: it blames no other client for either."""
     cards.scheduled()
     queued: list[Any] = []
@@ -539,7 +539,7 @@ def test_undo_of_a_reshape_can_itself_be_undone(cards):
     assert cards.everything()[2] == moved[2]
 
 
-def test_undo_of_a_reshape_is_refused_if_another_consumer_has_vgpus_of_a_child(cards):
+def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(cards):
     cards.scheduled()
     cards.healed()
     stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
@@ -565,7 +565,7 @@ def test_undo_of_a_reshape_is_refused_after_an_inventory_or_allocation_change(ca
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
+def test_undo_of_a_reshape_is_refused_if_the_run_cannot_change_allocations(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -579,7 +579,7 @@ def test_undo_of_a_reshape_is_refused_without_access_to_allocations(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_of_a_reshape_without_outcome_reverts_only_a_completed_reshape(cards, call, when):
+def test_undo_after_a_killed_heal_reverts_the_reshape_only_if_it_completed(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -596,7 +596,7 @@ def test_undo_of_a_reshape_without_outcome_reverts_only_a_completed_reshape(card
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_s156_a_reshape_empties_the_child_of_a_vanished_device_before_removal(cards):
+def test_s156_a_reshape_empties_the_provider_of_a_vanished_gpu_before_deletion(cards):
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -645,7 +645,7 @@ def test_a_reshape_is_refused_if_a_foreign_provider_has_the_name_of_a_child(card
     assert cards.offers == {"root": 24}
 
 
-def test_the_daemon_reshapes_only_if_heal_codes_include_reshape_needed(cards):
+def test_the_daemon_reshapes_only_if_option_heal_codes_includes_reshape_needed(cards):
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()
@@ -684,7 +684,7 @@ class SevHost:
         """Do nothing: this source caches nothing."""
 
 
-def test_s107_heal_moves_an_encryption_context_to_the_sev_child(cards):
+def test_s107_heal_moves_mem_encryption_allocations_to_the_sev_child_provider(cards):
     sev = "HW_CPU_X86_AMD_SEV"
     cards.rest.set_inventories(cards.root, OLD | {CONTEXT: {"total": 16, "max_unit": 1}})
     cards.rest.set_traits(cards.root, OURS, "COMPUTE_NODE", sev)
@@ -727,7 +727,7 @@ def hands_out(cards: Cards, *guests: str) -> None:
     cards.agent.configure()
 
 
-def test_s125_heal_adds_a_guests_pci_functions_to_its_allocations(cards):
+def test_s125_heal_adds_missing_pci_devices_to_the_allocations_of_a_guest(cards):
     """No reshape is needed: an audit can publish the device first, so heal changes one consumer only."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
@@ -751,7 +751,7 @@ def test_s125_heal_adds_a_guests_pci_functions_to_its_allocations(cards):
     assert cards.held(cards.one) == before
 
 
-def test_s126_an_unallocated_instance_is_reported_as_allocation_missing(cards):
+def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing(cards):
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

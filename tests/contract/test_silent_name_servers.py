@@ -113,15 +113,15 @@ def database(tmp_path_factory):
         yield server
 
 
-def test_reads_of_the_cell_database_end_in_time_if_name_servers_are_silent(names, database):
+def test_a_cell_database_read_times_out_if_the_name_servers_do_not_answer(names, database):
     assert NAME in attend(names, SQL, "reader-state", named(database.url("cell")))
 
 
-def test_reads_of_placement_end_in_time_if_name_servers_are_silent(names, placement, tmp_path):
+def test_a_placement_read_times_out_if_the_name_servers_do_not_answer(names, placement, tmp_path):
     assert NAME in attend(names, PLACEMENT, "reader-placement", named(placement.server.url), str(tmp_path))
 
 
-def test_a_timed_out_write_is_not_sent_after_name_servers_answer_again(names, placement, tmp_path):
+def test_a_write_that_timed_out_in_a_dns_lookup_is_not_sent_after_dns_recovers(names, placement, tmp_path):
     trait = f"/traits/CUSTOM_{new_uuid().replace('-', '').upper()}"
     program = PROGRAM.format(given=PLACEMENT + WRITE_FIRST, thread="reader-placement")
     with program_among(names, program, named(placement.server.url), str(tmp_path), trait) as running:
@@ -132,7 +132,7 @@ def test_a_timed_out_write_is_not_sent_after_name_servers_answer_again(names, pl
 
 
 @pytest.mark.xdist_group("conductor")
-def test_reads_of_nova_conductor_end_in_time_if_name_servers_are_silent(names, conductor_cell):
+def test_a_nova_conductor_read_times_out_if_the_name_servers_do_not_answer(names, conductor_cell):
     conductor_cell.empty()
     world().fill(conductor_cell.engine)
     assert NAME in attend(names, CONDUCTOR, "reader-state", named(conductor_cell.broker.url))

@@ -82,7 +82,7 @@ def wired(host: AgentHost) -> Iterator[Wired]:
     [("test", AuditMemory()), (PERIODIC, AuditMemory(hold_s=5.0))],
     ids=["between two rounds", "before a first try that is held back"],
 )
-def test_a_stop_request_during_a_wait_of_an_audit_prevents_further_requests(host, wired, reason, memory):
+def test_an_audit_stopped_during_a_wait_sends_no_further_placement_requests(host, wired, reason, memory):
     stage = Stage(host, wired)
     with pytest.raises(AuditCancelled):
         stage.run(reason, memory)
@@ -100,11 +100,11 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_request_interrupts_a_wait_on_the_clock_that_audits_use(wired):
+def test_a_stop_request_ends_the_wait_of_an_audit_early(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
-def test_a_stop_request_interrupts_the_overload_pause_before_a_consumer_read(placement, wired):
+def test_a_stop_request_ends_a_placement_overload_pause_before_a_consumer_read(placement, wired):
     """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})

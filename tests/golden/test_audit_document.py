@@ -9,5 +9,5 @@ from tests.rigs.reports import REPORT
 GOLDEN = pathlib.Path(__file__).parent / "report_document.json"
 
 
-def test_the_json_document_of_an_audit_equals_the_reviewed_file():
+def test_the_json_report_of_an_audit_equals_the_golden_file():
     assert json.dumps(report_document(REPORT), indent=1) + "\n" == GOLDEN.read_text()

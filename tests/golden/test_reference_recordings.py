@@ -42,7 +42,7 @@ def _providers(folder: pathlib.Path) -> list[dict]:
     return _json(folder / "placement.json")["providers"]
 
 
-def test_every_required_configuration_has_a_recording():
+def test_every_required_nova_configuration_has_a_recording():
     asked = {
         "default", "ratios_and_reserved", "shared_and_dedicated", "dedicated_only", "lvm_images", "huge_pages",
         "file_backed_memory", "provider_yaml_compute_node", "provider_yaml_uuid", "virt_type_qemu",
@@ -70,7 +70,7 @@ def test_each_recording_lists_every_required_input(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_inputs_of_each_recording_parse(folder: pathlib.Path):
+def test_the_input_files_of_each_recording_can_be_parsed(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if path.suffix == ".json":
             assert _json(path)
@@ -120,7 +120,7 @@ def test_recorded_cpu_features_equal_those_in_novas_cpu_info(folder: pathlib.Pat
 
 
 @each_recording
-def test_recorded_domain_capabilities_match_arch_and_type_in_the_file_name(folder: pathlib.Path):
+def test_domain_capabilities_match_the_arch_and_virt_type_in_the_file_name(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if name.startswith("domain_capabilities/"):
             answer = ET.fromstring(path.read_text(encoding="utf-8"))

@@ -197,7 +197,7 @@ def test_an_invalid_provider_yaml_is_reported_with_its_line_and_exit_code_78(bet
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_the_agent_exits_78_without_configuration_and_names_required_options(host, content):
+def test_required_options_that_are_not_set_are_reported_with_exit_code_78(host, content):
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
     )
@@ -210,13 +210,13 @@ def test_the_agent_exits_78_without_configuration_and_names_required_options(hos
 @pytest.mark.skipif(
     any(map(os.path.exists, ("/etc/stocktake", "/etc/nova/nova.conf"))), reason="this machine has a configuration"
 )
-def test_the_agent_exits_78_and_names_the_missing_default_configuration(host):
+def test_a_missing_default_configuration_file_is_reported_with_exit_code_78(host):
     ended = host.agent_without_file("--once")
     assert ended.code == 78
     clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
 
 
-def test_a_missing_config_file_argument_is_reported_with_exit_code_78(host):
+def test_a_nonexistent_file_in_option_config_file_is_reported_with_exit_code_78(host):
     host.config_file.unlink()
     ended = host.agent("--once")
     assert ended.code == 78
@@ -297,7 +297,7 @@ def _alter(host: AgentHost, statement: str) -> None:
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_a_failed_read_is_reported_and_changes_nothing_in_placement(placement, host, spoil):
+def test_an_unreadable_data_source_is_reported_and_placement_is_unchanged(placement, host, spoil):
     good = publish(placement, host)
     words = spoil(host)
     ended = host.agent("--once")
@@ -307,7 +307,7 @@ def test_a_failed_read_is_reported_and_changes_nothing_in_placement(placement, h
     assert published(placement, host) == good
 
 
-def test_the_agent_exits_with_75_if_every_source_is_unreadable(placement, between, host):
+def test_the_agent_exits_with_75_if_every_data_source_is_unreadable(placement, between, host):
     good = publish(placement, host)
     no_libvirt(host)
     no_database(host)
@@ -318,7 +318,7 @@ def test_the_agent_exits_with_75_if_every_source_is_unreadable(placement, betwee
     clear_line(ended, "source lost", "placement", "503")
 
 
-def test_an_invalid_domain_is_reported_and_does_not_change_the_inventory(placement, host):
+def test_an_invalid_libvirt_domain_is_reported_and_the_inventory_is_unchanged(placement, host):
     good = publish(placement, host)
     odd = nova_metadata(1, 64, 1).replace("<nova:vcpus>1<", "<nova:vcpus>many<")
     define(host, stranger(metadata=odd, vcpus=1))
@@ -368,7 +368,7 @@ def test_a_vanished_volume_group_is_reported_and_disk_gb_is_unchanged(placement,
 
 
 @pytest.mark.root
-def test_an_empty_lvm_report_is_a_failed_read_and_disk_gb_is_unchanged(placement, lvm_host):
+def test_an_empty_lvm_report_is_treated_as_failed_and_disk_gb_is_unchanged(placement, lvm_host):
     good = publish(placement, lvm_host)
     lvm_sees(lvm_host, "blind")
     ended = lvm_host.agent("--once")
@@ -429,7 +429,7 @@ def test_an_invalid_placement_response_is_reported_with_the_url(placement, betwe
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_write_with_an_invalid_response_is_reported_as_failed(placement, between, host, fault):
+def test_a_placement_write_with_an_invalid_response_is_reported_as_failed(placement, between, host, fault):
     good = publish(placement, host)
     define(host)
     answer, words = FAULTS[fault]

@@ -70,7 +70,7 @@ def printed(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
-def test_the_published_inventory_matches_figures_of_getconf_libvirt_and_df(placement, host, system):
+def test_published_inventory_equals_figures_of_getconf_and_libvirt_and_df(placement, host, system):
     one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
     with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [
@@ -130,7 +130,7 @@ def test_a_new_guest_is_in_the_report_after_its_libvirt_event(host, daemon, syst
     assert daemon.process.poll() is None
 
 
-def test_sighup_applies_a_new_interval_in_the_same_process(host, daemon):
+def test_sighup_applies_a_new_audit_interval_without_a_restart(host, daemon):
     host.configure({"DEFAULT": {"update_resources_interval": 1, **TELLING}})
     daemon.send(signal.SIGHUP)
     until(lambda: reasons(daemon).count("interval") >= 3, PATIENCE_S, "three audits of the new interval")
@@ -152,7 +152,7 @@ def test_sigterm_or_sigint_ends_the_daemon_with_exit_code_0(daemon, number):
     assert "Traceback" not in daemon.text()
 
 
-def test_sigterm_that_follows_other_signals_without_a_pause_ends_the_daemon(daemon):
+def test_sigterm_ends_the_daemon_even_directly_after_other_signals(daemon):
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
         daemon.send(number)
     assert daemon.ended(STOP_S) == 0

@@ -222,7 +222,7 @@ def test_a_killed_daemon_leaves_only_empty_queues_on_the_broker(host, broker):
     assert left == {f"stocktake.{host.name}": 0, "stocktake": 0}
 
 
-def test_watch_once_prints_a_row_for_each_host_and_exits(host, broker):
+def test_watch_with_option_once_prints_a_row_for_each_host_and_exits(host, broker):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -237,7 +237,7 @@ def test_watch_once_prints_a_row_for_each_host_and_exits(host, broker):
     assert host.name in {document["host"] for document in documents}
 
 
-def test_watch_once_exits_with_2_if_no_agent_answers(host):
+def test_watch_with_option_once_exits_with_2_if_no_agent_answers(host):
     done = host.stocktake("watch", "--once", "--timeout", "1")
     assert (done.code, done.stdout) == (2, "")
     assert "no agent has answered within 1 s" in done.stderr
@@ -278,7 +278,7 @@ def test_watch_exits_with_75_on_a_wrong_password(host, broker):
     assert "wrong-one" not in done.stderr
 
 
-def test_watch_in_a_pipe_prints_a_line_for_each_message(host):
+def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
     with host.daemon() as daemon:
         daemon.first_audit()
         process = subprocess.Popen(

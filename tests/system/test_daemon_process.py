@@ -68,7 +68,7 @@ def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
         ("use_json = true", "colour = blue", "colour"),
     ],
 )
-def test_the_agent_exits_78_and_reports_the_problem_of_its_configuration(agent, old, new, named, once):
+def test_an_invalid_configuration_is_reported_with_exit_code_78(agent, old, new, named, once):
     agent.conf.write_text(agent.conf.read_text().replace(old, new))
     answer = agent.run("--config-file", str(agent.conf), *once)
     assert answer.returncode == 78
@@ -86,7 +86,7 @@ def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
     assert "Traceback" not in answer.stderr
 
 
-def test_a_run_with_option_once_writes_a_partial_report_without_placement(agent):
+def test_a_run_with_option_once_writes_a_partial_report_if_placement_is_down(agent):
     answer = agent.once()
     assert answer.returncode == 2
     assert agent.report()["outcome"] == "partial"
@@ -222,7 +222,7 @@ def test_findings_are_kept_in_memory_if_their_file_is_unwritable(agent, placemen
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_a_failed_write_is_retried_even_without_an_audit_interval(agent, placement):
+def test_a_failed_placement_write_is_retried_even_if_interval_audits_are_off(agent, placement):
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
         agent.configure(url=between.url, interval=-1)
@@ -337,7 +337,7 @@ def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_function_stop_asked_returns_true_after_the_first_sigterm():
+def test_a_sigterm_but_not_a_sighup_is_recognized_as_a_stop_request():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

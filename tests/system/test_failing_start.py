@@ -122,7 +122,7 @@ def _fair(proxy: TcpProxy) -> None:
     ],
     ids=lambda broken: broken.__name__,
 )
-def test_the_daemon_starts_with_a_broken_source_and_later_recovers(
+def test_the_daemon_starts_with_an_unavailable_data_source_and_later_recovers(
     placement, host, broken: Callable[[AgentHost], AbstractContextManager[Broken]]
 ):
     with broken(host) as (source, published, mend), host.daemon() as daemon:
@@ -145,7 +145,7 @@ def test_the_daemon_starts_with_a_broken_source_and_later_recovers(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_sigterm_ends_the_daemon_if_any_source_is_broken(host, broken):
+def test_sigterm_ends_the_daemon_if_a_data_source_is_unavailable(host, broken):
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer

@@ -119,7 +119,7 @@ def test_a_nova_service_without_a_compute_node_row_ends_the_agent_with_78(placem
 
 
 @pytest.mark.parametrize("state", ["sql", "none"])
-def test_a_new_uuid_is_stored_before_the_first_placement_request(placement, host, state):
+def test_a_new_provider_uuid_is_stored_before_the_first_placement_request(placement, host, state):
     connection = f"sqlite:///{host.cell_path}" if state == "sql" else None
     with gateway(placement.server.url) as between:
         host.placement_url = between.url
@@ -134,7 +134,7 @@ def test_a_new_uuid_is_stored_before_the_first_placement_request(placement, host
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_role_observer_and_option_no_publish_store_no_new_compute_id(placement, host, dry):
+def test_no_compute_id_is_stored_in_role_observer_or_with_option_no_publish(placement, host, dry):
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})
@@ -149,7 +149,7 @@ def test_role_observer_and_option_no_publish_store_no_new_compute_id(placement, 
     assert dry == "observer" or not (host.folder / "state").exists()
 
 
-def test_the_agent_sends_no_request_while_its_provider_uuid_is_unreadable(placement, host):
+def test_no_placement_request_is_sent_while_the_provider_uuid_is_unreadable(placement, host):
     uuid = new_uuid()
     fill(host, row_of(host, uuid))
     away = host.cell_path.rename(host.cell_path.with_suffix(".away"))
@@ -176,7 +176,7 @@ def test_the_agent_creates_no_provider_uuid_while_libvirt_is_down(placement, hos
 
 
 @pytest.mark.parametrize("known", ["file", "no file"])
-def test_the_agent_writes_nothing_if_the_database_has_no_rows_of_novas_guests(placement, host, known):
+def test_the_agent_writes_nothing_if_nova_guests_are_missing_in_the_database(placement, host, known):
     """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))

@@ -135,7 +135,7 @@ def test_the_daemon_sends_ready_after_a_timeout_if_the_first_audit_is_slow(daemo
     assert "report clean" not in daemon.lines
 
 
-def test_sigterm_while_idle_stops_the_daemons_components_in_order(daemon):
+def test_sigterm_makes_an_idle_daemon_stop_its_components_and_exit_with_0(daemon):
     daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -177,7 +177,7 @@ def test_the_daemon_exits_with_1_if_its_stop_exceeds_the_timeout(daemon):
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_sigint_but_not_a_second_sigterm_aborts_a_pending_stop_of_the_daemon(daemon):
+def test_during_a_slow_stop_sigint_ends_the_daemon_but_another_sigterm_does_not(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")
@@ -258,7 +258,7 @@ def test_the_daemon_exits_with_78_on_a_configuration_error_in_an_audit(daemon):
     assert "report unreadable" in daemon.lines
 
 
-def test_an_ended_worker_thread_makes_the_daemon_exit_with_1(daemon):
+def test_the_daemon_exits_with_1_if_its_worker_thread_ends(daemon):
     daemon.start(None, error="exit")
     assert daemon.ended() == 1
     assert "worker ended" in daemon.log()

@@ -66,7 +66,7 @@ LOSSES = pytest.mark.parametrize("lose", [read_only, fill])
 
 
 @LOSSES
-def test_the_agent_exits_with_75_if_state_dir_rejects_a_new_uuid(agent, state, lose):
+def test_the_agent_exits_with_75_if_state_dir_cannot_store_its_new_uuid(agent, state, lose):
     lose(state)
     for arguments in ((), ("--once",)):
         ended = agent.run("--config-file", str(agent.conf), *arguments)
@@ -96,7 +96,7 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 
 @LOSSES
-def test_the_daemon_publishes_and_notes_that_state_dir_is_unwritable(host, state, placement, lose):
+def test_if_state_dir_is_unwritable_the_daemon_publishes_and_reports_a_note(host, state, placement, lose):
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -110,7 +110,7 @@ def test_the_daemon_publishes_and_notes_that_state_dir_is_unwritable(host, state
     assert f"note: {note}" in host.stocktake("status").stdout
 
 
-def test_the_daemon_publishes_without_a_state_dir(host, placement):
+def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_created(host, placement):
     """The state directory cannot be made: in /proc even root gets ENOENT, as it would if a parent's mount were lost."""
     host.configure({"agent": {"state_dir": "/proc/state/stocktake"}})
     with host.daemon() as daemon:
@@ -124,7 +124,7 @@ def reserved(placement: Rest, host: AgentHost) -> int:
     return int(placement.inventories(host.provider_uuid)["MEMORY_MB"]["reserved"])
 
 
-def test_the_daemon_publishes_after_state_dir_turns_read_only(host, state, placement):
+def test_the_daemon_publishes_new_inventory_after_state_dir_turns_read_only(host, state, placement):
     with host.daemon() as daemon:
         daemon.first_audit()
         read_only(state)

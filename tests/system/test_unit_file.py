@@ -55,7 +55,7 @@ def test_systemd_analyze_reports_an_invalid_line_of_the_unit(unit):
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_security_rates_the_unit_at_most_30(unit):
+def test_the_unit_passes_systemd_analyze_security_with_threshold_30(unit):
     answer = analyze("security", "--offline=true", "--threshold=30", str(unit))
     assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
 
@@ -95,7 +95,7 @@ def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_readme_install_commands_let_the_unit_start_the_agent_of_the_venv(tmp_path):
+def test_after_the_readme_install_commands_the_unit_starts_the_venvs_agent(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

@@ -133,7 +133,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_rows_show_promised_held_and_recorded_amounts_and_verdict(host):
+def test_ledger_json_shows_amounts_by_source_and_a_verdict_for_each_consumer(host):
     code, rows = host.json("ledger")
     assert code == 3
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -157,7 +157,7 @@ def test_ledger_table_ends_with_a_total_line_for_each_resource_class(host):
     ]
 
 
-def test_ledger_filters_by_resource_class_and_by_consumer(host):
+def test_ledger_rows_can_be_filtered_by_resource_class_and_by_consumer(host):
     assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "VCPU")[1]} == {"VCPU"}
     rows = host.json("ledger", "--consumer", host.evacuated)[1]
     assert [(row["consumer_uuid"], row["resource_class"]) for row in rows] == [
@@ -168,7 +168,7 @@ def test_ledger_filters_by_resource_class_and_by_consumer(host):
     assert [row["recorded"] for row in both] == [8]
 
 
-def test_ledger_csv_and_value_formats_keep_uuids_whole(host):
+def test_ledger_csv_and_value_output_contain_untruncated_uuids(host):
     ended = host.run("ledger", "-f", "csv", "--max-width", "40")
     assert (ended.code, ended.stderr) == (3, "")
     read = list(csv.DictReader(io.StringIO(ended.stdout)))
@@ -189,7 +189,7 @@ def test_a_narrow_ledger_table_wraps_uuids_without_truncation(host):
     assert host.evacuated in cells
 
 
-def test_explain_of_a_class_lists_amounts_with_causes_and_the_free_capacity(host):
+def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(host):
     ended = host.run("explain", "VCPU")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -208,7 +208,7 @@ def test_explain_of_a_class_lists_amounts_with_causes_and_the_free_capacity(host
     assert "  free 40 = 60 capacity - 20 recorded" in said
 
 
-def test_explain_json_of_a_class_has_amounts_and_evacuations_and_inventory(host):
+def test_explain_json_of_a_resource_class_has_amounts_evacuations_and_inventory(host):
     code, document = host.json("explain", "VCPU")
     assert (code, document["schema_version"], document["resource_class"]) == (3, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
@@ -247,7 +247,7 @@ def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
-def test_commands_exit_127_for_an_unknown_class_and_suggest_the_nearest_name(host, command):
+def test_commands_exit_127_for_an_unknown_resource_class_and_suggest_a_name(host, command):
     ended = host.run(*command, "VCPUS")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr == "stocktake: unknown resource class VCPUS: did you mean VCPU?\n"
@@ -262,7 +262,7 @@ def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(hos
     assert "libvirt" in ended.stderr
 
 
-def test_inventory_command_shows_total_and_used_and_free_amounts_of_each_class(host):
+def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host):
     code, rows = host.json("inventory")
     assert code == 3
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
@@ -286,7 +286,7 @@ def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_traits_command_shows_trait_owners_and_its_diff_omits_operator_traits(own_host, rest):
+def test_traits_command_shows_owners_and_option_diff_omits_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 3
@@ -316,7 +316,7 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert f"  {own_host.agent.name} VCPU: free 40, used 20" in ended.stdout.splitlines()
 
 
-def test_options_once_and_no_publish_together_write_no_report_file(own_host):
+def test_the_agent_writes_no_report_file_with_options_once_and_no_publish(own_host):
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3
@@ -364,7 +364,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_allocations_on_child_providers_count_only_in_the_recorded_amount(children):
+def test_allocations_on_child_providers_appear_only_as_recorded_amounts(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -383,7 +383,7 @@ def test_allocations_on_child_providers_count_only_in_the_recorded_amount(childr
     assert (told["promised"], told["held"], told["recorded"]) == (None, None, 2)
 
 
-def test_explain_text_groups_equal_child_providers_into_a_single_line(children):
+def test_explain_summarizes_equal_child_providers_in_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "with equal rows" in line]
     assert group.startswith(f"6 providers with equal rows, each total 1, 0 used: {children.agent.name}_dev-")
@@ -398,7 +398,7 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 
 @pytest.mark.parametrize("command", LOOKS)
-def test_read_commands_exit_2_with_partial_output_while_placement_is_down(own_host, command):
+def test_read_only_commands_exit_2_with_partial_output_if_placement_is_down(own_host, command):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
@@ -418,7 +418,7 @@ def test_read_commands_exit_2_with_partial_output_while_placement_is_down(own_ho
         assert {row["differs"] for row in document} == {"unknown"}
 
 
-def test_a_query_for_an_unknown_consumer_exits_2_while_placement_is_unreachable(own_host):
+def test_explain_and_ledger_exit_2_for_unknown_consumer_if_placement_is_down(own_host):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -495,7 +495,7 @@ def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(ow
     assert f"no inventory of VGPU: {why}" in said
 
 
-def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host):
+def test_read_only_commands_exit_75_without_output_if_all_main_sources_fail(own_host):
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},
@@ -513,7 +513,7 @@ def test_read_commands_exit_75_without_output_if_all_main_sources_fail(own_host)
         assert "Traceback" not in ended.stderr
 
 
-def test_conflicting_compute_id_files_end_a_command_with_exit_code_78(own_host):
+def test_a_command_exits_78_if_two_compute_id_files_contradict_each_other(own_host):
     other = "12345678-0000-4000-8000-000000000000"
     (own_host.agent.folder / "state" / "compute_id").write_text(other)
     ended = own_host.run("audit", "-f", "json")

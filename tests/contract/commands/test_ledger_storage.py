@@ -61,7 +61,7 @@ def test_the_storage_ledger_total_line_reports_no_unaccounted_bytes(host, group)
     assert "orphaned" in ended.stdout
 
 
-def test_storage_ledger_filters_rows_by_consumer_and_selects_columns(host, group):
+def test_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(host, group):
     ended = storage(host, group, "--consumer", host.running[0], "-f", "csv", "-c", "owner", "-c", "size_bytes")
     assert list(csv.reader(io.StringIO(ended.stdout)))[1:] == [[host.running[0], str(100 * MIB)]]
 

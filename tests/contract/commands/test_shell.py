@@ -105,7 +105,7 @@ def test_config_check_accepts_a_valid_file(config):
     }  # fmt: skip
 
 
-def test_config_check_prints_device_spec_notices_and_exits_0(config):
+def test_config_check_prints_notes_about_a_dubious_device_spec_and_exits_0(config):
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}\n")
@@ -168,7 +168,7 @@ def test_config_check_rejects_unusable_placement_options_with_exit_code_78(confi
     ],
 )
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",)])
-def test_an_invalid_auth_url_is_reported_with_its_configuration_file(config, tmp_path, command, auth_url, shown):
+def test_an_invalid_auth_url_is_reported_with_the_file_that_sets_auth_url(config, tmp_path, command, auth_url, shown):
     """auth_url stands in the group [keystone] of nova.conf; two other files set [keystone] or [placement] options."""
     theirs = tmp_path / "nova.conf"
     theirs.write_text("[keystone]\n" + KEYSTONE.format(auth_url=auth_url))
@@ -223,7 +223,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_commands_exit_78_for_a_wrong_option_and_name_its_file(config, command):
+def test_commands_exit_78_for_a_wrong_option_and_print_the_path_of_its_file(config, command):
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -264,7 +264,7 @@ def test_the_option_config_dir_reads_all_files_of_a_folder(config, tmp_path):
     assert f"agent role observer {folder}/role.conf" in ended.stdout.splitlines()
 
 
-def test_commands_exit_78_without_configuration_and_name_required_options(tmp_path):
+def test_commands_exit_78_for_an_empty_configuration_and_print_missing_options(tmp_path):
     empty = tmp_path / "empty.conf"
     empty.write_text("[agent]\nnova_conf =\n")
     ended = stocktake("--config-file", empty, "audit")
@@ -291,7 +291,7 @@ def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
     assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
 
 
-def test_commands_exit_141_without_an_error_message_if_the_pipe_is_closed(config):
+def test_commands_exit_141_without_an_error_if_the_output_pipe_is_closed(config):
     command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
     reading, writing = os.pipe()
     os.close(reading)
@@ -301,7 +301,7 @@ def test_commands_exit_141_without_an_error_message_if_the_pipe_is_closed(config
     assert (process.returncode, complaints) == (141, "")
 
 
-def test_the_help_option_loads_no_heavy_library():
+def test_the_help_option_loads_neither_libvirt_nor_sqlalchemy_nor_oslo_config():
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
@@ -313,7 +313,7 @@ def test_the_help_option_loads_no_heavy_library():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_function_nearest_returns_the_most_similar_command_or_none():
+def test_the_most_similar_command_is_suggested_only_if_one_is_similar():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 

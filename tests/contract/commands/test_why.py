@@ -41,7 +41,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_why_refuses_a_request_above_max_unit_despite_a_high_allocation_ratio(host, rest):
+def test_why_names_max_unit_as_obstacle_despite_a_high_allocation_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -81,7 +81,7 @@ def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, re
             rest.release(consumer)
 
 
-def test_why_lists_findings_and_amounts_that_use_up_the_requested_class(host, rest):
+def test_why_lists_the_amount_of_the_requested_class_that_each_finding_takes(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -155,7 +155,7 @@ def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
 
 
-def test_why_refuses_a_host_outside_the_aggregate_of_option_member_of(host, rest):
+def test_why_exits_3_for_a_host_outside_the_aggregate_of_option_member_of(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -219,7 +219,7 @@ def test_why_everywhere_exits_3_if_the_only_matching_host_refuses_the_request(ho
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_why_without_a_database_needs_a_compute_id_file(tmp_path, rest):
+def test_why_exits_75_without_a_database_and_without_a_compute_id_file(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -269,21 +269,21 @@ def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_why_exits_127_for_an_unknown_class_name_even_without_placement(tmp_path, rest):
+def test_why_exits_127_for_unknown_resource_class_even_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_with_flavor_of_exits_127_if_no_state_source_is_configured(tmp_path, rest):
+def test_why_with_flavor_of_exits_127_if_no_nova_database_is_configured(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, "source = none has no flavors" in ended.stderr) == (127, True)
 
 
-def test_why_exits_2_with_a_partial_answer_if_the_state_source_is_down(tmp_path, rest):
+def test_why_exits_2_with_a_partial_answer_if_the_nova_database_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -294,7 +294,7 @@ def test_why_exits_2_with_a_partial_answer_if_the_state_source_is_down(tmp_path,
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_why_everywhere_matches_allocation_candidates_and_names_obstacles(host, rest):
+def test_why_everywhere_finds_the_same_hosts_as_placement_and_names_obstacles(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -334,7 +334,7 @@ def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, 
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_why_does_not_refuse_a_numa_request_while_numa_cells_are_unreadable(tmp_path, rest):
+def test_why_does_not_refuse_a_numa_request_if_numa_cells_cannot_be_read(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

@@ -57,7 +57,7 @@ def test_the_client_uses_the_first_interface_in_valid_interfaces(
     assert [name for name, door in opened.items() if door.seen] == [taken]
 
 
-def test_the_client_uses_the_next_interface_if_the_first_is_missing(cloud, account, client_with):
+def test_the_client_uses_the_next_interface_if_the_first_has_no_endpoint(cloud, account, client_with):
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "public", cloud.placement.url, region)
     assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()
@@ -76,7 +76,7 @@ def test_the_client_uses_the_endpoint_of_the_configured_region(cloud, account, d
     assert opened["internal"].seen
 
 
-def test_a_missing_region_is_reported_with_the_available_regions(cloud, account, client_with):
+def test_an_unknown_region_name_is_reported_with_the_available_regions(cloud, account, client_with):
     kind = f"placement-{new_uuid()}"
     service, regions = cloud.identity.make_service(kind), sorted(cloud.identity.make_region() for _ in range(2))
     for region in regions:

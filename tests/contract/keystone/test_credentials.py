@@ -81,7 +81,7 @@ def test_the_client_reads_credentials_from_the_group_named_in_auth_section(cloud
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_a_deleted_application_credential_is_denied_with_a_hint(cloud, account, client_with):
+def test_the_error_for_a_deleted_application_credential_suggests_checking_it(cloud, account, client_with):
     credential = cloud.identity.make_credential(account)
     client = client_with(**as_credential(cloud, credential))
     assert made(client)
@@ -112,7 +112,7 @@ def test_the_client_accepts_an_existing_token_with_auth_type_v3token(cloud, acco
 # Credentials that are refused.
 
 
-def test_a_wrong_password_is_denied_and_absent_from_the_error(cloud, account, client_with):
+def test_a_wrong_password_is_denied_and_the_error_does_not_contain_it(cloud, account, client_with):
     error = denied(client_with(**account.options(cloud.auth_url, password="wrong-6e1f")))
     assert error.status == 401
     assert error.request_id.startswith("req-")
@@ -131,7 +131,7 @@ def test_a_disabled_user_is_denied_until_the_user_is_enabled_again(cloud, own_ac
     until(lambda: works(client), 60, "tokens are given again")
 
 
-def test_the_configured_password_is_denied_while_keystone_has_another_password(cloud, own_account, client_with):
+def test_the_client_is_denied_until_keystone_has_the_configured_password_again(cloud, own_account, client_with):
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, password="another-3b7")
@@ -147,7 +147,7 @@ def test_a_project_in_which_the_user_has_no_role_is_denied(cloud, account, clien
     assert "its project" in str(error)
 
 
-def test_a_role_that_placements_policy_does_not_allow_is_denied_with_403(cloud, client_with):
+def test_a_role_that_the_placement_policy_does_not_allow_is_denied_with_403(cloud, client_with):
     error = denied(client_with(**cloud.identity.make_account("member").options(cloud.auth_url)))
     assert error.status == 403
     assert "Placement's policy asks for a role" in str(error)
@@ -159,7 +159,7 @@ def test_an_unscoped_token_without_a_catalog_raises_placement_unavailable(cloud,
         listed(client_with(**account.options(cloud.auth_url, **NO_PROJECT)))
 
 
-def test_a_user_without_a_domain_is_denied(cloud, account, client_with):
+def test_a_user_name_without_a_user_domain_name_is_denied(cloud, account, client_with):
     error = denied(client_with(**account.options(cloud.auth_url, user_domain_name=None)))
     assert error.status in {400, 401}
     assert "domain" in str(error)

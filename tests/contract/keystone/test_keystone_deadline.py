@@ -38,7 +38,7 @@ def port_of(url):
 
 
 @pytest.mark.parametrize(("phase", "path"), [("versions", ""), ("token", "/v3")])
-def test_a_slow_keystone_response_fails_within_the_deadline(cloud, account, client_with, phase, path):
+def test_requests_fail_within_the_deadline_if_keystone_responds_slowly(cloud, account, client_with, phase, path):
     with proxied(("127.0.0.1", port_of(cloud.keystone.url))) as proxy:
         options = account.options(proxy.url + path) | ({"auth_type": "v3password"} if path else {})
         client = client_with(**options, timeout=TIMEOUT_S)
@@ -48,7 +48,7 @@ def test_a_slow_keystone_response_fails_within_the_deadline(cloud, account, clie
         assert listed(client) == ()
 
 
-def test_a_slow_keystone_tls_handshake_fails_within_the_deadline(cloud, account, client_with, tmp_path):
+def test_requests_fail_within_the_deadline_if_keystones_tls_handshake_is_slow(cloud, account, client_with, tmp_path):
     authority = Authority(tmp_path / "ca")
     with (
         tls_before(cloud.keystone.url, authority.certificate("keystone")) as door,

@@ -41,7 +41,9 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_tls_connections_need_only_the_right_cafile(cloud, account, authority, secure, secure_keystone, client_with):
+def test_tls_to_keystone_and_placement_works_with_only_the_cafile_option(
+    cloud, account, authority, secure, secure_keystone, client_with
+):
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "internal", secure.url, region)
     options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
@@ -112,7 +114,7 @@ def test_the_option_insecure_skips_certificate_checks_without_a_warning(cloud, a
     assert [str(warning.message) for warning in told] == []
 
 
-def test_http_for_an_https_server_and_the_reverse_are_reported(cloud, account, authority, secure, client_with):
+def test_an_http_url_for_an_https_server_or_the_reverse_raises_an_error(cloud, account, authority, secure, client_with):
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))

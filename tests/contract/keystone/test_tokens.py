@@ -43,7 +43,7 @@ def test_ten_reads_of_a_tree_cause_a_single_token_request_to_keystone(cloud, acc
     assert [line.split()[:3] for line in asked] == [["GET", "/v3", "200"], ["POST", "/v3/auth/tokens", "201"]]
 
 
-def test_a_revoked_token_is_replaced_once_and_the_write_is_applied_once(cloud, account, client_with):
+def test_after_a_token_is_revoked_a_write_gets_a_new_token_and_is_applied_once(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)

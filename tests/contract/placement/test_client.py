@@ -164,7 +164,7 @@ def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_requests_inside_a_global_request_id_block_carry_the_id_of_the_block(rest, client):
+def test_requests_in_nested_global_request_id_contexts_carry_the_outer_id(rest, client):
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -174,7 +174,7 @@ def test_requests_inside_a_global_request_id_block_carry_the_id_of_the_block(res
     assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
 
 
-def test_each_global_request_id_block_without_an_explicit_id_gets_a_new_id(rest, client):
+def test_each_global_request_id_context_without_an_explicit_id_gets_a_new_id(rest, client):
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:
@@ -214,7 +214,7 @@ def test_a_server_below_microversion_1_30_is_rejected(rest, tmp_path):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else "",
 )
-def test_a_bad_response_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
+def test_a_failed_or_malformed_response_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
     after_root = on_match(1, lambda _request: False, fault)
     transport = ScriptedAdapter(after_root)
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
@@ -326,7 +326,7 @@ def test_the_error_for_an_unreachable_keystone_omits_the_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_the_error_for_a_wrong_endpoint_path_names_the_option(rest, tmp_path):
+def test_the_error_for_a_wrong_endpoint_path_names_endpoint_override(rest, tmp_path):
     client = client_of(tmp_path, f"{rest.server.url}/nowhere")
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)
@@ -366,13 +366,13 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_a_wrong_placement_option_raises_a_config_error_naming_the_option(tmp_path, options, says):
+def test_an_invalid_or_missing_placement_option_raises_a_config_error_naming_it(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
 
 
-def test_a_token_request_error_does_not_mention_the_catalog():
+def test_the_error_for_an_invalid_auth_url_does_not_mention_the_catalog():
     auth = generic.Password("keystone.example.org:5000/v3", username="nova", password="hunter2-secret")
     adapter = CatalogAdapter(TokenSession(auth=auth), service_type="placement", raise_exc=False)
     with pytest.raises(kx.DiscoveryFailure) as raised:
@@ -382,7 +382,7 @@ def test_a_token_request_error_does_not_mention_the_catalog():
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
-def test_the_option_auth_section_selects_another_group_of_auth_options(rest, tmp_path):
+def test_option_auth_section_selects_the_config_section_with_the_auth_options(rest, tmp_path):
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")
@@ -390,7 +390,7 @@ def test_the_option_auth_section_selects_another_group_of_auth_options(rest, tmp
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_placement_options_have_novas_defaults_plus_a_timeout_and_retries(tmp_path):
+def test_placement_options_have_novas_defaults_plus_10_s_timeout_and_2_retries(tmp_path):
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

@@ -405,7 +405,7 @@ def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_a_provider_tree_above_the_entry_limit_is_reported_as_unreadable(rest, gate, one, monkeypatch):
+def test_a_tree_with_too_many_inventories_and_traits_is_reported_as_unreadable(rest, gate, one, monkeypatch):
     """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
@@ -421,7 +421,7 @@ def test_a_provider_tree_above_the_entry_limit_is_reported_as_unreadable(rest, g
     put_right(rest, one, gate)
 
 
-def test_a_write_answered_with_413_is_reported_as_a_write_refused_finding(rest, gate, one):
+def test_a_write_answered_with_http_413_causes_the_finding_write_refused(rest, gate, one):
     """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
@@ -497,7 +497,7 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_inventory_change_in_an_outage_causes_no_rival_writer_finding(rest, gate, one):
+def test_an_inventory_change_in_an_outage_is_not_attributed_to_another_writer(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
@@ -617,7 +617,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_many_events_in_an_outage_cause_few_requests_and_recovery_is_prompt(rest, gate, one):
+def test_many_libvirt_events_in_a_placement_outage_cause_few_placement_requests(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
@@ -756,7 +756,7 @@ def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
 
 
 @pytest.mark.parametrize("of_writes", [False, True], ids=["before a read", "before a write"])
-def test_an_expired_token_is_replaced_once_and_the_write_applied_once(rest, gate, identity, known, of_writes):
+def test_after_a_token_expires_it_is_renewed_once_and_a_write_is_applied_once(rest, gate, identity, known, of_writes):
     _door, keystone = identity
     generation = rest.generation(known.root)
     expired(gate, keystone, of_writes=of_writes)
@@ -767,7 +767,7 @@ def test_an_expired_token_is_replaced_once_and_the_write_applied_once(rest, gate
     assert known.audit().report.outcome is Outcome.CLEAN
 
 
-def test_a_rejected_second_token_is_reported_as_denied_without_a_retry(gate, identity, known):
+def test_http_401_for_a_renewed_token_is_reported_as_denied_without_a_retry(gate, identity, known):
     _door, keystone = identity
     gate.before = lambda _asked: page(401)
     result = known.audit()
@@ -878,7 +878,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_a_redirected_version_request_does_not_redirect_the_token_request(identity, tmp_path):
+def test_after_a_redirected_version_request_the_token_is_requested_at_auth_url(identity, tmp_path):
     """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:

@@ -76,7 +76,7 @@ def paced(tmp_path, waits) -> Paced:
     return make
 
 
-def test_the_client_updates_sent_at_when_a_request_ends(gate, paced):
+def test_the_time_of_the_last_request_is_updated_when_the_request_ends(gate, paced):
     """Otherwise the watchdog would add a pause to the duration of the last answer, and end a healthy agent."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
@@ -93,7 +93,7 @@ def mean_pause_s(late_s: float) -> float:
     return PATIENCE * late_s
 
 
-def test_the_client_does_not_pause_between_reads_while_answers_are_fast(rest, paced, waits):
+def test_the_client_does_not_pause_between_reads_if_placement_responds_fast(rest, paced, waits):
     client = paced(rest.server.url)
     for _ in range(10):
         look(client)
@@ -131,7 +131,7 @@ def nothing_of(_body: object) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_the_client_pauses_before_the_next_read_after_an_overload_response(gate, paced, waits, status):
+def test_the_client_pauses_before_the_next_read_after_http_429_502_503_or_504(gate, paced, waits, status):
     client = paced(gate.url)
     look(client)
     gate.before = lambda _asked: Answer(status=status)
@@ -159,7 +159,7 @@ def test_failed_keystone_requests_cause_no_pause_in_the_client(gate, waits):
     assert waits.seconds == []
 
 
-def test_the_pause_before_reads_expires_while_answers_are_fast(gate, paced, waits):
+def test_the_pause_before_the_next_read_is_reduced_by_the_time_already_passed(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -183,7 +183,7 @@ def test_options_slow_answer_and_longest_pause_are_passed_to_the_client(rest, tm
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_a_pause_option_with_a_value_out_of_range_is_rejected(rest, tmp_path, option, value):
+def test_out_of_range_values_of_longest_pause_and_slow_answer_are_rejected(rest, tmp_path, option, value):
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})
 

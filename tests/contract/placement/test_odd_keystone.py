@@ -98,7 +98,7 @@ def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
         "too-deep",
     ],
 )
-def test_requests_fail_after_a_malformed_keystone_answer_until_a_valid_answer(rest, tmp_path, method, odd):
+def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tmp_path, method, odd):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd

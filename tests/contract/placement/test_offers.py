@@ -99,7 +99,7 @@ def silent(line):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_why_over_the_whole_cloud_matches_placements_allocation_candidates(rest, client, cloud, query):
+def test_the_why_analysis_finds_the_same_hosts_as_get_allocation_candidates(rest, client, cloud, query):
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.cloud_offers(client, request, silent)
@@ -111,7 +111,7 @@ def test_why_over_the_whole_cloud_matches_placements_allocation_candidates(rest,
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_function_cloud_offers_returns_each_providers_values_in_placement(client, cloud, number):
+def test_a_read_of_all_hosts_returns_inventories_and_usages_as_in_placement(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
@@ -127,7 +127,7 @@ def test_function_cloud_offers_returns_each_providers_values_in_placement(client
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_function_cloud_offers_sends_a_limited_number_of_requests(rest, client, cloud):
+def test_a_read_of_all_hosts_sends_a_limited_number_of_placement_requests(rest, client, cloud):
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -150,7 +150,7 @@ def test_function_cloud_offers_sends_a_limited_number_of_requests(rest, client, 
     )
 
 
-def test_a_request_for_a_class_without_inventory_needs_few_inventory_reads(rest, client, cloud):
+def test_a_query_for_a_resource_class_without_inventory_reads_few_inventories(rest, client, cloud):
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -163,7 +163,7 @@ def test_a_request_for_a_class_without_inventory_needs_few_inventory_reads(rest,
     ]
 
 
-def test_trees_beyond_the_read_limit_are_listed_as_not_read(client, cloud):
+def test_provider_trees_beyond_the_read_limit_are_listed_as_not_read(client, cloud):
     request = request_of(Words(resources=("VCPU=1",)))
     found = offers.cloud_offers(client, request, silent, most_reads=4)
     assert not found.offered.is_whole
@@ -173,7 +173,7 @@ def test_trees_beyond_the_read_limit_are_listed_as_not_read(client, cloud):
     assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
 
 
-def test_a_provider_that_is_deleted_during_the_read_is_omitted(rest, client):
+def test_a_provider_deleted_during_a_read_of_all_hosts_is_omitted(rest, client):
     """The progress line comes after the list and before the reads: the test deletes the provider at that line."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
@@ -190,13 +190,13 @@ def test_a_provider_that_is_deleted_during_the_read_is_omitted(rest, client):
     assert found.unread == ()
 
 
-def test_function_cloud_offers_raises_placement_unavailable_without_placement(tmp_path):
+def test_a_read_of_all_hosts_raises_an_error_if_placement_is_unreachable(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_why_answers_the_same_from_a_single_host_read_and_a_whole_cloud_read(client, cloud):
+def test_the_why_analysis_of_a_host_does_not_depend_on_reading_other_hosts(client, cloud):
     """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
 
     The view is read together with the sharing providers.
@@ -216,7 +216,7 @@ def tree_of(request, world, root):
     return found
 
 
-def test_a_sharing_provider_serves_a_tree_through_an_aggregate_of_a_child(rest, client):
+def test_a_sharing_provider_serves_a_tree_via_an_aggregate_of_a_child_provider(rest, client):
     """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})

@@ -40,19 +40,19 @@ def test_an_orphaned_provider_tree_is_read_with_traits_and_allocations(reader, o
     assert (seen.providers, seen.requests > 0) == ((), True)
 
 
-def test_an_orphaned_node_without_a_provider_is_read_as_an_empty_tree(reader):
+def test_an_orphaned_compute_node_without_a_provider_is_read_as_an_empty_tree(reader):
     uuid = new_uuid()
     (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
 
 
-def test_the_reader_sends_no_request_if_there_are_no_orphaned_nodes(reader, placement):
+def test_the_reader_sends_no_request_if_there_are_no_orphaned_compute_nodes(reader, placement):
     with placement.watched() as seen:
         assert reader.orphans(NOTHING, frozenset()) is NOTHING
     assert seen == []
 
 
-def test_an_unchanged_orphaned_tree_takes_a_second_request_if_allocations_exist(reader, placement, orphan):
+def test_a_reread_of_an_orphaned_tree_takes_2_requests_if_it_has_allocations(reader, placement, orphan):
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2

@@ -96,7 +96,7 @@ def test_a_chain_of_slow_redirects_fails_within_the_deadline(rest, tmp_path):
         assert late(client) >= BOUND_S - SLACK_S
 
 
-def test_a_write_with_a_slow_answer_is_sent_once_within_the_deadline(rest, tmp_path):
+def test_a_write_whose_response_exceeds_the_deadline_is_not_sent_again(rest, tmp_path):
     """Placement carried out the write; the agent does not send it again, and the next audit finds it done."""
     with gateway(rest.server.url) as gate:
         one = OneHost(client_of(tmp_path, gate.url, timeout=TIMEOUT_S), new_uuid())

@@ -125,7 +125,7 @@ def test_a_read_contains_an_allocation_added_since_the_last_read(rest, reader, r
     )
 
 
-def test_a_read_of_fresh_allocations_rereads_each_provider_with_allocations(rest, reader, root):
+def test_option_fresh_allocations_rereads_each_provider_that_had_allocations(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_read_of_fresh_allocations_skips_providers_without_allocations(rest, reader, root):
+def test_option_fresh_allocations_skips_providers_without_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -172,7 +172,7 @@ def test_the_first_allocation_on_a_child_provider_is_in_the_next_read(rest, read
     assert other in {p.uuid for p in view.providers}
 
 
-def test_fresh_allocations_of_a_tree_without_allocations_take_a_single_request(rest, reader, root):
+def test_a_reread_of_a_tree_without_allocations_takes_a_single_request(rest, reader, root):
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_a_read_of_a_missing_root_returns_the_provider_that_has_the_root_name(rest, reader):
+def test_if_the_root_uuid_is_missing_the_provider_with_the_root_name_is_found(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -268,7 +268,7 @@ def test_a_provider_name_is_url_quoted_in_the_request(rest, reader):
     assert reader.view(looking_at(uuid, root_name=name)).name_holder.uuid == other
 
 
-def test_a_recreated_root_does_not_show_cached_inventories(rest, reader, root):
+def test_a_recreated_root_provider_is_read_without_its_old_inventories(rest, reader, root):
     reader.view(looking_at(root))
     rest.delete_provider(root)
     assert reader.view(looking_at(root, root_name="")).root is None
@@ -276,7 +276,7 @@ def test_a_recreated_root_does_not_show_cached_inventories(rest, reader, root):
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_after_forget_the_next_read_requests_every_part_of_the_tree(rest, reader, root):
+def test_after_the_cache_is_cleared_the_next_read_requests_the_whole_tree(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:
@@ -296,7 +296,7 @@ def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, r
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_constantly_changing_provider_is_read_with_an_outdated_generation(rest, tmp_path, root):
+def test_a_provider_that_keeps_changing_is_returned_with_an_outdated_generation(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -329,7 +329,7 @@ def test_the_tree_is_read_again_if_a_provider_is_deleted_during_the_read(rest, t
     assert [p.uuid for p in view.providers] == [root]
 
 
-def test_constantly_vanishing_providers_raise_generation_conflict(rest, tmp_path, root):
+def test_a_read_raises_generation_conflict_if_providers_keep_being_deleted(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
     transport.script = lambda request: gone if "/traits" in str(request.url) else None

@@ -39,7 +39,7 @@ def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
     return int(pid), url
 
 
-def test_the_test_placement_server_answers_and_logs_requests_and_stops(tmp_path):
+def test_the_demo_placement_server_answers_requests_and_logs_them_and_stops(tmp_path):
     server = start_placement(tmp_path)
     try:
         assert requests.get(server.url + "/", timeout=60).json()["versions"][0]["id"] == "v1.0"
@@ -52,12 +52,12 @@ def test_the_test_placement_server_answers_and_logs_requests_and_stops(tmp_path)
     server.stop()
 
 
-def test_the_placement_server_ends_when_its_parent_process_dies(tmp_path):
+def test_the_demo_placement_server_ends_when_its_parent_process_dies(tmp_path):
     pid, _ = parent_that_dies(tmp_path, Lifetime.WITH_US)
     until(lambda: not alive(pid), 60, f"the server {pid} ends with its parent")
 
 
-def test_a_detached_placement_server_outlives_its_parent_with_its_database(tmp_path):
+def test_a_detached_demo_placement_server_keeps_running_if_its_parent_dies(tmp_path):
     pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
     try:
         assert requests.get(url + "/", timeout=60).ok
@@ -67,6 +67,6 @@ def test_a_detached_placement_server_outlives_its_parent_with_its_database(tmp_p
     assert (tmp_path / "placement.sqlite").exists()
 
 
-def test_a_failed_start_of_the_server_raises_placement_unavailable(tmp_path):
+def test_a_failed_start_of_the_demo_placement_server_raises_an_error(tmp_path):
     with pytest.raises(PlacementUnavailable, match="did not start"):
         start_placement(tmp_path, connection="sqlite:////nowhere/at/all/placement.sqlite")

@@ -66,7 +66,7 @@ def test_a_sharing_provider_is_read_with_the_allocations_of_all_consumers(rest, 
     assert view.shared_consumer_uuids == {ours, others}
 
 
-def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child(rest, reader):
+def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child_provider(rest, reader):
     aggregate, root = new_uuid(), rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(root, {"VCPU": {"total": 8}})
@@ -94,7 +94,7 @@ def test_reading_a_sharing_provider_is_optional_and_takes_two_requests(rest, rea
     ]
 
 
-def test_a_root_without_aggregates_causes_no_query_by_member_of(rest, reader):
+def test_sharing_providers_are_not_queried_if_the_tree_has_no_aggregates(rest, reader):
     alone = rest.make_provider()
     with rest.watched() as seen:
         view = reader.view(looking_at(alone, shared_reads=500))
@@ -109,7 +109,7 @@ def test_providers_without_sharing_trait_or_common_aggregate_are_ignored(rest, r
     assert reader.view(looking_at(root, shared_reads=500)).shared == ()
 
 
-def test_each_read_covers_the_next_few_consumers_of_a_sharing_provider(rest, reader, root, nfs):
+def test_successive_reads_together_cover_all_consumers_of_a_sharing_provider(rest, reader, root, nfs):
     consumers = {rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(5)}
     windows = [reader.view(looking_at(root, shared_reads=2)).shared_consumer_uuids for _ in range(3)]
     assert [len(some) for some in windows] == [2, 2, 2]
@@ -143,7 +143,7 @@ def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_function_window_covers_all_consumers_in_turn_within_the_size_limit(holders, suspects, most):
+def test_successive_groups_of_limited_size_together_cover_all_consumers(holders, suspects, most):
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -198,7 +198,7 @@ def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(
     assert "; the agent does not report the guests' allocations on this provider; the daemon" in found.actual
 
 
-def test_an_oversized_sharing_provider_is_always_reported_but_rarely_reread(rest, crowded):
+def test_every_audit_reports_an_oversized_sharing_provider_but_few_reread_it(rest, crowded):
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.

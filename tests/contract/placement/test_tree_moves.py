@@ -99,7 +99,7 @@ def test_s138_a_provider_created_by_another_client_gets_inventory_in_the_retry(r
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_empty_obsolete_child_is_deleted_last_and_a_used_child_is_kept(rest, client):
+def test_s156_an_obsolete_child_is_deleted_last_unless_it_has_allocations(rest, client):
     """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
@@ -168,14 +168,14 @@ def test_a_provider_move_changes_neither_name_nor_generation(rest, client):
     assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
 
 
-def test_a_host_provider_that_was_moved_below_another_becomes_a_root_again(rest, client):
+def test_a_host_provider_moved_below_another_provider_is_made_a_root_again(rest, client):
     above = rest.make_provider()
     root = rest.make_provider(parent=above)
     brought_about(client, DesiredTree(providers=(wanted(root),)))
     assert parent_of(rest, root) is None
 
 
-def test_the_writer_creates_a_sharing_provider_beside_the_tree(rest, client):
+def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, client):
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
     sharing = wanted(

@@ -55,7 +55,7 @@ def inventories(uuid, *values):
     return PutInventories(provider_uuid=uuid, inventories=values)
 
 
-def test_the_writer_creates_a_whole_tree_as_planned(rest, client, writer):
+def test_a_planned_provider_tree_is_created_with_inventories_and_traits(rest, client, writer):
     root, child, aggregate = new_uuid(), new_uuid(), new_uuid()
     plan = Plan(
         writes=(
@@ -80,7 +80,7 @@ def test_the_writer_creates_a_whole_tree_as_planned(rest, client, writer):
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_writer_increments_the_read_generation_after_each_write(rest, writer):
+def test_the_second_write_of_a_plan_uses_the_generation_set_by_the_first_write(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -108,7 +108,7 @@ def test_s146_custom_classes_and_traits_are_created_once(rest, client):
     ]
 
 
-def test_a_deleted_custom_trait_is_created_again_in_the_retry(rest, client):
+def test_a_deleted_custom_trait_raises_a_conflict_and_is_recreated_by_the_retry(rest, client):
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)
@@ -159,7 +159,7 @@ def test_s147_standard_traits_unknown_to_placement_are_omitted_and_reported(rest
     ]
 
 
-def test_a_generation_conflict_still_reports_the_unknown_standard_traits(rest, writer):
+def test_a_generation_conflict_error_lists_standard_traits_unknown_to_placement(rest, writer):
     """One set has a custom trait that was deleted and a standard trait that Placement never had.
 
     The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
@@ -176,7 +176,7 @@ def test_a_generation_conflict_still_reports_the_unknown_standard_traits(rest, w
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_writes_of_empty_sets_clear_inventories_and_traits_and_aggregates(rest, writer):
+def test_s148_writing_empty_sets_clears_inventories_traits_and_aggregates(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -248,7 +248,7 @@ def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, wri
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_s143_a_refused_inventory_blocks_the_providers_traits_and_new_children(rest, writer):
+def test_s143_a_provider_with_refused_inventory_gets_no_traits_and_no_new_child(rest, writer):
     """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
@@ -276,7 +276,7 @@ def test_a_child_is_created_even_if_the_traits_of_its_parent_are_refused(rest, w
     assert applied.done == (writes[0], writes[2])
 
 
-def test_a_generation_conflict_lists_the_writes_that_were_refused_before(rest, writer):
+def test_a_generation_conflict_error_lists_earlier_refused_writes_of_the_plan(rest, writer):
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -286,7 +286,7 @@ def test_a_generation_conflict_lists_the_writes_that_were_refused_before(rest, w
     assert refusals(raised.value.applied) == [(writes[0], DuplicateName)]
 
 
-def test_the_writer_sends_no_write_to_a_server_that_is_too_old(rest, tmp_path):
+def test_the_writer_sends_no_write_if_placement_lacks_microversion_1_30(rest, tmp_path):
     transport = ScriptedAdapter(always(Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.29"}]}')))
     writer = TreeWriter(client_of(tmp_path, rest.server.url, transport))
     with pytest.raises(PlacementRejected, match=r"1\.30 is needed"):
@@ -300,7 +300,7 @@ def test_the_writer_sends_no_request_for_an_empty_plan(rest, writer):
     assert seen == []
 
 
-def test_the_writer_counts_its_requests(rest, writer):
+def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, writer):
     uuid = new_uuid()
     with rest.watched() as seen:
         applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
@@ -334,7 +334,7 @@ def test_a_provider_created_by_another_client_since_the_read_raises_a_conflict(r
             writer.apply(Plan(writes=(creation(uuid, name),)), never)
 
 
-def test_a_taken_provider_name_is_refused_as_duplicate_name(rest, writer):
+def test_creating_a_provider_with_a_taken_name_is_refused_as_a_duplicate(rest, writer):
     other = rest.make_provider()
     write = creation(new_uuid(), f"host-{other}")
     applied = writer.apply(Plan(writes=(write,)), never)
@@ -348,7 +348,7 @@ def test_a_provider_deleted_by_another_client_since_the_read_raises_a_conflict(r
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_a_resource_class_in_use_is_kept_and_earlier_writes_remain(rest, writer):
+def test_s142_removing_a_used_resource_class_is_refused_and_earlier_writes_stay(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -380,7 +380,7 @@ def test_a_write_without_a_valid_response_is_sent_only_once(rest, tmp_path, faul
         (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
     ],
 )
-def test_a_401_raises_placement_denied_and_a_409_raises_generation_conflict(rest, tmp_path, answer, kind):
+def test_a_401_raises_an_access_error_and_a_409_raises_a_conflict_error(rest, tmp_path, answer, kind):
     uuid = rest.make_provider()
     writer = scripted(rest, tmp_path, on_path(1, "/inventories", answer))
     with pytest.raises(kind):

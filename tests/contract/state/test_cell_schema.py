@@ -40,7 +40,7 @@ print(json.dumps({
 """
 
 
-def test_the_cell_schema_file_matches_the_schema_of_novas_migrations(tmp_path, monkeypatch):
+def test_the_cell_schema_file_matches_novas_database_migration_scripts(tmp_path, monkeypatch):
     again = tmp_path / "cell_schema.json"
     arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
     monkeypatch.setattr("sys.argv", arguments)
@@ -70,7 +70,7 @@ def test_every_column_that_the_agent_reads_exists_in_novas_schema():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_and_the_test_rig_can_read_each_others_json_documents():
+def test_nova_reads_json_of_the_test_cell_and_the_agent_reads_json_of_nova():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

@@ -81,7 +81,7 @@ def test_a_conductor_lookup_of_a_node_uuid_returns_the_same_nodes_as_sql(filled,
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_a_conductor_read_that_names_no_consumers_returns_the_same_state_as_sql(filled, source):
+def test_a_conductor_read_without_consumer_uuids_returns_the_same_state_as_sql(filled, source):
     assert same(read(source), by_sql(filled))
 
 
@@ -92,7 +92,7 @@ def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source)
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
 
 
-def test_the_time_of_a_conductor_read_is_the_agents_clock_in_utc(filled, source):
+def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
@@ -111,7 +111,7 @@ def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, s
     )
 
 
-def test_a_repeated_read_takes_seven_calls_for_any_number_of_instances(filled, client, source):
+def test_a_repeated_read_takes_seven_rpc_calls_for_any_number_of_instances(filled, client, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)
@@ -228,7 +228,7 @@ def test_an_instance_without_boot_disk_row_and_without_image_boots_from_volume(f
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_a_migration_with_a_deleted_node_record_is_read_the_same_as_with_sql(filled, source):
+def test_conductor_and_sql_return_the_same_state_if_a_node_record_is_deleted(filled, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -238,7 +238,7 @@ def test_a_migration_with_a_deleted_node_record_is_read_the_same_as_with_sql(fil
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_an_object_newer_than_conductor_is_reported_with_both_versions(filled):
+def test_the_error_for_a_too_new_object_version_names_it_and_conductors_version(filled):
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))
@@ -247,7 +247,7 @@ def test_an_object_newer_than_conductor_is_reported_with_both_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_an_older_agent_receives_nova_objects_in_its_older_versions(filled):
+def test_conductor_sends_nova_objects_in_the_older_versions_an_agent_requests(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -266,7 +266,7 @@ def test_instance_objects_without_the_field_hidden_are_unreadable(filled):
     assert all("the Instance lacks hidden" in instance.problem for instance in state.instances)
 
 
-def test_a_newer_minor_version_of_a_child_object_is_accepted(filled):
+def test_a_child_object_of_a_newer_minor_version_than_requested_is_accepted(filled):
     with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
         answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         state = read(ConductorState(client), world().consumers)
@@ -275,7 +275,7 @@ def test_a_newer_minor_version_of_a_child_object_is_accepted(filled):
     assert same(state, world().expected)
 
 
-def test_backport_returns_objects_of_the_versions_in_the_manifest(filled):
+def test_conductor_backports_objects_to_the_versions_in_the_agents_manifest(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

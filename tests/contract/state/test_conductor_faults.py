@@ -182,12 +182,12 @@ def test_a_missing_virtual_host_is_reported(filled):
     assert "virtual host" in error.message
 
 
-def test_reads_succeed_even_if_amqp_durable_queues_differs_from_novas(filled):
+def test_reads_succeed_even_if_agent_and_nova_differ_in_amqp_durable_queues(filled):
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 
 
-def test_a_read_over_a_broker_without_a_conductor_is_reported_as_no_answer(filled, monkeypatch):
+def test_a_read_reports_no_answer_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]

@@ -115,7 +115,7 @@ def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, wri
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_a_created_compute_node_record_has_the_columns_nova_compute_writes(empty, writer):
+def test_a_created_compute_node_record_has_values_in_novas_column_format(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -128,7 +128,7 @@ def test_a_created_compute_node_record_has_the_columns_nova_compute_writes(empty
     assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["deleted"]) == (4.0, 1.5, 0)
 
 
-def test_nova_replaces_an_unset_allocation_ratio_by_its_default(empty, client, writer):
+def test_an_unset_cpu_ratio_is_read_back_as_novas_initial_cpu_allocation_ratio(empty, client, writer):
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
     # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
@@ -187,7 +187,7 @@ def test_a_save_of_only_unwritable_fields_sends_no_rpc_call(empty, writer):
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_create_restores_a_deleted_compute_node_record_with_the_same_uuid(empty, client, writer):
+def test_s60_creating_a_record_restores_the_deleted_record_with_the_same_uuid(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))
@@ -231,7 +231,7 @@ def test_a_deleted_compute_node_record_cannot_be_saved_or_deleted_again(empty, c
         apply(writer, DeleteComputeNode(record=stored))
 
 
-def test_a_value_that_nova_rejects_raises_record_refused(empty, client, writer):
+def test_saving_a_value_that_nova_rejects_fails_and_keeps_the_stored_value(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     wanted = replace(stored, supported_instances=(("z80", "kvm", "hvm"),))

@@ -214,7 +214,7 @@ def test_heal_keeps_an_unshelved_instances_allocation_if_the_replica_is_stale(wo
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_newer_database_rows_and_refuses_a_changed_consumer(world):
+def test_heal_waits_for_newer_rows_and_refuses_to_repair_a_changed_consumer(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
@@ -229,7 +229,7 @@ def test_heal_waits_for_newer_database_rows_and_refuses_a_changed_consumer(world
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_changes_until_a_newer_service_heartbeat_is_read(world, monkeypatch):
+def test_heal_refuses_a_repair_if_no_newer_service_heartbeat_arrives_in_time(world, monkeypatch):
     """A replica that stopped seconds ago counts as current for a minute."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()

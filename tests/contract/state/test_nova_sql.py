@@ -55,11 +55,11 @@ def test_rows_written_to_the_database_are_read_back_unchanged(filled, source):
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_a_database_with_novas_own_schema_returns_the_same_state(nova_cell_url):
+def test_rows_are_read_back_unchanged_from_a_database_created_by_nova(nova_cell_url):
     assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
-def test_the_time_of_a_read_is_the_databases_clock_in_utc(filled, source):
+def test_a_read_is_timestamped_with_the_databases_clock_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -84,7 +84,7 @@ def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, s
     )
 
 
-def test_a_read_that_names_no_consumers_returns_only_rows_of_this_host(filled, source):
+def test_a_read_without_consumer_uuids_returns_only_rows_of_this_host(filled, source):
     state = read(source)
 
     # 5, 6 and 7 come through migrations and evacuations of this host.

@@ -101,7 +101,7 @@ def test_a_killed_database_is_reported_as_unavailable_until_its_restart(server, 
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_database_that_is_down_at_the_first_read_is_read_after_its_start(server, source_of):
+def test_a_first_read_fails_if_the_database_is_down_and_a_later_read_succeeds(server, source_of):
     server.stop()
     source = source_of(server.url("cell"))
     try:
@@ -182,7 +182,7 @@ def test_a_locked_table_is_reported_as_unavailable_until_the_unlock(server, sour
     assert read(source).service == world().expected.service
 
 
-def test_the_database_server_also_limits_the_time_of_a_statement(source):
+def test_the_deadline_of_a_read_also_sets_max_statement_time_of_the_session(source):
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
@@ -246,7 +246,7 @@ def test_a_missing_database_is_named_in_the_error(server, source_of):
     assert "no_such_cell" in refusal(source_of(server.url("no_such_cell")), ENOUGH_S)
 
 
-def test_an_unknown_host_is_named_in_the_error(source_of):
+def test_a_database_host_name_that_cannot_be_resolved_is_named_in_the_error(source_of):
     source = source_of("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
     with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
         read(source, 5.0)
@@ -258,7 +258,7 @@ def test_a_refused_database_connection_is_reported_as_unavailable(source_of):
     assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
-def test_an_unknown_driver_option_is_named_in_the_error(server, source_of):
+def test_an_unknown_option_in_the_database_url_is_named_in_the_error(server, source_of):
     source = source_of(f"{server.url('cell')}?no_such_option=1")
 
     assert "no_such_option" in refusal(source, ENOUGH_S)
@@ -276,7 +276,7 @@ def test_an_unknown_driver_option_is_named_in_the_error(server, source_of):
         bytes(range(256)) * 64,
     ],
 )
-def test_a_database_url_with_another_services_port_is_reported_as_unavailable(greeting, source_of):
+def test_a_database_port_with_a_different_service_is_reported_as_unavailable(greeting, source_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -304,7 +304,7 @@ def test_reads_need_only_the_select_privilege(server, source_of):
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_the_statement_limit_uses_the_variable_and_unit_of_mariadb_or_mysql():
+def test_the_statement_limit_is_in_seconds_on_mariadb_and_milliseconds_on_mysql():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"

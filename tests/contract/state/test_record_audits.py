@@ -141,7 +141,7 @@ def test_s59_s65_the_first_audit_creates_a_node_row_and_the_next_writes_nothing(
     assert "written through nova-conductor" in world.told("status").stdout
 
 
-def test_an_audit_rewrites_only_compute_node_columns_that_differ(world):
+def test_an_audit_rewrites_only_compute_node_columns_with_wrong_values(world):
     world.once()
     world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
     before = world.row()
@@ -183,7 +183,7 @@ def test_an_audit_repeats_a_failed_node_record_write_after_conductor_is_back(wor
     assert (row["memory_mb"], row["service_id"]) == (4096, 3)
 
 
-def test_s68_a_confirmed_orphaned_node_is_deleted_with_its_empty_provider(world):
+def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     child = world.orphan_provider(old)

@@ -43,7 +43,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_the_stale_check_depends_on_age_and_last_change_of_the_heartbeat(read, stood_s, words):
+def test_nova_data_is_stale_if_the_heartbeat_is_60_s_off_or_unchanged_for_60_s(read, stood_s, words):
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
@@ -65,7 +65,7 @@ def test_the_first_read_time_of_a_heartbeat_is_kept_until_a_newer_heartbeat():
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
-def test_a_replica_with_a_lag_of_at_least_a_minute_is_always_stale(lag, age):
+def test_a_database_replica_that_lags_at_least_60_s_is_always_stale(lag, age):
     """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)
@@ -73,7 +73,7 @@ def test_a_replica_with_a_lag_of_at_least_a_minute_is_always_stale(lag, age):
 
 
 @given(offset=st.integers(-10_000, 10_000))
-def test_behind_s_is_the_difference_between_now_and_the_heartbeat(offset):
+def test_the_age_of_a_heartbeat_is_now_minus_the_heartbeat_time_in_seconds(offset):
     assert behind_s(Pulse(now=NOW + datetime.timedelta(seconds=offset), heartbeat=NOW)) == offset
 
 
@@ -94,6 +94,6 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_a_single_service_with_a_wrong_clock_does_not_set_the_newest_heartbeat(seen, age_s):
+def test_the_heartbeat_of_a_single_service_with_a_wrong_clock_is_ignored(seen, age_s):
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

@@ -44,11 +44,11 @@ def test_an_audit_does_not_overwrite_a_store_that_adopt_confirmed_meanwhile(tmp_
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_restore_a_store_confirmation_that_undo_removed(tmp_path):
+def test_an_audit_does_not_bring_back_a_confirmation_that_undo_removed(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_keeps_a_store_confirmed_meanwhile_although_the_old_store_grew(tmp_path):
+def test_an_audit_that_saw_the_old_store_grow_keeps_a_newly_confirmed_store(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 

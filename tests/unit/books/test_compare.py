@@ -153,11 +153,11 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_promised_held_and_recorded_amounts_lead_to_the_expected_verdict(world, expected):
+def test_the_verdict_follows_from_amounts_in_nova_and_libvirt_and_placement(world, expected):
     assert only(world) is expected
 
 
-def test_a_differing_resource_class_does_not_change_verdicts_of_other_classes():
+def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_of_memory():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -182,7 +182,7 @@ def test_a_recorded_class_that_is_not_in_the_flavor_has_verdict_unknown():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_an_unreadable_source_prevents_every_verdict_against_a_consumer(lost):
+def test_no_consumer_is_reported_as_wrong_if_a_source_is_unreadable(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
@@ -257,7 +257,7 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_disk_gb_on_a_sharing_provider_is_compared_with_the_promised_amount(records, expected):
+def test_disk_gb_on_a_sharing_provider_is_compared_with_the_flavors_amount(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 

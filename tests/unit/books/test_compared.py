@@ -77,14 +77,14 @@ def test_a_changed_volatile_host_fact_does_not_rebuild_the_comparison(what):
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_the_comparison_is_rebuilt_after_a_relevant_change(what):
+def test_a_changed_allocation_or_instance_or_guest_rebuilds_the_comparison(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_every_field_of_host_facts_is_marked_as_counted_or_as_ignored():
+def test_each_host_facts_field_declares_if_a_change_rebuilds_the_comparison():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
@@ -119,7 +119,7 @@ def test_the_comparison_is_rebuilt_if_a_setting_changes():
 
 
 @given(worlds(), worlds())
-def test_decide_returns_the_same_decision_with_or_without_a_cached_comparison(one, other):
+def test_a_cached_comparison_does_not_change_the_decision(one, other):
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(

@@ -70,7 +70,7 @@ COUNTING = {
 
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
-def test_a_findings_confirmation_depends_on_count_and_evidence_and_fresh_reads(audits, expected):
+def test_two_audits_with_the_same_evidence_and_fresh_reads_confirm_a_finding(audits, expected):
     assert confirmed(after(*audits)) == expected
 
 
@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_the_stands_since_time_of_a_finding_is_reset_if_its_evidence_changes():
+def test_a_finding_whose_evidence_changes_gets_a_new_start_time():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,7 +87,7 @@ def test_the_stands_since_time_of_a_finding_is_reset_if_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_the_start_time_of_a_finding_is_reset_after_an_audit_without_it():
+def test_a_finding_that_was_absent_in_one_audit_gets_a_new_start_time():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, all_read=False).history
@@ -112,7 +112,7 @@ def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_unconfirmed_recorded_contains_the_consumers_of_unconfirmed_findings():
+def test_the_consumer_of_an_allocation_finding_is_listed_until_confirmation():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -142,7 +142,7 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_an_unreadable_source_resets_the_sighting_count_but_not_first_seen_at():
+def test_an_unreadable_source_resets_a_confirmation_but_not_first_seen_at():
     """A known finding is not new because a source was lost for one audit."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, all_read=False)
@@ -180,7 +180,7 @@ SPACED = {
 
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
-def test_two_audits_confirm_a_finding_only_if_their_interval_is_within_limits(seconds, expected):
+def test_two_audits_confirm_a_finding_only_if_10_to_180_s_lie_between_them(seconds, expected):
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
@@ -189,14 +189,14 @@ def test_two_audits_confirm_a_finding_only_if_their_interval_is_within_limits(se
     assert told == expected
 
 
-def test_a_reboot_resets_the_confirmation_count():
+def test_a_confirmed_finding_is_unconfirmed_again_after_a_reboot():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     after_it = look(before.history, PLAIN, second=170, boot="another")
     assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
 
 
-def test_function_confirmed_now_checks_the_time_between_two_audits():
+def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

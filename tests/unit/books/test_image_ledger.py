@@ -129,7 +129,7 @@ def test_the_owner_of_an_instance_folder_depends_on_nova_and_libvirt(suffix, nov
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_an_instance_folder_without_owner_is_unknown_if_a_source_is_unreadable(lost):
+def test_the_owner_of_a_folder_is_unknown_if_nova_or_libvirt_is_unreadable(lost):
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
@@ -161,7 +161,7 @@ def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_bytes_counted_beyond_the_used_store_size_reduce_the_image_cache_rows():
+def test_if_files_exceed_the_used_store_size_image_cache_rows_are_reduced():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),

@@ -47,7 +47,7 @@ def lines(ledger):
 I1, S = uuid("i1"), uuid("stranger")
 
 
-def test_an_instance_has_promised_and_held_and_recorded_claims():
+def test_an_instance_has_claims_from_nova_and_libvirt_and_placement():
     kept = written(WORLD)
     amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
     assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}
@@ -56,7 +56,7 @@ def test_an_instance_has_promised_and_held_and_recorded_claims():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_claim_names_its_source():
+def test_every_claim_states_the_source_from_which_it_was_read():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_nova_expects_or_may_expect_on_this_host_is_not_foreign(world):
+def test_a_guest_that_nova_may_expect_on_this_host_is_not_a_foreign_guest(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -108,7 +108,7 @@ def test_the_disk_of_a_foreign_guest_is_an_unmanaged_claim():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_unmanaged_use_excludes_a_class_that_a_foreign_guest_has_allocated():
+def test_resources_that_a_foreign_guest_has_allocated_are_not_unmanaged_use():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -127,7 +127,7 @@ def test_claims_of_an_unreadable_source_are_empty_and_marked_as_unknown(lost, un
     assert empty.claims == ()
 
 
-def test_promised_claims_are_empty_and_unknown_without_a_node_name():
+def test_without_a_node_name_nova_yields_no_claims_and_is_marked_as_unknown():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -165,7 +165,7 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_digest_of_claims_changes_with_an_instance_or_a_guest_or_a_volume(changes):
+def test_a_changed_instance_or_guest_or_volume_changes_the_digest_of_claims(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
@@ -179,7 +179,7 @@ def test_the_digest_of_claims_ignores_recorded_allocations():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_provider_key_distinguishes_the_root_from_child_providers():
+def test_the_key_of_the_root_provider_differs_from_that_of_a_child_provider():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 

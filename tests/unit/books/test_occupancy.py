@@ -63,14 +63,14 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_promised_usage_of_instances_depends_on_flavor_and_state_and_host(world, expected):
+def test_the_usage_of_an_instance_follows_from_flavor_and_state_and_host(world, expected):
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_a_stopped_or_paused_or_shelved_instance_counts_its_flavor(vm_state):
+def test_s14_a_stopped_or_paused_or_shelved_instance_still_uses_its_flavor(vm_state):
     assert promised(state(instance(vm_state=vm_state))) == A
 
 
@@ -153,18 +153,18 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_a_migration_in_each_state_has_the_expected_promised_usage(world, expected):
+def test_the_usage_of_a_moving_instance_follows_from_the_state_of_the_move(world, expected):
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_a_migration_that_has_ended_counts_no_usage(status):
+def test_s30_an_incoming_migration_that_has_ended_adds_no_usage(status):
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating", "post-migrating", "finished", "error"])
-def test_an_incoming_migration_that_has_not_ended_counts_the_new_flavor(status):
+def test_an_unfinished_incoming_migration_adds_the_usage_of_the_new_flavor(status):
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == B
 
@@ -181,12 +181,12 @@ def test_an_incoming_migration_that_has_not_ended_counts_the_new_flavor(status):
         "rebuild_spawning",
     ],
 )
-def test_s34_an_incoming_move_of_a_stopped_instance_counts_in_every_task_state(task):
+def test_s34_an_incoming_move_of_a_stopped_instance_adds_the_new_flavors_usage(task):
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 
 
-def test_s37_only_the_newest_of_two_migrations_of_an_instance_counts():
+def test_s37_usage_follows_only_the_newest_of_two_migrations_of_an_instance():
     earlier, later = NOW, NOW + datetime.timedelta(hours=1)
     first = migration(1, updated_at=later, **INCOMING)
     second = migration(2, kind="live-migration", updated_at=earlier, **INCOMING)
@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_a_move_is_counted_for_the_migration_if_placement_lists_the_migration():
+def test_usage_is_assigned_to_a_migration_that_is_a_consumer_in_placement():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -210,7 +210,7 @@ def test_a_move_is_counted_for_the_migration_if_placement_lists_the_migration():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_a_same_host_resize_counts_both_flavors_with_different_consumers():
+def test_a_same_host_resize_assigns_both_flavors_to_different_consumers():
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {
@@ -244,7 +244,7 @@ def test_a_same_host_migration_with_the_same_flavor_counts_only_once():
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_a_dedicated_cpu_policy_counts_as_vcpu_without_cpu_dedicated_set():
+def test_dedicated_cpus_are_counted_as_vcpu_if_cpu_dedicated_set_is_not_set():
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

@@ -107,7 +107,7 @@ def test_wanted_inventory_equals_recorded_inventory_while_libvirt_is_unreadable(
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
 
 
-def test_used_and_free_amounts_are_none_if_placement_is_unreadable():
+def test_used_and_free_amounts_are_unknown_if_placement_is_unreadable():
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}

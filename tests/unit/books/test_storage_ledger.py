@@ -94,7 +94,7 @@ METADATA = [
 ]
 
 
-def test_the_rows_of_a_volume_group_name_each_volume_with_its_owner() -> None:
+def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
     found = rows_of(
         replace(volume(f"{HERE}_disk", 10), segment_type="linear"),
         replace(volume("before", 2), origin=f"{HERE}_disk", segment_type="linear"),
@@ -170,7 +170,7 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_gets_used_bytes_that_no_active_volume_explains(
+def test_thin_pool_bytes_not_used_by_active_volumes_belong_to_inactive_volumes(
     percent: float, shares: dict[str, int]
 ) -> None:
     snap = thin("before", 10, origin=f"{HERE}_disk")
@@ -203,7 +203,7 @@ def test_a_cinder_thin_pool_and_its_free_space_count_as_block_storage() -> None:
 
 
 @pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups", "device_mapper"])
-def test_rows_of_recorded_volume_groups_sum_to_the_size_of_the_group(name: str) -> None:
+def test_rows_from_recorded_lvm_output_sum_to_the_size_of_the_volume_group(name: str) -> None:
     groups = parse_groups((RECORDED / f"{name}.vgs.json").read_text())
     facts = parse_storage((RECORDED / f"{name}.lvs.json").read_text(), groups)
     rows = volume_group_rows(snapshot(lvm=facts))

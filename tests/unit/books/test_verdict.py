@@ -120,12 +120,12 @@ def test_s50_an_allocation_of_an_unshelving_instance_has_verdict_settling():
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_the_verdict_is_unknown_for_an_instance_that_nova_does_not_count(changes):
+def test_s51_an_instance_that_the_resource_tracker_skips_has_verdict_unknown(changes):
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
 
-def test_s52_an_allocation_of_an_instance_on_another_host_is_a_stale_move():
+def test_s52_an_allocation_of_an_instance_on_another_host_is_stale():
     world = recorded(instance(**AWAY))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
@@ -156,13 +156,13 @@ def test_s56_the_consumer_generation_does_not_change_an_audits_findings():
     assert decided(world).plan.allocations == ()
 
 
-def test_s57_an_allocation_left_by_an_evacuation_is_reported():
+def test_s57_an_allocation_left_by_an_evacuation_is_reported_as_stale():
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY), finished_evacuations=(gone,))
     assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]
 
 
-def test_s58_an_evacuated_then_deleted_instance_is_reported_as_leaked():
+def test_s58_an_allocation_of_an_evacuated_and_deleted_instance_is_leaked():
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY, deleted=True), finished_evacuations=(gone,))
     assert told(world) == ["allocation-leaked"]
@@ -260,7 +260,7 @@ def test_a_shared_disk_allocation_of_an_ended_move_is_stale_on_the_source_host()
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_vcpu_and_pcpu_findings_state_that_placement_records_pcpu_for_vcpu():
+def test_findings_say_that_placement_has_pcpu_although_vcpu_was_requested():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_vcpu_and_pcpu_findings_state_that_placement_records_pcpu_for_vcpu():
     }
 
 
-def test_vcpu_and_pcpu_findings_state_that_placement_records_vcpu_for_pcpu():
+def test_findings_say_that_placement_has_vcpu_although_pcpu_was_requested():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)

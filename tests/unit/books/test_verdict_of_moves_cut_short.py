@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_an_allocation_of_a_failed_move_is_not_stale_if_the_instance_has_none(status):
+def test_a_failed_moves_allocation_is_unknown_if_the_instance_has_no_allocation(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
@@ -29,7 +29,7 @@ def test_an_allocation_of_a_failed_move_is_not_stale_if_the_instance_has_none(st
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_an_allocation_of_a_failed_move_is_stale_if_the_instance_has_its_own():
+def test_a_failed_moves_allocation_is_stale_if_the_instance_also_has_one():
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
         nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)
@@ -37,7 +37,7 @@ def test_an_allocation_of_a_failed_move_is_stale_if_the_instance_has_its_own():
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_an_allocation_of_a_failed_move_is_stale_if_the_instance_is_elsewhere():
+def test_a_failed_moves_allocation_is_stale_if_the_instance_is_on_another_host():
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
     assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}

@@ -43,7 +43,7 @@ def test_the_watch_row_shows_a_question_mark_for_unknown_values():
 
 
 @pytest.mark.parametrize(("age_s", "is_silent"), [(0, False), (180, False), (185, False), (186, True), (9999, True)])
-def test_a_host_is_silent_after_three_intervals_and_a_grace_period(age_s, is_silent):
+def test_a_host_is_silent_if_no_message_came_for_three_intervals_plus_grace(age_s, is_silent):
     assert seen().is_silent(1000.0 + age_s) is is_silent
     assert ("silent" in cells(seen(), 1000.0 + age_s)[1]) is is_silent
 
@@ -52,13 +52,13 @@ def test_the_line_for_a_silent_host_shows_the_seconds_since_its_last_message():
     assert silence_line(seen(), 1190.0) == "compute-17 is silent: no message for 190 s, one was due every 60 s"
 
 
-def test_a_plain_watch_line_names_each_of_its_values():
+def test_a_plain_watch_line_shows_each_value_with_its_label():
     assert line(seen()) == (
         "compute-17 findings guests=1 vcpu=204/-12 memory=- disk=?/? findings=1 lost=state"
     )  # fmt: skip
 
 
-def test_the_watch_table_is_sorted_by_host_and_aligned():
+def test_the_watch_table_is_sorted_by_host_and_has_aligned_columns():
     lines = table([seen(host="b"), seen(host="a-very-long-name"), seen(host="c")], 1000.0)
     assert [one.split()[0] for one in lines] == ["HOST", "a-very-long-name", "b", "c"]
     assert len({one.index(" findings ") for one in lines[1:]}) == 1

@@ -90,11 +90,11 @@ def test_the_free_amount_follows_placements_formula_and_may_be_negative():
     }  # fmt: skip
 
 
-def test_used_and_free_amounts_are_null_while_the_usage_is_unknown():
+def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_each_ledger_cause_has_summed_amounts_or_null_if_no_row_has_an_amount():
+def test_ledger_amounts_are_summed_per_cause_or_null_if_no_row_has_an_amount():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -108,7 +108,7 @@ def test_each_ledger_cause_has_summed_amounts_or_null_if_no_row_has_an_amount():
     }
 
 
-def test_the_number_of_guests_counts_each_guest_with_held_amounts_only_once():
+def test_only_guests_that_use_resources_are_counted_and_each_only_once():
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -120,26 +120,26 @@ def test_the_number_of_guests_counts_each_guest_with_held_amounts_only_once():
     assert host_state(replace(REPORT, ledger=rows), SENDING)["guests"] == 2
 
 
-def test_the_number_of_guests_is_null_while_libvirt_is_unreadable():
+def test_the_number_of_guests_is_null_if_libvirt_is_unreadable():
     lost = (SourceStatus(name="libvirt", ok=False, age_s=1.0, duration_ms=1.0, error="refused"),)
     document = host_state(replace(REPORT, sources=lost), SENDING)
     assert (document["guests"], document["sources_lost"]) == (None, ["libvirt"])
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
-def test_a_failed_audit_publishes_null_instead_of_empty_values(outcome):
+def test_after_a_failed_audit_host_state_has_null_for_resources_and_findings(outcome):
     silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
     document = host_state(silent, SENDING)
     assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}
     assert document["outcome"] == outcome.value
 
 
-def test_host_state_counts_findings_by_code():
+def test_host_state_contains_the_number_of_findings_per_code():
     twice = (REPORT.findings[0], REPORT.findings[0])
     assert host_state(replace(REPORT, findings=twice), SENDING)["findings"] == {"volume-foreign": 2}
 
 
-def test_the_traits_digest_depends_on_the_traits_but_not_their_order():
+def test_the_traits_digest_changes_with_the_wanted_traits_but_not_their_order():
     (trait,) = REPORT.traits
     other = replace(trait, trait="CUSTOM_FAST")
     unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)
@@ -148,7 +148,7 @@ def test_the_traits_digest_depends_on_the_traits_but_not_their_order():
     assert len({digest(trait), digest(other), digest(trait, other), digest()}) == 4
 
 
-def test_numa_cells_report_capacity_and_free_amounts():
+def test_host_state_shows_the_capacity_and_free_amounts_of_each_numa_cell():
     usage = CellUsage(id=0, cpus=3, memory_mib=2048, pinned=(2,), pages=((2048, 100),))
     assert host_state(replace(REPORT, cell_usages=(usage,)), SENDING)["numa"] == [
         {
@@ -159,12 +159,12 @@ def test_numa_cells_report_capacity_and_free_amounts():
     ]  # fmt: skip
 
 
-def test_numa_cell_free_amounts_are_null_without_cell_usage():
+def test_free_amounts_of_a_numa_cell_are_null_if_the_cell_usage_is_unknown():
     (cell,) = host_state(REPORT, SENDING)["numa"]
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_the_host_state_comparison_ignores_audit_metadata_but_not_a_new_guest():
+def test_host_state_differs_after_a_new_guest_but_not_after_new_audit_metadata():
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

@@ -18,7 +18,7 @@ HEAD = {
 }  # fmt: skip
 
 
-def test_an_audit_without_changes_sends_one_notification_with_its_counts():
+def test_if_no_finding_changed_an_audit_yields_only_an_audit_end_notification():
     (end,) = notices(REPORT, ())
     assert (end.event_type, end.priority) == ("stocktake.audit.end", "info")
     assert end.payload == {
@@ -33,7 +33,7 @@ def test_an_audit_without_changes_sends_one_notification_with_its_counts():
 
 
 @pytest.mark.parametrize("change", Change)
-def test_a_finding_notification_contains_the_finding_document(change):
+def test_a_finding_notification_contains_every_field_of_the_finding(change):
     told, _end = notices(REPORT, (FindingChange(change=change, seen=FINDING),))
     assert told.event_type == f"stocktake.finding.{change.value}"
     document = finding_document(FINDING)
@@ -49,7 +49,7 @@ def test_a_finding_notification_contains_the_finding_document(change):
         (Severity.ERROR, Change.GONE, "info"),
     ],
 )
-def test_notification_priority_follows_severity_and_is_info_for_a_gone_finding(severity, change, priority):
+def test_notification_priority_is_the_severity_or_info_if_the_finding_is_gone(severity, change, priority):
     seen = SeenFinding(finding=replace(FINDING.finding, severity=severity), confirmed=False, first_seen_at="x")
     assert notices(REPORT, (FindingChange(change=change, seen=seen),))[0].priority == priority
 

@@ -33,7 +33,7 @@ def test_a_full_outbox_keeps_the_newest_notices_and_counts_the_dropped_ones(size
     assert drained(outbox) == [str(one) for one in range(max(0, number - 10), number)]
 
 
-def test_the_outbox_keeps_only_the_newest_report():
+def test_the_outbox_keeps_only_the_newest_audit_report():
     outbox = Outbox()
     later = replace(REPORT, audit_id="later")
     outbox.put(REPORT, ())
@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_report():
     assert outbox.report is later
 
 
-def test_completion_of_a_dropped_notice_does_not_remove_the_next_notice():
+def test_marking_a_dropped_notice_as_sent_does_not_remove_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -50,14 +50,14 @@ def test_completion_of_a_dropped_notice_does_not_remove_the_next_notice():
     assert drained(outbox) == ["2"]
 
 
-def test_the_outbox_merges_two_requests_into_a_single_request():
+def test_the_outbox_merges_two_state_requests_into_a_single_request():
     outbox = Outbox()
     outbox.ask()
     outbox.ask()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_outbox_wait_returns_after_put_or_close():
+def test_waiting_on_the_outbox_ends_when_a_report_is_put_in_or_it_is_closed():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

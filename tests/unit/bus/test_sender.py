@@ -86,7 +86,7 @@ def test_the_sender_sends_notices_in_order_and_an_unchanged_state_only_once():
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
 
-def test_the_sender_publishes_a_state_only_when_the_state_changes():
+def test_between_intervals_the_sender_publishes_only_a_changed_host_state():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -97,14 +97,14 @@ def test_the_sender_publishes_a_state_only_when_the_state_changes():
     assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
 
 
-def test_the_sender_publishes_the_state_every_interval():
+def test_the_sender_publishes_an_unchanged_host_state_again_every_interval():
     fleet = Channel()
     with sending(fleet, None, interval_s=0.1) as sender:
         sender.publish(REPORT, ())
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_the_sender_waits_smallest_gap_s_between_answers_to_state_requests():
+def test_the_sender_keeps_a_minimum_pause_between_answers_to_state_requests():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -117,7 +117,7 @@ def test_the_sender_waits_smallest_gap_s_between_answers_to_state_requests():
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_a_request_before_the_first_report_causes_at_most_two_state_messages():
+def test_a_state_request_before_the_first_audit_causes_at_most_two_messages():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()
@@ -126,7 +126,7 @@ def test_a_request_before_the_first_report_causes_at_most_two_state_messages():
     assert len(fleet.sent) <= 2
 
 
-def test_the_sender_logs_a_lost_broker_rarely_and_sends_all_notices_later(caplog):
+def test_during_a_broker_outage_few_failures_are_logged_and_no_notice_is_lost(caplog):
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")
@@ -186,7 +186,7 @@ def test_an_unserialisable_notice_is_logged_and_later_notices_are_sent(caplog):
     assert record.exc_info[0] is TypeError
 
 
-def test_an_unserialisable_state_causes_no_busy_loop(caplog):
+def test_a_host_state_that_cannot_be_serialised_is_not_retried_in_a_busy_loop(caplog):
     fleet = Channel()
     fleet.error = TypeError("not JSON")
     with sending(fleet, None) as sender:

@@ -14,12 +14,12 @@ def stale(*actions: dict[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_heal_prints_the_new_digest_of_a_changed_plan() -> None:
+def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
     *_, last = heal_lines(stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted"}))
     assert last == "nothing was done: the plan has changed, its digest is now 4d1b"
 
 
-def test_heal_prints_no_digest_for_an_empty_plan() -> None:
+def test_if_the_repair_plan_is_now_empty_heal_prints_no_digest() -> None:
     assert list(heal_lines(stale())) == [
         "plan for cmp1: repairs: 0, refused findings: 0",
         "nothing was done: the plan is empty now, because the findings are gone or cannot be healed yet",

@@ -33,7 +33,7 @@ def config_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_journal_table_fits_80_columns_and_shows_undone_entries(
+def test_the_journal_table_fits_80_columns_and_marks_an_undone_entry(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -50,7 +50,9 @@ def test_the_journal_table_fits_80_columns_and_shows_undone_entries(
     assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"
 
 
-def test_the_journal_value_format_ignores_the_terminal_width(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_with_format_value_prints_full_lines_on_a_narrow_terminal(
+    config_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
     assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]

@@ -71,7 +71,7 @@ def test_a_json_log_line_renders_a_self_referencing_object_as_text(tmp_path):
     assert line["message"] == "found extension without end"
 
 
-def test_a_log_line_outside_an_audit_has_only_an_explicit_audit_id(tmp_path):
+def test_a_log_line_outside_an_audit_has_no_audit_id_unless_the_call_passes_it(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})
@@ -80,7 +80,7 @@ def test_a_log_line_outside_an_audit_has_only_an_explicit_audit_id(tmp_path):
     assert second.endswith("[-] [audit ffff] audit done")
 
 
-def test_the_audit_id_is_logged_only_in_its_context_block_and_thread(tmp_path):
+def test_log_lines_of_other_threads_and_after_the_audit_have_no_audit_id(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -134,7 +134,7 @@ def test_the_exception_formatter_escapes_control_characters(tmp_path, root_logge
     assert "".join(told.split("\n")).isprintable()
 
 
-def test_every_log_handler_writes_the_same_line_exactly_once(tmp_path, root_logger):
+def test_log_file_and_stderr_receive_the_same_line_with_each_field_once(tmp_path, root_logger):
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
@@ -174,7 +174,7 @@ def test_the_keystoneauth_discovery_warning_is_logged_only_with_debug(tmp_path, 
     assert sum("Failed to discover" in line for line in lines(tmp_path)) == warnings
 
 
-def test_log_lines_go_to_stderr_without_a_log_file(tmp_path, capsys):
+def test_log_lines_go_to_stderr_if_no_log_file_is_configured(tmp_path, capsys):
     setup_logging(load_ours(tmp_path, ALONE))
     LOG.info("agent started")
     captured = capsys.readouterr()
@@ -207,7 +207,7 @@ def test_a_command_with_debug_logs_debug_records_to_stderr(tmp_path, capsys):
         "log_config_append = /nowhere/logging.conf\n",
     ],
 )
-def test_a_failed_logging_setup_raises_and_keeps_the_old_handlers(tmp_path, root_logger, text):
+def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(tmp_path, root_logger, text):
     setup_logging(configured(tmp_path))
     before = list(root_logger.handlers)
     bad = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text.replace('DIR', str(tmp_path))}")

@@ -50,12 +50,12 @@ def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
         storage_listing(READ, "nobody")
 
 
-def test_an_unknown_owner_causes_a_warning_while_a_source_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_owner_causes_only_a_warning_if_a_source_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
     assert storage_listing(REPORT, "nobody").rows == ()
     assert "as far as the stores could be read" in capsys.readouterr().err
 
 
-def test_the_storage_listing_without_a_store_prints_a_note() -> None:
+def test_the_storage_listing_prints_a_note_if_it_contains_no_store() -> None:
     listing = storage_listing(replace(REPORT, storage=()), None)
     assert (listing.rows, listing.foot) == ((), ("no store could be read, or no store is configured",))
 

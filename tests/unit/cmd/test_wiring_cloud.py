@@ -29,14 +29,14 @@ def wired_from(tmp_path, state, extra=""):
     ],
     ids=["none", "sql before a broker", "conductor", "a broker alone"],
 )
-def test_the_configuration_selects_state_source_and_record_writer(tmp_path, state, extra, source, writer):
+def test_the_configuration_selects_conductor_or_sql_or_no_source_of_nova_data(tmp_path, state, extra, source, writer):
     # No server listens on this port: opening a connection would fail.
     with wired_from(tmp_path, state, extra.format(port=free_port())) as wired:
         assert type(wired.parts.state) is source
         assert type(wired.parts.records) is writer
 
 
-def test_the_wire_context_manager_closes_the_state_source_on_exit(tmp_path):
+def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path):
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 

@@ -19,7 +19,7 @@ def test_a_refused_login_error_names_the_user():
 
 
 @pytest.mark.parametrize("secret", ["p@ss-1", "p%40ss-1", "p@ss-2", "p%40ss-2"])
-def test_an_error_about_a_remote_message_masks_the_password_in_the_message(secret):
+def test_a_password_in_an_rpc_error_message_is_masked(secret):
     words = f"cannot connect with {secret} anywhere"
     errors = [
         COMPLAINTS.undelivered(OSError(words)),
@@ -38,7 +38,7 @@ def test_a_long_multi_line_message_is_shortened_to_a_single_line():
     assert len(error.message) < 500
 
 
-def test_an_unsupported_object_error_names_object_and_versions():
+def test_an_error_about_an_unsupported_object_version_states_both_versions():
     error = COMPLAINTS.remote(
         "IncompatibleObjectVersion",
         "Version 1.6 of MigrationList is not supported, supported version is 1.5",

@@ -57,7 +57,7 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_function_new_node_returns_every_field_of_the_record(record):
+def test_the_object_for_a_new_compute_node_has_every_field_except_the_id(record):
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -67,7 +67,7 @@ def test_function_new_node_returns_every_field_of_the_record(record):
 
 
 @given(records(), records())
-def test_function_changed_node_returns_only_changed_fields_of_the_record(stored, other):
+def test_the_object_for_a_changed_compute_node_has_id_uuid_and_changed_fields(stored, other):
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
@@ -85,7 +85,7 @@ def test_function_changed_node_returns_only_changed_fields_of_the_record(stored,
 
 
 @given(records())
-def test_function_changed_node_can_return_every_field_of_the_record(record):
+def test_each_compute_node_field_can_be_updated_under_a_distinct_name(record):
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 
@@ -93,7 +93,7 @@ def test_function_changed_node_can_return_every_field_of_the_record(record):
 
 
 @given(records())
-def test_function_known_node_returns_id_uuid_and_host_and_no_changed_fields(record):
+def test_the_object_for_a_known_compute_node_has_id_uuid_host_and_no_changes(record):
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}
@@ -129,7 +129,7 @@ WHOLE = {"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n"}
         ("pci_device_pools", {1, 2}),
     ],
 )
-def test_an_invalid_compute_node_field_raises_source_inconsistent(name, value):
+def test_an_invalid_compute_node_field_is_rejected_with_the_compute_node_id(name, value):
     with pytest.raises(SourceInconsistent, match="compute node id 1"):
         record_from_fields({**WHOLE, name: value})
 
@@ -150,6 +150,6 @@ names = st.sampled_from([*WHOLE, "stats", "supported_hv_specs", "pci_device_pool
 
 
 @given(st.dictionaries(names, garbage))
-def test_random_compute_node_fields_raise_only_source_inconsistent(found):
+def test_random_compute_node_fields_are_read_or_rejected_without_a_crash(found):
     with contextlib.suppress(SourceInconsistent):
         record_from_fields({**WHOLE, **found})

@@ -31,7 +31,7 @@ ROWS = {
 names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
 
 
-def test_an_instance_object_parses_to_the_expected_instance():
+def test_flavor_and_numa_cells_and_host_are_read_from_a_nova_instance_object():
     [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
     instance = instance_from_row(row, ())
 
@@ -54,7 +54,7 @@ def test_an_instance_object_parses_to_the_expected_instance():
     assert instance.created_at.isoformat() == "2026-11-21T10:58:05"
 
 
-def test_a_migration_object_parses_to_the_expected_migration():
+def test_status_and_hosts_are_read_from_a_nova_migration_object():
     [row] = wire.rows(listed("MigrationList", "1.5", MIGRATION), "MigrationList", wire.migration_row)
     migration = migration_from_row(row)
 
@@ -62,7 +62,7 @@ def test_a_migration_object_parses_to_the_expected_migration():
     assert (migration.source_host, migration.dest_host) == ("cmp1", "cmp2")
 
 
-def test_instance_row_stores_flavor_and_numa_as_json_text():
+def test_flavor_and_numa_of_an_instance_object_are_stored_as_json_text():
     row = wire.instance_row(INSTANCE["nova_object.data"])
 
     assert json.loads(row["flavor"]) == {"cur": FLAVOR, "old": None, "new": None}
@@ -70,14 +70,14 @@ def test_instance_row_stores_flavor_and_numa_as_json_text():
     assert row["migration_context"] is None
 
 
-def test_an_instance_object_without_a_flavor_is_parsed_with_a_problem():
+def test_an_instance_object_without_flavor_yields_an_instance_with_a_problem():
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_an_instance_object_lacking_a_required_field_has_a_problem(name):
+def test_a_missing_required_field_of_an_instance_object_is_named_as_a_problem(name):
     """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
@@ -87,7 +87,7 @@ def test_an_instance_object_lacking_a_required_field_has_a_problem(name):
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_an_instance_object_that_cannot_be_read_has_the_error_as_its_problem():
+def test_an_instance_whose_object_cannot_be_read_is_marked_with_the_error():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None
@@ -110,7 +110,7 @@ def test_an_rpc_answer_with_an_object_of_another_type_is_rejected(answer, words)
 
 
 @given(st.sampled_from(sorted(ROWS)), values)
-def test_random_rpc_answers_raise_only_source_inconsistent(name, answer):
+def test_random_rpc_answers_are_read_or_rejected_without_a_crash(name, answer):
     for asked in (name, f"{name}List"):
         with contextlib.suppress(SourceInconsistent):
             wire.rows(answer, asked, ROWS[name])
@@ -126,7 +126,7 @@ def test_objects_with_random_fields_yield_complete_rows_or_are_rejected(name, ob
         guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
 
 
-def test_instance_row_rejects_a_document_that_is_nested_too_deeply():
+def test_an_instance_object_whose_flavor_is_nested_too_deeply_is_rejected():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]

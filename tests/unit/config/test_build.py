@@ -63,7 +63,7 @@ def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
-def test_update_resources_interval_has_the_same_meaning_as_in_nova(tmp_path, written, seconds):
+def test_update_resources_interval_of_0_means_60_s_and_minus_1_means_never(tmp_path, written, seconds):
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 
@@ -149,7 +149,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
     ],
 )
-def test_an_invalid_setting_is_rejected_with_file_option_and_value(tmp_path, text, problem):
+def test_the_error_for_an_invalid_setting_names_the_file_and_option_and_value(tmp_path, text, problem):
     (found,) = check(loaded_with(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
     default = "default" if "event_cap" in problem else path
@@ -176,7 +176,7 @@ def test_a_deprecated_option_causes_a_notice(tmp_path):
     assert notices(loaded_with(tmp_path, "")) == ()
 
 
-def test_every_configuration_problem_is_reported_at_once(tmp_path):
+def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     text = (
         "[DEFAULT]\ninstances_path = x\n[agent]\nrun_dir = x\n[libvirt]\nimages_type = lvm\n[lvm]\nvolume_groups = -\n"
     )
@@ -187,7 +187,7 @@ def test_every_configuration_problem_is_reported_at_once(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_config_check_reports_the_problems_of_every_settings_reader(tmp_path):
+def test_one_configuration_check_reports_invalid_options_of_many_sections(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0
@@ -262,7 +262,7 @@ def test_checks_that_depend_on_an_unparsable_value_are_skipped(tmp_path):
     assert unread_beside(tmp_path, text) == ["[DEFAULT] ram_allocation_ratio = one: must be a number, at least 0.0"]
 
 
-def test_an_unparsable_nova_conf_value_is_reported_with_its_file(tmp_path):
+def test_the_error_for_an_unparsable_nova_conf_value_names_nova_conf(tmp_path):
     nova = write(tmp_path, "nova.conf", "[DEFAULT]\nreserved_host_memory_mb = much\n")
     text = ALONE.replace("nova_conf =", f"nova_conf = {nova}") + "[lvm]\nvolume_groups = -\n"
     first, second = check(survey([write(tmp_path, "stocktake.conf", text)]))
@@ -276,7 +276,7 @@ def test_configuration_notices_are_returned_despite_an_unparsable_value(tmp_path
     assert "deprecated" in notice
 
 
-def test_a_missing_configuration_reports_the_required_options(tmp_path, monkeypatch):
+def test_without_configuration_files_the_errors_name_the_required_options(tmp_path, monkeypatch):
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
     monkeypatch.setattr("agent.config.options.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
@@ -327,7 +327,7 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_the_state_source_depends_on_both_configuration_files(tmp_path, ours, nova, taken):
+def test_the_source_of_nova_data_depends_on_stocktake_conf_and_nova_conf(tmp_path, ours, nova, taken):
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken
     assert "hunter2" not in repr(options)
@@ -344,7 +344,7 @@ def test_the_state_source_depends_on_both_configuration_files(tmp_path, ours, no
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )
-def test_a_state_source_without_the_connection_it_needs_is_rejected(tmp_path, ours, nova, said):
+def test_state_source_conductor_or_sql_without_its_connection_url_is_rejected(tmp_path, ours, nova, said):
     with pytest.raises(ConfigError) as caught:
         state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert said in str(caught.value)

@@ -40,7 +40,7 @@ def expected(cell):
 
 @pytest.mark.parametrize("moment", [START, RELOAD])
 @pytest.mark.parametrize("file", [OURS, NOVAS])
-def test_every_empty_option_has_the_expected_outcome(tmp_path, file, moment):
+def test_an_empty_option_causes_a_notice_unless_required_or_allowed_to_be_empty(tmp_path, file, moment):
     table = cells_of_one_file(tmp_path, file, moment)
     assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
     assert len(table) > 100
@@ -58,7 +58,7 @@ def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", KINDS, ids=".".join)
-def test_blanks_or_empty_quotes_or_a_comment_on_the_next_line_count_as_empty(tmp_path, key, way):
+def test_an_option_with_only_blanks_or_empty_quotes_is_treated_as_empty(tmp_path, key, way):
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 
@@ -75,7 +75,7 @@ def test_a_comment_after_the_equals_sign_is_read_as_the_options_value(tmp_path):
     assert f"{path}: {end}" in told
 
 
-def test_the_option_table_contains_every_loaded_option(tmp_path):
+def test_the_tests_of_empty_options_cover_every_loaded_option(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -101,7 +101,7 @@ def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_an_empty_option_does_not_hide_the_value_under_its_old_or_new_name(tmp_path):
+def test_an_empty_cpu_model_does_not_override_cpu_models_or_vice_versa(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
@@ -134,7 +134,7 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_empty_option_whose_empty_value_means_none_causes_no_notice(tmp_path, text, read):
+def test_an_option_that_is_allowed_to_be_empty_causes_no_notice_if_empty(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

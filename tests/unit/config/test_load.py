@@ -14,7 +14,7 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_the_origin_of_a_value_is_its_file_or_default(tmp_path):
+def test_the_origin_of_an_option_value_is_its_file_or_the_word_default(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -27,7 +27,7 @@ def test_option_host_defaults_to_the_machines_host_name(tmp_path):
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
 
-def test_my_ip_defaults_to_an_ipv4_address_of_the_machine_or_none(tmp_path):
+def test_my_ip_defaults_to_an_ipv4_address_of_the_machine_or_stays_unset(tmp_path):
     found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
     assert found is None or ipaddress.ip_address(found).version == 4
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
@@ -42,7 +42,7 @@ def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_files_override_earlier_files_and_folders_override_files(tmp_path):
+def test_later_config_files_override_earlier_ones_and_folders_override_files(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -74,7 +74,7 @@ def test_a_missing_config_file_or_folder_is_reported(tmp_path):
     assert problems_of([], [path]) == (f"{path}: there is no such folder",)
 
 
-def test_an_unparsable_line_is_reported_without_its_text(tmp_path):
+def test_the_error_for_an_unparsable_line_has_its_number_but_not_its_text(tmp_path):
     path = write(tmp_path, "bad.conf", "[placement]\npassword hunter2\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: line 2 cannot be parsed")
@@ -94,7 +94,7 @@ def test_an_unreadable_config_file_is_reported(tmp_path):
     assert problems_of([str(path)]) == (f"{path}: cannot be read: Is a directory",)
 
 
-def test_every_malformed_value_is_reported_at_once(tmp_path):
+def test_all_malformed_option_values_are_reported_in_one_error(tmp_path):
     path = write(
         tmp_path,
         "stocktake.conf",
@@ -116,7 +116,7 @@ def test_every_malformed_value_is_reported_at_once(tmp_path):
     assert all(problem.startswith(f"{path}: ") for problem in found)
 
 
-def test_a_malformed_secret_is_masked(tmp_path):
+def test_the_error_for_a_malformed_secret_option_masks_its_value(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[state]\nconnection = sqlite:///hunter2$nothing\n")
     assert problems_of([path]) == (f"{path}: [state] connection = ***: not a valid value",)
 
@@ -128,7 +128,7 @@ def test_an_unknown_auth_plugin_is_rejected(tmp_path):
     assert "admin_token" in problem
 
 
-def test_auth_section_registers_the_options_of_its_plugin(tmp_path):
+def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path):
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"
@@ -168,7 +168,7 @@ def test_an_unknown_group_is_rejected_even_if_the_group_is_empty(tmp_path):
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_configuration_rows_contain_every_option_and_mask_secrets(tmp_path):
+def test_the_listed_configuration_contains_every_option_and_masks_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -190,7 +190,7 @@ def test_an_invalid_url_is_reported_without_its_password(tmp_path):
     assert "hunter2" not in problem
 
 
-def test_load_does_not_change_the_global_oslo_configuration(tmp_path):
+def test_loading_the_configuration_does_not_change_oslo_configs_global_conf(tmp_path):
     from oslo_config import cfg
 
     before = set(cfg.CONF)
@@ -198,7 +198,7 @@ def test_load_does_not_change_the_global_oslo_configuration(tmp_path):
     assert set(cfg.CONF) == before
 
 
-def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
+def test_the_placement_client_has_a_timeout_of_10_s_and_retries_twice(tmp_path):
     from agent.placement.http.access import client_from_conf
 
     loaded = load_ours(tmp_path, ALONE)
@@ -207,6 +207,6 @@ def test_the_placement_client_has_a_timeout_and_limited_retries(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_the_error_for_the_unknown_option_lock_path_points_to_state_dir(tmp_path):
+def test_the_error_for_unknown_option_lock_path_suggests_option_state_dir(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith("unknown option [DEFAULT] lock_path: set [agent] state_dir, the lock file's folder")

@@ -41,7 +41,7 @@ def test_the_agents_file_overrides_single_options_of_nova_conf(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value"), [("debug", False), ("log_file", None), ("graceful_shutdown_timeout", 60), ("use_json", False)]
 )
-def test_options_of_nova_conf_for_logging_and_the_service_are_ignored(tmp_path, option, value):
+def test_logging_and_shutdown_options_in_nova_conf_are_ignored(tmp_path, option, value):
     nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\nuse_json = true\n")
     loaded = load_beside_nova(tmp_path, ASKED, nova)
     assert loaded.value("DEFAULT", option) == value
@@ -59,7 +59,7 @@ def test_the_agents_own_options_in_nova_conf_are_ignored(tmp_path):
     assert loaded.value("state", "source") == "none"
 
 
-def test_instances_path_defaults_to_a_folder_of_novas_state_path(tmp_path):
+def test_instances_path_defaults_to_folder_instances_in_novas_state_path(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert loaded.origin("DEFAULT", "instances_path") == str(tmp_path / "nova.conf")
@@ -71,7 +71,7 @@ def test_instances_path_defaults_to_a_folder_of_novas_state_path(tmp_path):
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_references_to_options_unknown_to_the_agent_are_resolved(tmp_path):
+def test_nova_conf_references_to_options_unknown_to_the_agent_are_resolved(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -89,13 +89,13 @@ def test_an_escaped_dollar_sign_in_a_password_is_unescaped(tmp_path, written, me
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
 
 
-def test_a_backslash_before_an_escaped_dollar_sign_is_kept(tmp_path):
+def test_a_backslash_before_an_escaped_dollar_sign_is_part_of_the_value(tmp_path):
     # In a file \\$ is a backslash and an escaped dollar.
     nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_an_unresolvable_reference_is_reported_with_its_file(tmp_path):
+def test_the_error_for_an_unresolvable_option_reference_names_nova_conf(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -103,7 +103,7 @@ def test_an_unresolvable_reference_is_reported_with_its_file(tmp_path):
     assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
 
 
-def test_a_malformed_nova_conf_value_is_reported_with_its_file(tmp_path):
+def test_a_malformed_nova_conf_value_is_rejected_unless_it_is_overridden(tmp_path):
     nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -130,7 +130,7 @@ def test_a_missing_nova_conf_file_is_rejected(tmp_path):
     assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
 
 
-def test_compute_id_is_searched_in_the_folders_of_the_configuration_files(tmp_path):
+def test_the_compute_id_file_is_searched_beside_the_configuration_files(tmp_path):
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)

@@ -17,7 +17,7 @@ def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_function_needs_restart_returns_an_option_until_its_value_is_restored(tmp_path):
+def test_a_changed_immutable_option_requires_a_restart_until_it_is_restored(tmp_path):
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)
@@ -89,7 +89,7 @@ def test_after_a_reload_each_effective_value_has_its_file_as_origin(tmp_path):
     assert reloaded.origin("agent", "confirm_audits") == path
 
 
-def test_reload_rejects_values_that_conflict_with_running_values(tmp_path):
+def test_reload_rejects_swtpm_enabled_if_the_running_virt_type_is_lxc(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nvirt_type = lxc\n")
     write(
         tmp_path, "stocktake.conf", ALONE + "[libvirt]\nswtpm_enabled = true\nswtpm_user = root\nswtpm_group = root\n"
@@ -98,7 +98,7 @@ def test_reload_rejects_values_that_conflict_with_running_values(tmp_path):
         reload(running)
 
 
-def test_reload_applies_reserved_huge_pages_but_keeps_device_spec_entries(tmp_path):
+def test_reload_applies_new_reserved_huge_pages_but_keeps_the_old_device_spec(tmp_path):
     pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
     spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
     running = load_ours(tmp_path, ALONE + pages + spec)

@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_of_requests_causes_a_single_audit_after_settle_s(queue, clock):
+def test_a_burst_of_requests_causes_one_audit_after_a_pause_without_requests(queue, clock):
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_a_single_audit_after_settle_s(queue, clock):
     assert queue.take(0) is None
 
 
-def test_a_continuous_burst_of_requests_causes_one_audit_per_cap_s(queue, clock):
+def test_requests_without_a_pause_cause_one_audit_per_maximum_waiting_time(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,7 +116,7 @@ def test_a_continuous_burst_of_requests_causes_one_audit_per_cap_s(queue, clock)
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_is_due_at_once_and_includes_waiting_reasons(queue):
+def test_an_operator_request_is_due_at_once_and_includes_earlier_requests(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
@@ -132,7 +132,7 @@ def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
     assert queue.take(0) is None
 
 
-def test_the_audit_queue_limits_reason_kinds_and_reasons_per_kind(queue, clock):
+def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, clock):
     for number in range(10_000):
         queue.request(f"domain: {number} {'x' * 1000}")
         queue.request(f"kind{number}: once")
@@ -153,7 +153,7 @@ def test_changed_delays_of_the_queue_apply_to_waiting_requests(queue, clock):
     assert queue.take(0) == ("domain: started",)
 
 
-def test_method_close_wakes_the_worker_and_later_requests_are_ignored(queue):
+def test_closing_the_queue_wakes_the_worker_and_later_requests_are_ignored(queue):
     real = AuditQueue(Pacing())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
@@ -167,7 +167,7 @@ def test_method_close_wakes_the_worker_and_later_requests_are_ignored(queue):
     assert real.waiting == ()
 
 
-def test_the_queue_keeps_all_reasons_of_concurrent_producers():
+def test_no_reason_is_lost_if_several_threads_request_audits_concurrently():
     queue = AuditQueue(Pacing(settle_s=0.0, cap_s=0.0))
     taken: set[str] = set()
 
@@ -191,7 +191,7 @@ def test_the_queue_keeps_all_reasons_of_concurrent_producers():
     assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
 
 
-def test_method_take_waits_until_the_request_is_due():
+def test_taking_a_request_from_the_queue_waits_until_the_request_is_due():
     queue = AuditQueue(Pacing(settle_s=0.1, cap_s=60.0))
     asked_at = time.monotonic()
     queue.request("domain: started")
@@ -223,7 +223,7 @@ def test_an_operator_request_is_due_at_once_even_if_the_queue_is_on_hold(queue, 
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_a_released_queue_delays_requests_as_usual(queue, clock):
+def test_after_its_release_the_queue_delays_events_but_not_interval_audits(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_a_released_queue_delays_requests_as_usual(queue, clock):
     assert queue.take(0) == ("interval",)
 
 
-def test_the_first_peer_request_is_due_at_once_and_later_requests_are_merged(queue, clock):
+def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_an_audit(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +246,7 @@ def test_the_first_peer_request_is_due_at_once_and_later_requests_are_merged(que
     assert queue.take(0) is None
 
 
-def test_a_peer_request_joins_the_audit_of_another_request(queue, clock):
+def test_a_waiting_rpc_request_is_included_in_an_audit_for_another_reason(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -259,7 +259,7 @@ def test_a_peer_request_joins_the_audit_of_another_request(queue, clock):
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_shorter_peer_interval_applies_to_waiting_requests(queue):
+def test_a_shortened_interval_of_rpc_requests_applies_to_waiting_requests(queue):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -267,7 +267,7 @@ def test_a_shorter_peer_interval_applies_to_waiting_requests(queue):
     assert queue.take(0) == ("rpc",)
 
 
-def test_method_request_by_peer_returns_none_on_a_closed_queue(queue):
+def test_an_rpc_request_to_a_closed_audit_queue_gets_no_start_time(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()
@@ -275,7 +275,7 @@ def test_method_request_by_peer_returns_none_on_a_closed_queue(queue):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_audits_for_peers_keep_the_peer_interval_and_start_by_the_promised_time(steps):
+def test_audits_for_rpc_callers_are_at_least_10_s_apart_and_start_in_time(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

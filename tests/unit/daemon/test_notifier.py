@@ -18,13 +18,13 @@ def listener(request, tmp_path):
         yield server, address
 
 
-def test_method_send_writes_all_assignments_as_a_single_datagram(listener):
+def test_all_variables_of_a_systemd_notification_are_sent_in_one_datagram(listener):
     server, address = listener
     Notifier(address, None).send("READY=1", "STATUS=two\nlines")
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
 
 
-def test_function_notifier_from_removes_systemd_variables_from_the_environment():
+def test_systemd_notify_variables_are_read_and_removed_from_the_environment():
     environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
     notifier = notifier_from(environment, 7)
     assert notifier == Notifier("@x", 30.0)
@@ -44,6 +44,6 @@ def test_a_watchdog_variable_that_is_invalid_or_of_another_process_is_ignored(en
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 
-def test_method_send_does_nothing_if_the_notify_socket_is_missing(tmp_path):
+def test_sending_a_systemd_notification_without_a_socket_raises_no_error(tmp_path):
     Notifier(str(tmp_path / "gone"), None).send("READY=1")
     Notifier(None, None).send("READY=1")

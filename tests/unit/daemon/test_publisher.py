@@ -36,7 +36,7 @@ def test_a_failed_report_write_is_logged_only_when_the_error_changes(caplog):
     assert len(told) == len(problems)
 
 
-def test_a_repeated_exception_is_logged_at_counts_that_are_powers_of_two(caplog):
+def test_a_repeated_exception_is_logged_at_its_1st_2nd_4th_and_8th_occurrence(caplog):
     desk = ReportDesk(lambda _report: None, lambda _status: None)
 
     def crash(divisor):

@@ -27,19 +27,19 @@ def trigger(asked):
 
 
 @given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
-def test_first_delay_s_is_between_half_and_one_and_a_half_intervals(identity, interval_s, now):
+def test_the_first_interval_audit_is_due_after_0_5_to_1_5_intervals(identity, interval_s, now):
     assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
-def test_a_hosts_interval_audits_keep_their_phase_across_a_restart(now, later):
+def test_a_restart_does_not_shift_the_times_of_a_hosts_interval_audits(now, later):
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
     assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
 
 
 @pytest.mark.parametrize("now", [0, 1_800_000_000])
-def test_hosts_that_start_together_spread_their_first_audits(now):
+def test_first_audits_of_hosts_that_start_together_spread_over_the_interval(now):
     """Of 1,000 hosts with an interval of 60 s, 16.7 per second are scheduled on average."""
     turns = [int(now + first_delay_s(host, 60, now)) % 60 for host in HOSTS]
     busiest = max(turns.count(second) for second in range(60))
@@ -47,19 +47,19 @@ def test_hosts_that_start_together_spread_their_first_audits(now):
     assert busiest <= 40
 
 
-def test_start_delay_s_spreads_hosts_over_the_splay():
+def test_start_delays_of_many_hosts_are_spread_over_the_splay_time():
     delays = [start_delay_s(host, 30.0) for host in HOSTS]
     assert all(0 <= delay < 30 for delay in delays)
     assert max(sum(second <= delay < second + 1 for delay in delays) for second in range(30)) <= 65
     assert {start_delay_s(uuid(host), 0.0) for host in HOSTS} == {0.0}
 
 
-def test_a_start_trigger_without_splay_requests_an_audit_before_start_returns(asked):
+def test_without_a_splay_time_the_start_up_audit_is_requested_immediately(asked):
     StartTrigger(asked.append, 0.0).start()
     assert asked == ["start-up"]
 
 
-def test_a_start_trigger_with_splay_requests_a_single_audit_after_the_delay(asked):
+def test_with_a_splay_time_one_start_up_audit_is_requested_after_the_delay(asked):
     has_returned, waited = threading.Event(), []
 
     def ask(reason: str) -> None:
@@ -76,7 +76,7 @@ def test_a_start_trigger_with_splay_requests_a_single_audit_after_the_delay(aske
     assert (asked, waited) == (["start-up"], [True])
 
 
-def test_a_stopped_start_trigger_requests_no_audit(asked):
+def test_a_start_trigger_stopped_before_its_delay_ends_requests_no_audit(asked):
     start = StartTrigger(asked.append, 20.0)
     start.start()
     timer = start._timer
@@ -91,7 +91,7 @@ def test_the_interval_trigger_requests_audits_repeatedly(trigger, asked):
     assert set(asked) == {"interval"}
 
 
-def test_method_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
+def test_interval_audits_begin_if_an_interval_is_set_and_end_if_it_is_unset(trigger, asked):
     trigger.start(None)
     trigger.replace(0.02)
     until(lambda: len(asked) >= 2, 60, "two requests")
@@ -102,7 +102,7 @@ def test_method_replace_turns_the_interval_trigger_on_and_off(trigger, asked):
         until(lambda: len(asked) > count, 0.2, "a request after the end")
 
 
-def test_replace_with_the_same_interval_does_not_restart_the_interval_trigger(trigger):
+def test_the_interval_trigger_restarts_only_if_the_new_interval_differs(trigger):
     trigger.start(60)
     call = trigger._call
     trigger.replace(60)

@@ -91,7 +91,7 @@ def of_events(asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [reasons for reasons in asked if any(reason.startswith("libvirt") for reason in reasons)]
 
 
-def test_many_events_in_an_outage_cause_few_audits(living, monkeypatch):
+def test_over_100_events_during_a_placement_outage_cause_only_a_few_audits(living, monkeypatch):
     monkeypatch.setattr(workers, "TAKE_S", 0.01)
     waiting, live = living
     outage = Outage()
@@ -122,7 +122,7 @@ def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, mo
     until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
-def test_the_worker_retries_only_after_the_not_before_time_of_the_last_audit(living):
+def test_placement_is_retried_only_after_the_time_that_the_last_audit_set(living):
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)

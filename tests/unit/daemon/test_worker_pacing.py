@@ -28,7 +28,7 @@ def test_a_successful_audit_clears_the_scheduled_follow_up_audit():
     ) == (FollowUp())
 
 
-def test_repeat_delay_starts_at_zero_and_grows_to_the_cap():
+def test_the_delay_before_a_repeated_audit_grows_from_0_s_to_its_maximum():
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
@@ -37,13 +37,13 @@ def test_repeat_delay_starts_at_zero_and_grows_to_the_cap():
 
 
 @given(st.integers(1, 10_000), st.floats(0.5, 1.0))
-def test_retry_delay_has_jitter_and_never_exceeds_the_cap(failures, chance):
+def test_the_delay_before_a_retry_with_jitter_never_exceeds_its_maximum(failures, chance):
     delay = retry_delay(failures, lambda _low, _high: chance)
     assert 1.0 <= delay <= RETRY_CAP_S
     assert delay <= 2.0 ** min(failures, 9)
 
 
-def test_retry_delay_varies_between_calls():
+def test_the_delay_before_a_retry_varies_randomly():
     assert len({retry_delay(4) for _ in range(20)}) > 10
 
 
@@ -68,7 +68,7 @@ def test_a_failed_audit_or_a_request_to_audit_again_schedules_a_follow_up(audits
         ((), "ZeroDivisionError: a bug", True),
     ],
 )
-def test_function_worth_retrying_is_true_for_an_unreadable_source_or_an_error(ok, error, expected):
+def test_an_audit_is_retried_after_an_error_or_if_a_source_was_unreadable(ok, error, expected):
     sources = tuple(
         SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
         for number, read in enumerate(ok)
@@ -118,14 +118,14 @@ def test_retry_pauses_double_until_they_reach_the_cap():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_function_follow_up_schedules_no_audit_before_the_not_before_time(failed, audit_again, hold_s, due_in):
+def test_no_follow_up_audit_is_scheduled_before_the_given_earliest_time(failed, audit_again, hold_s, due_in):
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_the_time_to_gather_requests_grows_while_placement_is_unavailable():
+def test_audit_requests_are_gathered_longer_while_placement_is_unavailable():
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
@@ -143,5 +143,5 @@ def test_the_time_to_gather_requests_grows_while_placement_is_unavailable():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_the_time_to_gather_requests_is_unchanged_by_other_failures(report):
+def test_only_a_placement_outage_lengthens_the_gathering_of_audit_requests(report):
     assert gathering(Pacing(), 9, report) == Pacing()

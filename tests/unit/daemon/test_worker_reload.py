@@ -83,7 +83,7 @@ def test_an_audit_receives_the_state_that_the_previous_audit_returned(running):
     assert parts.reader.times == 0
 
 
-def test_a_reload_clears_caches_and_remembered_writes_and_unknown_traits(running):
+def test_a_configuration_reload_clears_caches_and_memory_of_earlier_writes(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -36,7 +36,7 @@ def test_every_call_runs_on_the_same_reader_thread(reader):
     assert names == {"reader-disk"}
 
 
-def test_an_exception_in_a_call_is_raised_and_resets_the_missed_deadline_count(reader, gate):
+def test_an_exception_in_a_call_is_raised_and_resets_the_number_of_timeouts(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
@@ -102,7 +102,7 @@ def test_a_call_runs_with_the_context_variables_of_its_caller(reader):
     assert reader.call(audit.get, Deadline.after(60)) == "a2"
 
 
-def test_method_stop_ends_the_thread_and_rejects_further_calls(reader):
+def test_stopping_the_reader_ends_its_thread_and_rejects_further_calls(reader):
     thread = reader.call(threading.current_thread, Deadline.after(60))
     assert reader.stop()
     assert not thread.is_alive()
@@ -110,7 +110,7 @@ def test_method_stop_ends_the_thread_and_rejects_further_calls(reader):
         reader.call(lambda: 1, Deadline.after(60))
 
 
-def test_method_stop_returns_false_without_waiting_for_a_hung_call(reader, gate):
+def test_stopping_the_reader_in_a_hung_call_returns_false_without_waiting(reader, gate):
     miss(reader, gate)
     done = threading.Event()
     ended = []

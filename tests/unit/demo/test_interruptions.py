@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_signal_handlers_are_restored_and_ignored_signals_stay_ignored():
+def test_the_demo_restores_signal_handlers_and_keeps_ignoring_ignored_signals():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

@@ -50,7 +50,7 @@ def third(answer):
     return stories(seen)[2]
 
 
-def test_story_three_quotes_the_max_unit_refusal_of_stocktake_why():
+def test_story_3_of_the_demo_quotes_the_max_unit_answer_of_the_why_command():
     story = told()
     assert story.shown
     assert "stocktake why says max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
@@ -60,10 +60,10 @@ def test_story_three_quotes_the_max_unit_refusal_of_stocktake_why():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_story_three_is_not_shown_if_the_constraint_or_an_amount_differs(changes):
+def test_story_3_of_the_demo_is_not_shown_if_why_names_another_limit_or_amount(changes):
     assert not told(**changes).shown
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_story_three_is_not_shown_if_stocktake_why_reports_no_refusal(answer):
+def test_story_3_of_the_demo_is_not_shown_if_the_why_command_names_no_obstacle(answer):
     assert not third(answer).shown

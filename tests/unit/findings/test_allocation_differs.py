@@ -32,7 +32,7 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_names_the_consumer_and_the_class_and_both_amounts():
+def test_the_finding_shows_the_expected_and_the_recorded_amount_of_the_consumer():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -88,5 +88,5 @@ def test_no_finding_if_the_amounts_are_equal_or_changing_or_unknown(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_libvirt_is_unread():
+def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

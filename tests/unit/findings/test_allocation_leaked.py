@@ -90,11 +90,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_justified_or_undecidable_allocation(world):
+def test_no_finding_if_the_allocation_is_valid_or_the_leak_is_not_certain(world):
     assert findings(world, CODE) == ()
 
 
-def test_a_deletion_time_far_in_the_future_does_not_suppress_the_finding():
+def test_a_leak_is_reported_even_if_the_deletion_time_is_far_in_the_future():
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
@@ -140,7 +140,7 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_other_consumers_of_a_sharing_provider_are_not_reported(nova):
+def test_only_leaks_of_this_hosts_instances_are_reported_on_a_sharing_provider(nova):
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_is_allocated_or_changing_or_undecidable(world):
+def test_no_finding_if_an_allocation_exists_or_it_is_unclear_if_one_is_missing(world):
     assert findings(world, CODE) == ()

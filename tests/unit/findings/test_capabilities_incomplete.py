@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_each_missing_capability_and_its_unchanged_traits():
+def test_one_finding_names_all_missing_capabilities_and_traits_left_unchanged():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"
@@ -52,7 +52,7 @@ def test_the_test_cases_cover_every_capability_part():
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_finding_names_the_unchanged_traits_or_providers_per_missing_part(name):
+def test_for_each_missing_capability_the_finding_names_what_stays_unchanged(name):
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"libvirt's answer lacks {name} (because): ")
@@ -78,5 +78,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_requires_a_capability_part_that_is_known_to_be_missing(world):
+def test_no_finding_if_capabilities_are_complete_or_not_read_or_not_supported(world):
     assert findings(world, CODE) == ()

@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_the_owner_role_reports_a_companion_allocation_for_any_volume():
+def test_the_owner_role_reports_companion_allocations_even_if_the_volume_exists():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -48,7 +48,7 @@ def test_the_owner_role_reports_a_companion_allocation_for_any_volume():
         assert found.rests_on_recorded
 
 
-def test_the_observer_role_reports_a_companion_allocation_without_its_volume():
+def test_the_observer_role_reports_a_companion_allocation_if_its_volume_is_gone():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "there is no foreign-volume use on this host" in found.expected
 
@@ -86,5 +86,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_is_justified_or_foreign_or_undecidable(world, chosen):
+def test_no_finding_if_the_allocation_is_valid_or_not_the_agents_or_unclear(world, chosen):
     assert findings(world, CODE, chosen) == ()

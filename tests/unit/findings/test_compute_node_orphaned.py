@@ -17,7 +17,7 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_the_finding_names_the_row_and_its_resources(world):
+def test_the_finding_names_the_compute_node_row_and_its_resources(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"
@@ -48,11 +48,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_for_own_or_deleted_or_conflicting_or_undecidable_rows(world):
+def test_no_finding_if_the_row_is_in_use_or_deleted_or_its_owner_is_unclear(world):
     assert findings(world, CODE) == ()
 
 
-def test_no_row_is_reported_as_orphaned_while_the_node_name_is_unknown():
+def test_no_row_is_reported_as_orphaned_if_this_hosts_node_name_is_unknown():
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []

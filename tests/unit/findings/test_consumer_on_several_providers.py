@@ -85,7 +85,7 @@ def test_the_remedy_unsets_only_the_allocation_on_the_host_without_the_instance(
     assert (f"stocktake heal --finding {found.id}; " in found.remedy) == (there is THIS_SIDE)
 
 
-def test_the_finding_names_every_other_provider():
+def test_the_finding_names_every_other_host_with_allocations_of_the_consumer():
     (found,) = findings(recorded(consumer("i1", here=A, cmp2=A, cmp3=A)), CODE)
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
@@ -117,7 +117,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocations_are_expected_or_moving_or_undecidable(world):
+def test_no_finding_if_allocations_are_valid_or_a_move_runs_or_data_is_missing(world):
     assert findings(world, CODE) == ()
 
 

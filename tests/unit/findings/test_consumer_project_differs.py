@@ -37,7 +37,7 @@ def booked(name="i1", nova=None, **changes):
 WORLD = booked(project_id="another")
 
 
-def test_the_finding_names_both_projects_and_users():
+def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
@@ -49,7 +49,7 @@ def test_the_finding_names_both_projects_and_users():
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
-def test_an_allocation_that_differs_only_in_its_user_is_reported():
+def test_an_allocation_is_reported_if_only_the_user_differs_from_novas_record():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
@@ -75,9 +75,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_equal_or_undecidable_project(world):
+def test_no_finding_if_the_project_is_equal_or_cannot_be_compared(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_libvirt_is_unread():
+def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

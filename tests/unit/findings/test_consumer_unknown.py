@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_known_or_undecidable_consumer(world):
+def test_no_finding_if_the_consumer_is_known_or_needed_data_could_not_be_read(world):
     assert findings(world, CODE) == ()

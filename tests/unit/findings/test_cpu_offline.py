@@ -47,7 +47,7 @@ def test_a_nonexistent_cpu_is_reported_even_with_cpu_power_management():
     assert "chcpu" not in found.remedy
 
 
-def test_s77_an_offline_cpu_stops_updates_of_only_vcpu_and_pcpu():
+def test_s77_an_offline_cpu_stops_updates_of_vcpu_and_pcpu_but_no_other_class():
     wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
     assert {f.name for f in wanted.frozen} == {"VCPU", "PCPU"}
@@ -65,6 +65,6 @@ def test_s78_offline_dedicated_cpus_are_not_reported_with_cpu_power_management()
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 
-def test_no_finding_if_the_cpus_are_online_or_libvirt_is_unread():
+def test_no_finding_if_the_cpus_are_online_or_libvirt_could_not_be_read():
     assert findings(WORLD, CODE, settings(cpu_shared_set=(0, 1))) == ()
     assert findings(snapshot(lost=("libvirt",)), CODE, settings(cpu_shared_set=(0, 9))) == ()

@@ -35,7 +35,7 @@ A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
 WORLD = snapshot(nova=state(instance(vm_state="stopped")), placement=view(A_HELD))
 
 
-def test_the_finding_names_the_instance_and_its_promised_amounts():
+def test_the_finding_names_the_instance_and_the_resources_nova_counts_for_it():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (
@@ -55,7 +55,7 @@ def test_the_finding_names_the_instance_and_its_promised_amounts():
     assert f"reboot --hard {found.consumer_uuid}" in found.remedy
 
 
-def test_the_finding_is_reported_even_if_placement_is_unread():
+def test_the_finding_is_reported_even_if_placement_could_not_be_read():
     (found,) = findings(without(WORLD, PLACEMENT), CODE)
     assert not found.rests_on_recorded
     assert {claim.source.system for claim in found.evidence} == {"nova"}

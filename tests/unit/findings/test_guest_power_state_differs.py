@@ -48,7 +48,7 @@ def world(vm_state, power, **changes):
 
 @pytest.mark.parametrize("power", DomainState)
 @pytest.mark.parametrize("vm_state", TOLD)
-def test_only_state_pairs_that_novas_power_sync_acts_on_are_reported(vm_state, power):
+def test_a_state_difference_is_reported_only_if_novas_power_sync_acts_on_it(vm_state, power):
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 
@@ -87,9 +87,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_is_changing_or_foreign_or_undecidable(world):
+def test_no_finding_if_the_instance_is_changing_or_on_another_host_or_unknown(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_placement_is_unread():
+def test_the_finding_is_reported_even_if_placement_could_not_be_read():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1

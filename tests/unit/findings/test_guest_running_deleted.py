@@ -39,7 +39,7 @@ def deleted(**changes):
 WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 
 
-def test_the_finding_names_the_domain_state_and_the_held_amounts():
+def test_the_finding_names_the_domain_state_and_the_resources_the_domain_uses():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
@@ -63,13 +63,13 @@ def test_the_finding_is_reported_for_every_value_of_option_unknown_guests(policy
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_allocation_leaked_is_not_also_reported_while_the_guest_exists():
+def test_no_allocation_leaked_finding_is_added_while_the_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
 
 
-def test_the_finding_is_reported_even_if_placement_is_unread():
+def test_the_finding_is_reported_even_if_placement_could_not_be_read():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_for_any_other_combination_of_guest_and_instance_state(world):
+def test_no_finding_if_the_deletion_is_not_certain_or_no_guest_was_found(world):
     assert findings(world, CODE) == ()

@@ -66,7 +66,7 @@ def test_the_finding_names_the_maximum_vcpus_even_if_fewer_are_plugged_in():
     assert found.actual == "domain i1 was defined with 4 VCPU"
 
 
-def test_the_finding_is_reported_even_if_placement_is_unread():
+def test_the_finding_is_reported_even_if_placement_could_not_be_read():
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 

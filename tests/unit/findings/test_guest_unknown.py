@@ -37,7 +37,7 @@ STRANGER = domain("stranger", vcpus=2, memory_mib=300)
 WORLD = snapshot(libvirt=host(STRANGER))
 
 
-def test_the_finding_names_the_amounts_that_the_guest_holds():
+def test_the_finding_names_the_memory_and_vcpus_that_the_unknown_guest_uses():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, S, None)
     assert found.expected == "every guest of this host is an instance of the cloud"
@@ -68,7 +68,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_an_unknown_guest_is_reported(world):
+def test_a_guest_that_is_no_instance_of_this_host_is_reported(world):
     assert [f.consumer_uuid for f in findings(world, CODE)] == [S]
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_guest_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_unknown_guests_option_decides_if_a_guest_is_reported_and_reserved(policy, told, reserved):
+def test_option_unknown_guests_decides_if_use_is_reserved_reported_or_ignored(policy, told, reserved):
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved
@@ -121,5 +121,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_known_or_undecidable_guest(world):
+def test_no_finding_if_nova_knows_the_guest_or_needed_data_could_not_be_read(world):
     assert findings(world, CODE) == ()

@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_the_finding_names_the_conflict_and_a_wrong_name_blocks_all_writes(world, actual, held):
+def test_s92_a_uuid_or_name_conflict_is_reported_and_a_wrong_name_stops_writes(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -101,11 +101,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_requires_a_known_identity_conflict(world):
+def test_no_finding_if_names_and_uuids_agree_or_could_not_be_read(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_node_name_that_changes_at_runtime_is_reported_but_not_used():
+def test_s92_a_node_name_changed_at_runtime_is_reported_and_the_old_one_stays():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

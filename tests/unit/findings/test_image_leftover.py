@@ -64,7 +64,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("read", "whereabouts"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_instance_and_the_exact_size(read, whereabouts):
+def test_the_finding_names_the_instance_and_the_folder_and_its_size_in_bytes(read, whereabouts):
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
@@ -75,7 +75,7 @@ def test_the_finding_names_the_instance_and_the_exact_size(read, whereabouts):
     assert "backing file" in found.remedy
 
 
-def test_a_leftover_folder_is_not_added_to_reserved():
+def test_the_size_of_a_leftover_folder_is_not_added_to_reserved_disk_gb():
     assert reserves(decided(world()))["DISK_GB"] == 0
 
 
@@ -99,10 +99,10 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_an_expected_or_undecidable_folder(read):
+def test_no_finding_if_the_folder_is_still_needed_or_its_owner_is_unclear(read):
     assert findings(read, CODE) == ()
 
 
-def test_the_finding_is_not_reported_while_the_images_source_is_unread():
+def test_the_finding_is_not_reported_if_the_image_folders_could_not_be_read():
     read = world()
     assert findings(dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES))), CODE) == ()

@@ -13,7 +13,7 @@ from tests.rigs.nested import AT_06, AT_07, CARDS, GPU_06, card, mdev_type, mdev
 CODE = "mdev-type-unknown"
 
 
-def test_the_finding_names_the_type_and_the_offered_types():
+def test_the_finding_names_the_unknown_type_and_the_types_that_devices_offer():
     chosen = settings(mdev_types=(mdev_type("nvidia-11"), mdev_type("nvidia-99", resource_class="CUSTOM_BIG")))
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")
@@ -60,5 +60,5 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("world", "choice"), KNOWN.values(), ids=KNOWN.keys())
-def test_the_finding_is_not_reported_for_an_offered_or_undecidable_type(world, choice):
+def test_no_finding_if_a_device_offers_the_type_or_devices_could_not_be_read(world, choice):
     assert findings(world, CODE, settings(mdev_types=(choice,))) == ()

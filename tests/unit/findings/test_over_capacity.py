@@ -95,7 +95,7 @@ def test_the_finding_distinguishes_overcommitment_from_a_leak():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_the_leaked_amount_is_unknown_while_nova_state_is_unread():
+def test_the_leaked_amount_is_unknown_if_the_nova_state_could_not_be_read():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
@@ -104,7 +104,7 @@ def test_the_leaked_amount_is_unknown_while_nova_state_is_unread():
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
 
-def test_capacity_is_total_minus_reserved_times_the_ratio():
+def test_reserved_is_subtracted_from_total_before_the_allocation_ratio_applies():
     full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
     chosen = settings(reserved_host_cpus=1)
     assert findings(full, CODE, chosen) == ()
@@ -121,7 +121,7 @@ def test_a_large_amount_is_printed_with_all_digits():
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_unmanaged_use_that_does_not_fit_into_reserved_is_reported():
+def test_a_volume_made_by_hand_that_does_not_fit_into_reserved_is_reported():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -130,7 +130,7 @@ def test_unmanaged_use_that_does_not_fit_into_reserved_is_reported():
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
-def test_the_capacity_of_a_class_with_an_unread_source_is_read_from_placement():
+def test_the_capacity_is_taken_from_placement_if_libvirt_could_not_be_read():
     four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
     world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
     (found,) = findings(world, CODE)
@@ -167,7 +167,7 @@ def test_the_finding_is_not_reported_if_usage_fits_or_is_not_checked(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_used_amount_is_reported_while_nova_state_is_unread():
+def test_the_used_amount_is_reported_even_if_the_nova_state_could_not_be_read():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None
@@ -264,7 +264,7 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_no_finding_if_a_child_is_just_full_or_reserved_or_unreadable_or_lost(world, chosen):
+def test_no_finding_if_a_child_provider_is_exactly_full_or_its_device_is_gone(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 
@@ -349,11 +349,11 @@ def test_a_same_host_resize_does_not_conflict_with_its_own_pinned_cpus():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_a_cpu_conflict_is_not_reported_while_a_source_is_unread(lost):
+def test_a_pinning_conflict_is_not_reported_if_nova_or_libvirt_cannot_be_read(lost):
     world = snapshot(libvirt=TWO_CELLS, nova=state(pinned("a", 1), pinned("b", 1)), lost=[lost])
     assert [found for found in findings(world, CODE, DEDICATED) if dict(found.facts).get("cpus")] == []
 
 
-def test_a_cpu_conflict_is_not_reported_while_a_cpu_is_offline():
+def test_a_pinning_conflict_is_not_reported_while_a_cpu_of_the_host_is_offline():
     offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
     assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []

@@ -90,7 +90,7 @@ def test_s125_the_audit_proposes_the_missing_allocation_but_does_not_write_it():
     assert decision.plan.allocations == ()
 
 
-def test_the_finding_names_only_the_providers_that_differ():
+def test_the_finding_names_only_providers_whose_allocated_device_count_is_wrong():
     recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
     (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
     assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
@@ -119,13 +119,13 @@ def test_a_physical_function_without_an_allocation_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_contains_the_future_uuid_of_a_provider_not_yet_created():
+def test_the_remedy_names_the_uuid_that_a_not_yet_created_provider_will_get():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
 
 
-def test_differing_amounts_of_other_classes_do_not_suppress_the_finding():
+def test_wrong_vcpu_and_memory_and_disk_amounts_do_not_suppress_the_finding():
     world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
@@ -135,7 +135,7 @@ def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_does_not_mention_nova_compute_with_state_source_none():
+def test_the_remedy_does_not_mention_nova_compute_if_the_state_source_is_none():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
@@ -232,7 +232,7 @@ def test_the_order_of_pci_functions_does_not_change_the_finding(order):
     assert findings(again, CODE, ALL)[0].expected == findings(plain, CODE, ALL)[0].expected
 
 
-def test_a_host_with_allocated_passthrough_devices_has_no_findings():
+def test_a_host_whose_passthrough_devices_are_all_allocated_has_no_findings():
     counted = taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2)))
     assert decided(counted, ALL).findings == ()
 

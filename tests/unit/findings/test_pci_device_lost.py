@@ -33,7 +33,7 @@ def test_the_finding_names_the_lost_device_and_its_consumer_and_the_cause(device
     assert uuid("i1") in found.remedy
 
 
-def test_fewer_virtual_functions_than_allocated_are_reported():
+def test_a_device_with_fewer_virtual_functions_than_allocated_is_reported():
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     found = findings(world(*functions(PF, 2), placement=there), CODE, ALL)

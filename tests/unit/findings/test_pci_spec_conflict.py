@@ -60,7 +60,7 @@ def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entrie
     assert found.expected == f"no contradiction between this host's devices and [pci] device_spec = {texts}"
 
 
-def test_s120_a_vf_without_a_known_physical_function_is_reported_on_the_root():
+def test_s120_a_vf_whose_pf_is_unknown_is_reported_on_the_root_provider():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -92,7 +92,7 @@ def test_the_live_migratable_option_is_reported_if_libvirt_is_too_old():
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 
 
-def test_the_finding_id_is_the_same_while_placement_is_unread():
+def test_the_finding_id_does_not_change_if_placement_could_not_be_read():
     """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)

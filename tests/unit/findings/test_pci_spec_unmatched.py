@@ -15,7 +15,7 @@ GPU = "0000:81:00.0"
 ABSENT = pci_settings({"vendor_id": "1234"})
 
 
-def test_the_finding_names_the_device_spec_entry_and_the_device_count():
+def test_the_finding_names_the_device_spec_entry_and_the_number_of_pci_devices():
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'at least one device of this host matches [pci] device_spec = {"vendor_id": "1234"}'
@@ -34,7 +34,7 @@ def test_a_device_spec_entry_whose_devices_match_earlier_entries_is_reported():
     assert dict(found.facts)["devices_taken"] == 12
 
 
-def test_each_unmatched_entry_has_its_own_finding_even_if_reporting_is_off():
+def test_each_unmatched_entry_has_its_own_finding_even_if_pci_reporting_is_off():
     chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
     first, second = findings(world(device(GPU)), CODE, chosen)
     assert first.id != second.id

@@ -35,7 +35,7 @@ def test_the_finding_names_the_namespace_and_its_label():
     )
 
 
-def test_each_faulty_namespace_has_its_own_finding():
+def test_each_missing_or_duplicate_namespace_has_its_own_finding():
     found = findings(listing("ns_1", "ns_1"), CODE, LABELS)
     assert {f.subject: f.actual.partition(";")[0] for f in found} == {
         "ns_0": "ndctl lists no devdax namespace named ns_0",
@@ -54,5 +54,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_all_namespaces_exist_or_ndctl_was_not_read(world, chosen):
+def test_no_finding_if_all_namespaces_exist_or_there_is_no_output_of_ndctl(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -11,7 +11,7 @@ BY_UUID = ProviderEntry(origin="a.yaml:4", uuid=ROOT_UUID, inventories=(inventor
 BY_NAME = ProviderEntry(origin="b.yaml:9", name=NODE, traits=frozenset({"CUSTOM_T"}))
 
 
-def test_s130_the_finding_names_both_files_with_their_lines():
+def test_s130_the_finding_names_both_files_with_line_numbers():
     (found,) = findings(snapshot(), CODE, settings(provider_entries=(BY_UUID, BY_NAME)))
     assert found.severity is Severity.ERROR
     assert found.provider_uuid == ROOT_UUID
@@ -22,6 +22,6 @@ def test_s130_the_finding_names_both_files_with_their_lines():
     assert "SIGHUP" in found.remedy
 
 
-def test_an_entry_for_all_nodes_does_not_conflict_with_a_named_provider():
+def test_an_entry_for_all_nodes_does_not_conflict_with_an_entry_for_one_node():
     every = ProviderEntry(origin="a.yaml:4", uuid=COMPUTE_NODE, inventories=(inventory("CUSTOM_A", 1),))
     assert findings(snapshot(), CODE, settings(provider_entries=(every, BY_NAME))) == ()

@@ -11,7 +11,7 @@ HOLDER = root(uuid=uuid("other"))
 WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_s139_the_finding_names_both_uuids():
+def test_s139_the_finding_names_this_hosts_uuid_and_the_other_providers_uuid():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"
@@ -27,7 +27,7 @@ def test_s139_a_name_conflict_stops_every_write():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="everything", why=why),)
 
 
-def test_the_finding_is_not_reported_for_a_free_name():
+def test_no_finding_if_no_other_provider_has_the_name():
     free = snapshot(placement=view(providers=()))
     assert findings(free, CODE) == ()
     assert decided(free).plan.writes != ()

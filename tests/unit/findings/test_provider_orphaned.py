@@ -46,7 +46,7 @@ def test_the_finding_remains_after_the_compute_node_record_is_deleted():
 
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
-def test_the_finding_is_not_reported_while_nova_state_is_unread(held):
+def test_the_finding_is_not_reported_if_the_nova_state_could_not_be_read(held):
     """Without the state the agent cannot know whether the record is gone or belongs to another host."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))

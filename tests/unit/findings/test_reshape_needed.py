@@ -43,7 +43,7 @@ def test_s107_a_memory_encryption_context_allocated_on_the_root_is_reported():
     assert "VGPU" not in found.remedy
 
 
-def test_the_finding_names_no_target_provider_while_libvirt_is_unread():
+def test_the_finding_names_no_child_provider_if_libvirt_could_not_be_read():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 

@@ -98,7 +98,7 @@ def test_a_provider_without_a_rival_writer_is_written_and_not_reported(placement
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_the_finding_is_reported_and_blocks_writes_while_nova_state_is_unread():
+def test_if_the_nova_state_cannot_be_read_a_rival_is_reported_and_writes_stop():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: the state source did not answer" in found.actual
@@ -106,7 +106,7 @@ def test_the_finding_is_reported_and_blocks_writes_while_nova_state_is_unread():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_the_observer_role_reports_a_live_nova_compute_only_in_its_plan():
+def test_the_observer_shows_a_live_nova_compute_in_the_plan_not_as_a_finding():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan
@@ -114,5 +114,5 @@ def test_the_observer_role_reports_a_live_nova_compute_only_in_its_plan():
     assert "is alive" in plan.held_back[0].why
 
 
-def test_the_finding_is_not_reported_while_placement_is_unread():
+def test_the_finding_is_not_reported_if_placement_could_not_be_read():
     assert findings(without(snapshot(placement=NOVAS, nova=ALIVE), PLACEMENT), CODE) == ()

@@ -119,7 +119,7 @@ def test_the_finding_names_the_child_providers_whose_updates_stop():
     assert f"{LIBVIRTS}, mdev providers stay as they are" in found.actual
 
 
-def test_each_unread_source_has_its_own_finding():
+def test_each_source_that_could_not_be_read_has_its_own_finding():
     found = findings(snapshot(lost=(PLACEMENT, STATE, LIBVIRT, LVM, FILESYSTEM)), CODE)
     assert len({f.id for f in found}) == 5
 
@@ -142,7 +142,7 @@ def _with_images(**facts):
 
 
 @pytest.mark.parametrize("reserves", [True, False])
-def test_an_unread_folder_of_the_images_source_is_reported(reserves):
+def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "the agent does not lower reserved of DISK_GB; " if reserves else ""

@@ -39,7 +39,7 @@ def test_the_finding_names_the_row_and_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_an_unreadable_row_sets_verdict_unknown_only_for_its_own_consumer():
+def test_only_the_consumer_of_an_unreadable_nova_row_has_the_verdict_unknown():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 
@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_no_finding_if_every_nova_row_is_readable_or_nova_state_is_unread(world):
+def test_no_finding_if_all_nova_rows_are_readable_or_nova_could_not_be_read(world):
     assert findings(world, CODE) == ()

@@ -52,7 +52,7 @@ def test_a_changed_store_stops_disk_gb_updates_and_the_plan_names_the_finding():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_the_finding_names_missing_guest_disks_if_no_store_was_remembered():
+def test_the_finding_names_a_missing_guest_disk_if_no_earlier_store_is_known():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "300 GiB of DISK_GB" in found.expected
@@ -60,7 +60,7 @@ def test_the_finding_names_missing_guest_disks_if_no_store_was_remembered():
     assert dict(found.facts)["first_missing_disk"] == DISK
 
 
-def test_a_volume_group_with_another_uuid_is_reported():
+def test_a_volume_group_whose_uuid_differs_from_the_remembered_one_is_reported():
     world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")
@@ -84,5 +84,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_requires_a_known_change_of_the_store(world, chosen):
+def test_no_finding_if_the_store_did_not_change_or_cannot_be_compared(world, chosen):
     assert findings(world, CODE, chosen) == ()

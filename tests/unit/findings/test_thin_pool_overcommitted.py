@@ -12,7 +12,7 @@ from tests.rigs.thin_pools import pool_world
 CODE = "thin-pool-overcommitted"
 
 
-def test_an_overcommitted_pool_is_reported_with_its_size_and_its_volumes_size() -> None:
+def test_an_overcommitted_pool_is_reported_with_pool_size_and_total_volume_size() -> None:
     (found,) = findings(pool_world(40, 30), CODE, lvm_settings())
     assert (found.subject, found.resource_class, found.severity) == ("vg0/tpool", "DISK_GB", Severity.WARNING)
     assert found.expected == (
@@ -28,7 +28,7 @@ def test_an_overcommitted_pool_is_reported_with_its_size_and_its_volumes_size() 
     [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
-def test_a_thin_pool_is_not_reported_if_its_volumes_fit_or_lvm_is_unread(quiet: Snapshot) -> None:
+def test_a_thin_pool_is_not_reported_if_volumes_fit_or_lvm_could_not_be_read(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 

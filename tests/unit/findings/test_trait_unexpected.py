@@ -79,7 +79,7 @@ def test_a_trait_outside_the_agents_control_is_never_reported(trait):
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_no_finding_if_placement_is_unread_or_no_unwanted_trait_is_set():
+def test_no_finding_if_placement_could_not_be_read_or_all_traits_are_expected():
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_unmanaged_use_is_reported_for_each_obstacle_to_its_allocation(there, expected):
+def test_unmanaged_use_is_reported_whatever_prevents_its_allocation(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -88,12 +88,12 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_the_finding_requires_unmanaged_use_that_cannot_be_allocated(there, chosen):
+def test_no_finding_if_all_unmanaged_use_is_allocated_or_needs_no_allocation(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_a_resource_class_is_not_reported_while_its_source_is_unread(lost):
+def test_a_resource_class_is_not_reported_if_data_about_it_could_not_be_read(lost):
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes

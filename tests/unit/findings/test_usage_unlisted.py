@@ -32,7 +32,7 @@ def test_the_finding_is_not_reported_if_all_usage_is_listed():
     assert told() == []
 
 
-def test_function_difference_returns_only_usage_above_the_listed_amount():
+def test_only_usage_above_the_sum_of_listed_allocations_is_unlisted():
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

@@ -66,7 +66,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_the_finding_mentions_no_reserve_if_option_foreign_volumes_is_report():
+def test_with_foreign_volumes_set_to_report_the_finding_mentions_no_reserve():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -109,9 +109,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_volume_has_an_owner_or_no_size_or_is_undecidable(world):
+def test_no_finding_if_a_volume_has_or_may_have_an_owner_or_takes_no_space(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_with_a_foreign_name_is_reported_even_if_nova_state_is_unread():
+def test_a_volume_not_named_by_nova_is_reported_even_if_nova_could_not_be_read():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1

@@ -28,7 +28,7 @@ EMPTY = snapshot(lvm=StorageFacts())
 BROKEN = dataclasses.replace(group(20).groups[0], missing_pvs=2)
 
 
-def test_the_finding_names_the_group_and_the_option():
+def test_the_finding_names_the_missing_group_and_the_option_volume_groups():
     (found,) = findings(EMPTY, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"
@@ -68,5 +68,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_each_group_exists_or_lvm_is_unread(world, chosen):
+def test_no_finding_if_each_configured_group_exists_or_lvm_could_not_be_read(world, chosen):
     assert findings(world, CODE, chosen) == ()

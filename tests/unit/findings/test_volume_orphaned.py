@@ -41,7 +41,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_instance_and_the_exact_size(world):
+def test_the_finding_names_the_instance_and_the_volume_size_in_bytes(world):
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "DISK_GB")
     assert found.subject == f"vg0/{I1}_disk"
@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_volume_is_expected_or_foreign_or_undecidable(world):
+def test_no_finding_if_an_instance_may_need_the_volume_or_it_was_made_by_hand(world):
     assert findings(world, CODE, lvm_settings()) == ()

@@ -77,7 +77,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("refusal", "what", "advice"), WRITES.values(), ids=WRITES.keys())
-def test_the_finding_names_every_kind_of_refused_write(refusal, what, advice):
+def test_each_kind_of_refused_write_is_named_in_a_finding_with_a_remedy(refusal, what, advice):
     old = root(uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)
     (found,) = told(refusal, world=snapshot(placement=view(providers=(root(), old))))
     assert what in found.expected

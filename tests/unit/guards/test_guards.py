@@ -274,7 +274,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_a_write_beyond_this_hosts_allocation_is_refused_only_by_guard_own_part(change):
+def test_only_guard_own_part_refuses_a_write_beyond_this_hosts_allocation(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -282,7 +282,7 @@ def test_a_write_beyond_this_hosts_allocation_is_refused_only_by_guard_own_part(
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_a_change_while_nova_state_is_unread():
+def test_a_change_is_refused_by_two_guards_if_nova_could_not_be_read():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
@@ -291,7 +291,7 @@ def test_the_test_cases_cover_every_guard():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_a_wrong_change_is_planned_if_the_minimum_age_guard_is_removed(monkeypatch):
+def test_a_repair_of_a_new_finding_is_planned_if_guard_minimum_age_is_removed(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -304,7 +304,7 @@ def test_a_wrong_change_is_planned_if_the_minimum_age_guard_is_removed(monkeypat
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_max_percent_limits_the_changes_but_always_allows_a_first_change(count, percent, most):
+def test_option_max_percent_limits_changed_consumers_but_always_allows_one(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -312,7 +312,7 @@ def test_max_percent_limits_the_changes_but_always_allows_a_first_change(count, 
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_plan_stops_at_max_consumers_and_reports_each_refusal():
+def test_a_plan_changes_at_most_max_consumers_and_lists_each_refused_change():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

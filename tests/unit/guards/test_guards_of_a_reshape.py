@@ -176,7 +176,7 @@ def many(count: int, case: GuardedFinding) -> GuardedFinding:
     return with_view(case, allocations=(*view.allocations, *extra))
 
 
-def test_a_reshape_is_refused_while_libvirt_is_unread():
+def test_a_reshape_is_refused_if_libvirt_could_not_be_read():
     case = right()
     lost = with_scene(case, snapshot=facts.without(case.scene.snapshot, LIBVIRT))
     assert "sources-fresh" in refused_by(lost)

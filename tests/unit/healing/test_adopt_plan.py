@@ -70,7 +70,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_a_consistent_host_needs_no_adoption():
+def test_a_host_whose_uuid_and_names_and_record_agree_needs_no_adoption():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "uuid, provider names and nova's record agree" in plan.notes[0]
@@ -90,7 +90,7 @@ def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
     assert plan.uuid == ROOT_UUID
 
 
-def test_adopt_renames_only_the_agents_own_children_with_the_root_provider():
+def test_adopt_renames_the_root_and_only_child_providers_owned_by_the_agent():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
@@ -142,7 +142,7 @@ def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_the_plan_digest_is_equal_only_for_equal_facts():
+def test_two_adopt_plans_have_equal_digests_only_if_their_facts_are_equal():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -158,16 +158,16 @@ def test_the_role_guard_refuses_adoption_in_roles_observer_and_companion(given, 
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_state_guard_refuses_an_adoption_while_nova_state_is_unread(given):
+def test_the_state_guard_refuses_adoption_if_nova_state_could_not_be_read(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_alive_guard_refuses_a_running_nova_compute_on_this_host(given):
+def test_the_alive_guard_refuses_adoption_if_nova_compute_runs_on_this_host(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
-def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
+def test_the_alive_guard_refuses_to_take_over_a_record_of_a_running_host():
     theirs = dataclasses.replace(stored(), host="cmp2")
     row = node(1, host="cmp2")
     other = dataclasses.replace(with_record(theirs), host="cmp2")
@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_a_running_nova_compute_on_another_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_only_notes_a_row_with_this_node_name_whose_record_was_not_read():
+def test_a_compute_node_row_whose_record_was_not_read_is_only_noted_in_the_plan():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -190,7 +190,7 @@ def test_the_file_guard_refuses_to_replace_novas_compute_id_file():
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_allocations_guard_refuses_to_drop_a_uuid_with_allocations(held):
+def test_the_allocations_guard_refuses_to_replace_a_uuid_with_allocations(held):
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
@@ -201,12 +201,12 @@ def test_the_owner_guard_refuses_a_foreign_provider_of_the_same_name():
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_the_row_guard_refuses_a_second_record_of_the_same_host_and_node():
+def test_the_row_guard_refuses_adoption_if_a_second_row_has_this_host_and_node():
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 
 
-def test_the_instances_guard_refuses_adopt_while_an_instance_has_the_old_name():
+def test_the_instances_guard_refuses_adopt_if_an_instance_has_the_old_node_name():
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

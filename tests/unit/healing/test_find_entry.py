@@ -14,7 +14,7 @@ ENTRIES = tuple(
 
 
 @pytest.mark.parametrize(("typed", "found"), [("3f9c", 0), ("3f9d00000000", 1), ("3f", 2)])
-def test_function_find_entry_accepts_a_full_id_or_a_unique_prefix(typed: str, found: int) -> None:
+def test_a_journal_entry_is_found_by_its_full_id_or_a_unique_prefix(typed: str, found: int) -> None:
     assert find_entry(ENTRIES, typed) is ENTRIES[found]
 
 

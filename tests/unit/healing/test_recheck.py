@@ -135,7 +135,7 @@ def test_heal_continues_only_if_the_consumers_nova_rows_still_match_the_plan(now
     assert (refused is None) is goes_on
 
 
-def test_heal_does_not_change_a_migration_whose_instance_row_has_changed():
+def test_heal_changes_no_allocation_of_a_migration_if_its_instance_row_changed():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     planned = dataclasses.replace(PLANNED, migrations=(move,))
     back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))

@@ -48,6 +48,6 @@ def test_a_journaled_reshape_is_read_back_unchanged(sets, where):
 
 
 @given(before=JSON, after=JSON)
-def test_an_invalid_reshape_document_in_the_journal_is_read_as_no_change(before, after):
+def test_an_invalid_reshape_entry_in_the_journal_yields_no_changes_to_undo(before, after):
     told = reshape_from(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())

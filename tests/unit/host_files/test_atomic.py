@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_write_keeps_the_old_file_and_sweep_removes_the_temporary_file(tmp_path, call):
+def test_a_killed_writer_keeps_the_old_file_and_its_temporary_file_is_removed(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -45,7 +45,7 @@ def test_a_killed_write_of_a_new_file_leaves_a_complete_file_or_no_file(tmp_path
     assert not is_there or path.read_text() == "new" * 99999
 
 
-def test_write_new_file_refuses_to_overwrite_a_file(tmp_path):
+def test_creating_a_file_fails_and_keeps_the_content_if_the_file_exists(tmp_path):
     path = tmp_path / "compute_id"
     path.write_text("old")
     with pytest.raises(FileExistsError):
@@ -53,7 +53,7 @@ def test_write_new_file_refuses_to_overwrite_a_file(tmp_path):
     assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
 
 
-def test_sweep_keeps_temporary_files_of_live_processes_and_of_other_paths(tmp_path):
+def test_cleanup_of_one_path_removes_only_temporary_files_of_dead_processes(tmp_path):
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {
@@ -68,11 +68,11 @@ def test_sweep_keeps_temporary_files_of_live_processes_and_of_other_paths(tmp_pa
     assert set(os.listdir(tmp_path)) == kept
 
 
-def test_sweep_ignores_a_missing_folder(tmp_path):
+def test_the_cleanup_of_temporary_files_ignores_a_missing_folder(tmp_path):
     sweep(str(tmp_path / "none" / "report.json"))
 
 
-def test_replace_file_leaves_no_temporary_file(tmp_path):
+def test_replacing_a_file_leaves_no_temporary_file(tmp_path):
     path = tmp_path / "report.json"
     replace_file(str(path), "one", 0o644)
     replace_file(str(path), "two", 0o600)
@@ -94,7 +94,7 @@ def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, wri
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_function_close_to_others_removes_the_permissions_of_other_users(tmp_path, before, after):
+def test_all_file_permissions_of_users_other_than_owner_and_group_are_removed(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

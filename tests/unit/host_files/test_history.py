@@ -70,7 +70,7 @@ def test_the_findings_file_has_mode_0640_and_a_schema_version(tmp_path):
     assert json.loads((tmp_path / "findings.json").read_text())["schema_version"] == 1
 
 
-def test_a_missing_findings_file_is_an_empty_history_without_a_warning(tmp_path, caplog):
+def test_a_missing_findings_file_is_loaded_as_empty_history_without_a_warning(tmp_path, caplog):
     assert FindingsFile(str(tmp_path)).load() == History()
     assert caplog.records == []
 
@@ -150,7 +150,7 @@ def test_providers_of_deleted_orphaned_nodes_are_remembered_across_a_restart(tmp
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_only_the_invalid_row_of_the_remembered_providers_is_skipped(tmp_path, row):
+def test_an_invalid_provider_row_is_skipped_and_all_valid_rows_are_loaded(tmp_path, row):
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 
@@ -192,7 +192,7 @@ def test_only_the_invalid_finding_row_is_skipped_and_logged(tmp_path, caplog, na
 
 @settings(max_examples=300)
 @given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
-def test_an_invalid_row_causes_no_loss_of_a_valid_row_or_the_original_file(sightings, added, left):
+def test_valid_rows_and_the_original_file_are_kept_if_other_rows_are_invalid(sightings, added, left):
     text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
@@ -221,7 +221,7 @@ def test_every_invalid_findings_file_is_kept_with_the_suffix_bad(content):
         assert store.load() == HISTORY
 
 
-def test_at_most_ten_different_bad_files_are_kept(tmp_path):
+def test_at_most_ten_invalid_findings_files_are_kept(tmp_path):
     store = FindingsFile(str(tmp_path))
     for number in (*range(12), 3):
         (tmp_path / "findings.json").write_text(f"garbage {number}")
@@ -231,7 +231,7 @@ def test_at_most_ten_different_bad_files_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_folder_or_pipe_at_the_path_is_replaced_and_kept_with_the_suffix_bad(tmp_path, make):
+def test_a_folder_or_pipe_at_the_findings_path_is_renamed_with_the_suffix_bad(tmp_path, make):
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()

@@ -29,16 +29,16 @@ def every_path(files):
     return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
 
 
-def test_missing_files_yield_no_identity(files):
+def test_no_host_identity_is_found_if_no_compute_id_file_exists(files):
     assert files.find() is None
 
 
-def test_missing_folders_yield_no_identity(tmp_path):
+def test_no_host_identity_is_found_if_the_folders_do_not_exist(tmp_path):
     assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_an_identity_file_is_found_in_each_folder(files, place):
+def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
     path = every_path(files)[place]
     path.write_text(ONE)
     identity = files.find()
@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_each_folder(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_origin_is_the_first_of_several_equal_identity_files(files):
+def test_the_first_of_several_equal_identity_files_is_reported_as_the_origin(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -92,13 +92,13 @@ def test_a_created_identity_is_written_and_found_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_method_create_makes_a_missing_state_folder(tmp_path):
+def test_creating_an_identity_creates_a_missing_state_folder(tmp_path):
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
 
 
-def test_method_create_keeps_an_existing_identity_file(files):
+def test_creating_an_identity_keeps_and_uses_an_existing_identity_file(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -106,7 +106,7 @@ def test_method_create_keeps_an_existing_identity_file(files):
     assert path.read_text() == ONE
 
 
-def test_method_create_rejects_and_keeps_an_invalid_identity_file(files):
+def test_creating_an_identity_fails_and_keeps_an_existing_invalid_file(files):
     path = every_path(files)[3]
     path.write_text("garbage")
 
@@ -190,7 +190,7 @@ def test_a_compute_node_record_with_an_invalid_uuid_is_rejected():
         identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
 
 
-def test_two_live_compute_node_records_of_one_node_are_rejected():
+def test_two_undeleted_compute_node_records_of_one_node_are_rejected():
     with pytest.raises(ConfigError, match="1, 2"):
         identity_from_state(state(node(1), node(2, node_uuid=TWO)), "cmp1.example.org")
 

@@ -44,13 +44,13 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_follows_the_service_row_if_the_row_exists(observed):
+def test_s73_the_disabled_trait_matches_the_service_row_or_stays_without_a_row(observed):
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
 
 
-def test_s73_the_disabled_trait_is_kept_while_nova_state_is_unread():
+def test_s73_the_disabled_trait_is_kept_if_nova_could_not_be_read():
     held = root(traits=root().traits | {DISABLED})
     world = without(snapshot(placement=view(provider=held)), "state")
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
@@ -69,7 +69,7 @@ def test_the_agents_own_identity_file_can_be_replaced_and_removed(tmp_path):
     assert files.find() is None
 
 
-def test_an_unusable_own_identity_file_is_named_in_the_error(tmp_path):
+def test_a_folder_in_place_of_the_agents_identity_file_is_named_in_the_error(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     (tmp_path / "compute_id").mkdir()
     for ask in (files.own_text, lambda: files.put_own("x"), lambda: files.put_own(None)):

@@ -63,7 +63,7 @@ def test_a_journaled_change_is_read_back_with_its_outcome(journal):
     assert (entry.result, entry.words, entry.ended_at) == (Result.DONE, "as planned", "2026-11-21T10:00:02.000Z")
 
 
-def test_the_last_outcome_of_an_entry_is_used(journal):
+def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal):
     entry_id = journal.begin(CHANGE)
     journal.end(entry_id, Result.UNKNOWN, "no answer")
     journal.end(entry_id, Result.DONE, "it was done")
@@ -78,7 +78,7 @@ def test_an_entry_lists_every_undo_except_a_refused_undo(journal):
     assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
 
 
-def test_the_journal_has_mode_0640_and_is_synced_before_begin_returns(journal, tmp_path, monkeypatch):
+def test_the_journal_has_mode_0640_and_a_new_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
@@ -107,7 +107,7 @@ def test_each_journal_line_has_a_schema_version(journal, tmp_path):
     ]
 
 
-def test_a_torn_last_line_is_reported_and_later_lines_are_read(journal, tmp_path):
+def test_a_torn_journal_line_is_reported_and_lines_written_later_are_read(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     journal.begin(CHANGE)
     journal.begin(CHANGE)
@@ -185,7 +185,7 @@ def _lines(count: int) -> bytes:
 
 
 @given(cut=st.integers(0, len(_lines(4))))
-def test_every_complete_line_is_read_after_a_cut_at_any_byte(cut):
+def test_every_complete_line_is_read_if_the_journal_is_truncated_at_any_byte(cut):
     content = _lines(4)[:cut]
     found = parsed(content)
     # A line that lacks only its line end is complete.
@@ -225,7 +225,7 @@ ANY_JSON = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_an_invalid_json_line_causes_no_loss_of_another_entry(tmp_path_factory, data):
+def test_other_journal_entries_are_read_if_a_json_line_has_invalid_content(tmp_path_factory, data):
     journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
     journal.end(journal.begin(CHANGE), Result.DONE)
     with open(journal.path, "rb") as file:

@@ -15,7 +15,7 @@ from agent.model.host.facts import Unread
 UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", None))
 
 
-def test_module_parameters_returns_the_values_of_a_loaded_module(tmp_path):
+def test_the_parameters_of_a_loaded_kernel_module_are_read(tmp_path):
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -23,7 +23,7 @@ def test_module_parameters_returns_the_values_of_a_loaded_module(tmp_path):
     assert module_parameters(tmp_path) == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", "0"), ("kvm_amd/sev_snp", None))
 
 
-def test_module_parameters_are_none_for_an_unloaded_module(tmp_path):
+def test_the_parameters_of_a_kernel_module_are_unknown_if_it_is_not_loaded(tmp_path):
     assert module_parameters(tmp_path) == UNKNOWN
 
 
@@ -52,7 +52,7 @@ def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_a_read_error_yields_a_value_marked_as_unread_or_none(tmp_path, monkeypatch, number):
+def test_on_read_errors_module_parameters_name_the_error_and_load_is_unknown(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 
@@ -78,7 +78,7 @@ def _with_capacity(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "keys"), [(b"tdx 31\n", 31), (b"sev 410\nsev_es 99\ntdx 15\n", 15), (b"tdx 0\n", 0)]
 )
-def test_tdx_capacity_reads_the_misc_cgroup(tmp_path, content, keys):
+def test_the_tdx_capacity_is_read_from_the_misc_cgroup_file(tmp_path, content, keys):
     assert tdx_capacity(_with_capacity(tmp_path, content)) == keys
 
 

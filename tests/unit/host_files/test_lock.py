@@ -37,7 +37,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_the_lock_held_error_names_the_process_that_holds_the_lock(holder, tmp_path):
+def test_the_error_for_a_held_lock_names_the_process_that_holds_it(holder, tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass
@@ -57,7 +57,7 @@ def test_a_waiting_process_gets_the_lock_when_the_holder_ends(holder, tmp_path):
         assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
 
 
-def test_an_exception_inside_the_block_releases_the_lock(tmp_path):
+def test_an_exception_raised_while_the_lock_is_held_releases_the_lock(tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0)
     with pytest.raises(ZeroDivisionError), lock.hold():
         raise ZeroDivisionError
@@ -113,7 +113,7 @@ def test_the_lock_file_is_in_the_second_folder_after_an_io_error_in_the_first(tm
     assert asked[0] == str(tmp_path / "state" / "lock")
 
 
-def test_a_lock_file_that_cannot_be_opened_raises_lock_held(tmp_path):
+def test_the_error_names_the_path_and_cause_if_the_lock_file_cannot_be_opened(tmp_path):
     path = tmp_path / "no" / "lock"
     lock = FileLock(str(path), "/proc/neither")
     with pytest.raises(LockHeld) as caught, lock.hold():
@@ -121,7 +121,7 @@ def test_a_lock_file_that_cannot_be_opened_raises_lock_held(tmp_path):
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
 
 
-def test_a_file_in_place_of_the_lock_folder_raises_lock_held(tmp_path):
+def test_the_lock_cannot_be_taken_if_a_file_is_in_place_of_its_folder(tmp_path):
     (tmp_path / "state").write_text("")
     (tmp_path / "run").mkdir()
     lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))

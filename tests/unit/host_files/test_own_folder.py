@@ -10,12 +10,12 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_a_temporary_error_becomes_folder_unavailable(number):
+def test_a_temporary_file_system_error_is_reported_as_folder_unavailable(number):
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR])
-def test_an_error_that_an_operator_must_mend_becomes_config_error(number):
+def test_a_folder_error_an_operator_must_repair_is_a_configuration_error(number):
     assert type(failure("/x", OSError(number, os.strerror(number)))) is ConfigError

@@ -18,7 +18,7 @@ def test_a_written_report_is_read_back(tmp_path):
     assert len(document["ledger"]) == len(REPORT.ledger)
 
 
-def test_the_report_has_mode_0640_and_is_the_only_file(tmp_path):
+def test_the_report_has_mode_0640_and_no_temporary_file_remains(tmp_path):
     old = os.umask(0o077)
     try:
         write_report(str(tmp_path), REPORT)

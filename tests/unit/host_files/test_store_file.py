@@ -28,7 +28,7 @@ def test_the_store_file_has_mode_0640(tmp_path: Path):
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 
 
-def test_a_missing_store_file_is_loaded_as_none_and_nothing_is_logged(tmp_path: Path, caplog):
+def test_a_missing_store_file_yields_no_record_and_no_log_message(tmp_path: Path, caplog):
     file = StoreFile(str(tmp_path))
     assert (file.load(), file.notes, caplog.records) == (None, (), [])
 
@@ -56,7 +56,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
-def test_an_invalid_store_file_is_loaded_as_none_and_is_logged_once_and_kept(tmp_path: Path, caplog, text: str):
+def test_an_invalid_store_file_yields_no_record_and_is_logged_once_and_kept(tmp_path: Path, caplog, text: str):
     (tmp_path / "store.json").write_text(text)
     file = StoreFile(str(tmp_path))
     with caplog.at_level(logging.WARNING):
@@ -68,7 +68,7 @@ def test_an_invalid_store_file_is_loaded_as_none_and_is_logged_once_and_kept(tmp
     assert (tmp_path / "store.json.bad").read_text() == text
 
 
-def test_method_save_logs_an_unwritable_folder_and_method_put_raises_an_error(tmp_path: Path, caplog):
+def test_an_unwritable_folder_is_logged_in_an_audit_and_an_error_in_adopt(tmp_path: Path, caplog):
     (tmp_path / "state").write_text("no folder")
     file = StoreFile(str(tmp_path / "state"))
     with caplog.at_level(logging.WARNING):

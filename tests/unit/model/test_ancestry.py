@@ -7,13 +7,13 @@ import pytest
 from agent.model.ancestry import ancestors
 
 
-def test_ancestors_start_with_the_nearest_and_omit_siblings():
+def test_the_ancestors_of_a_provider_are_listed_from_its_parent_to_the_root():
     parents = {"root": None, "beside": "root", "child": "root", "grandchild": "child"}
     assert ancestors("grandchild", parents) == ("child", "root")
     assert ancestors("root", parents) == ()
 
 
-def test_ancestors_end_before_an_unknown_provider():
+def test_the_list_of_ancestors_ends_if_a_parent_provider_is_unknown():
     assert ancestors("b", {"b": "a", "a": "nobody"}) == ("a",)
     assert ancestors("nobody", {"a": None}) == ()
 

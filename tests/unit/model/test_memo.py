@@ -18,7 +18,7 @@ def counting(wrapper):
     return total, asked
 
 
-def test_decorator_for_equal_arguments_caches_only_the_last_result():
+def test_only_the_last_result_is_cached_and_reused_for_equal_arguments():
     total, asked = counting(for_equal_arguments)
     assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
@@ -30,7 +30,7 @@ def test_a_different_number_of_arguments_is_a_cache_miss():
     assert len(asked) == 2
 
 
-def test_decorator_for_the_same_arguments_compares_by_object_identity():
+def test_the_cache_by_identity_recomputes_for_equal_but_distinct_arguments():
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]

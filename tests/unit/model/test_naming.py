@@ -11,7 +11,7 @@ V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
 
 
 @pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
-def test_an_instance_folder_is_a_uuid_with_an_optional_nova_suffix(suffix):
+def test_a_folder_named_uuid_or_uuid_resize_or_uuid_del_belongs_to_an_instance(suffix):
     assert instance_folder(f"{U}{suffix}") == (U, suffix)
 
 
@@ -19,7 +19,7 @@ def test_an_instance_folder_is_a_uuid_with_an_optional_nova_suffix(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_a_folder_name_other_than_uuid_and_suffix_belongs_to_no_instance(name):
+def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(name):
     assert instance_folder(name) is None
 
 

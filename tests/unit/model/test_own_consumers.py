@@ -22,7 +22,7 @@ def test_each_cause_of_unmanaged_use_has_its_own_consumer_uuid():
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
-def test_two_hosts_have_different_uuids_for_their_own_consumers():
+def test_the_agents_own_consumers_have_different_uuids_on_different_hosts():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
@@ -30,7 +30,7 @@ def test_the_agent_has_no_own_consumers_without_a_root_provider():
     assert own_consumers(None) == {}
 
 
-def test_the_consumer_type_is_valid_for_placement():
+def test_the_type_of_the_agents_own_consumers_is_valid_for_placement():
     """The type matches Placement's own pattern of a consumer type."""
     assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
     assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

@@ -20,7 +20,7 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_function_children_returns_providers_named_node_and_underscore():
+def test_child_providers_are_recognised_by_the_node_name_and_underscore_prefix():
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
@@ -36,7 +36,7 @@ def test_the_root_provider_is_never_a_child_even_with_a_name_like_a_childs_name(
     assert children(None, NODE) == {}
 
 
-def test_function_child_of_returns_only_the_child_provider_with_the_given_key():
+def test_the_lookup_of_a_child_provider_finds_only_the_one_with_the_given_key():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -47,7 +47,7 @@ def test_function_child_of_returns_only_the_child_provider_with_the_given_key():
 KINDS = tuple(model.name for model in models(host(), settings()))
 
 
-def test_without_libvirt_only_children_of_the_configured_kinds_are_left_alone():
+def test_child_providers_of_configured_kinds_stay_if_libvirt_cannot_be_read():
     """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_function_still_on_root_returns_the_classes_in_use_on_the_root(placement, expected):
+def test_vgpu_is_still_on_the_root_only_if_offered_and_allocated_there(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
@@ -94,7 +94,7 @@ def test_the_uuid_of_a_new_child_is_stable_and_unique():
     assert made[GPU_06].uuid == child_uuid(ROOT_UUID, ProviderKey("mdev", GPU_06))
 
 
-def test_the_modules_for_child_providers_have_distinct_names_and_classes():
+def test_no_two_child_provider_modules_share_a_name_or_a_resource_class():
     assert len({family.name for family in BUILTIN}) == len(BUILTIN)
     moved = [name for family in BUILTIN for name in family.root_classes]
     assert len(set(moved)) == len(moved)

@@ -35,7 +35,7 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_a_card_offers_its_existing_and_its_available_mediated_devices():
+def test_s100_the_vgpu_total_of_a_card_is_its_existing_plus_available_mdevs():
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {
@@ -49,12 +49,12 @@ def test_s100_a_card_offers_its_existing_and_its_available_mediated_devices():
     assert tree.root.inventory("VGPU") is None
 
 
-def test_s101_a_card_counts_only_mediated_devices_of_its_configured_type():
+def test_s101_the_vgpu_total_of_a_card_covers_only_its_configured_mdev_type():
     assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_s102_a_card_above_its_max_instances_has_no_provider(there):
+def test_s102_a_card_with_more_vgpus_than_max_instances_has_no_provider(there):
     old = child(GPU_06, inventory("VGPU", 16))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(*(old,) if there else ())), CAPPED)
     assert totals(tree) == {GPU_07: {"VGPU": 10}}
@@ -101,7 +101,7 @@ def test_a_full_card_still_offers_its_existing_mediated_devices():
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_non_pci_device_is_offered_only_if_an_option_names_the_device():
+def test_a_non_pci_card_is_published_only_if_device_addresses_names_the_card():
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}
@@ -170,7 +170,7 @@ def test_an_existing_child_provider_keeps_its_uuid_and_loses_obsolete_classes():
     assert found.owned_classes == {"VGPU", "CUSTOM_OLD"}
 
 
-def test_a_withdrawn_child_provider_with_allocations_is_not_deleted():
+def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
     old = child(GPU_06, inventory("VGPU", 16))
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
@@ -179,7 +179,7 @@ def test_a_withdrawn_child_provider_with_allocations_is_not_deleted():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_no_child_provider_is_published_while_the_root_has_allocated_vgpu():
+def test_s106_no_mdev_provider_is_published_if_vgpu_is_allocated_on_the_root():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -217,11 +217,11 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_function_place_of_converts_a_libvirt_device_name_to_a_pci_address(name, place):
+def test_a_libvirt_device_name_becomes_a_pci_address_if_it_contains_one(name, place):
     assert place_of(name) == place
 
 
-def test_no_mdev_provider_is_added_or_withdrawn_while_libvirt_is_unread():
+def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     family, blind = MediatedDevices(), snapshot(lost=[LIBVIRT])
     assert family.needs(ONE_TYPE) == {LIBVIRT}
     assert family.obstacle(blind, ONE_TYPE) is None

@@ -90,7 +90,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_kernel_qemu_and_libvirt_decide_the_encryption_providers(libvirt, expected):
+def test_support_in_kernel_qemu_and_libvirt_decides_which_sev_providers_exist(libvirt, expected):
     tree = tree_of(snapshot(libvirt=libvirt))
     assert set(below(tree)) == expected
     assert tree.frozen_families == ()
@@ -155,7 +155,7 @@ def test_unknown_sev_support_stops_updates_of_the_encryption_providers(libvirt, 
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unrelated_missing_capability_does_not_stop_encryption_providers():
+def test_an_unreadable_cpu_model_does_not_stop_encryption_provider_updates():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
@@ -294,7 +294,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_an_encryption_context_allocated_on_the_root_is_kept_and_reported():
+def test_s107_mem_encryption_context_allocated_on_the_root_stays_with_a_finding():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
@@ -308,7 +308,7 @@ def test_s107_an_encryption_context_allocated_on_the_root_is_kept_and_reported()
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_an_unused_context_and_its_sev_trait_move_from_root_to_child():
+def test_s107_unallocated_sev_inventory_and_trait_move_from_root_to_child():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

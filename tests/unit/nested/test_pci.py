@@ -49,7 +49,7 @@ def writes(decision, address: str) -> list:
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
-def test_s116_each_device_or_physical_function_has_one_provider():
+def test_s116_each_pci_device_has_one_provider_and_the_vfs_of_a_pf_share_one():
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -106,13 +106,13 @@ def test_s121_a_device_of_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_the_provider_of_an_unallocated_unmatched_device_is_deleted():
+def test_s122_the_provider_of_a_free_device_without_a_spec_entry_is_deleted():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_an_unmatched_device_is_kept_until_its_allocation_is_freed():
+def test_s123_a_device_without_a_spec_entry_keeps_its_provider_until_freed():
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -122,7 +122,7 @@ def test_s123_an_unmatched_device_is_kept_until_its_allocation_is_freed():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_the_total_of_an_unmatched_device_falls_to_the_allocated_amount():
+def test_s123_without_a_spec_entry_the_total_falls_to_the_allocated_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -166,7 +166,7 @@ def test_s127_a_one_time_use_device_stays_reserved_after_its_first_allocation(be
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_one_time_use_device_stays_reserved_under_a_new_class_name():
+def test_s127_a_used_one_time_use_device_stays_reserved_if_its_class_changes():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -187,7 +187,7 @@ def test_ratio_min_unit_and_step_size_of_a_pci_inventory_are_reset_to_defaults()
     )
 
 
-def test_s128_an_allocated_physical_function_keeps_its_resource_class():
+def test_s128_an_allocated_pf_keeps_its_class_if_the_spec_now_selects_a_vf():
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -197,7 +197,7 @@ def test_s128_an_allocated_physical_function_keeps_its_resource_class():
     assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
-def test_s128b_an_allocated_unmatched_device_keeps_its_inventory():
+def test_s128b_an_allocated_device_without_a_spec_entry_keeps_its_inventory():
     """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
@@ -250,7 +250,7 @@ def test_unreadable_devices_stop_updates_of_the_pci_providers(facts, why):
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_unreadable_non_pci_device_stops_no_update_of_pci_providers():
+def test_an_unreadable_non_pci_device_does_not_stop_pci_provider_updates():
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
@@ -290,7 +290,7 @@ def test_a_spec_conflict_stops_updates_of_only_its_own_provider(devices, entries
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_vf_without_a_parent_stops_updates_of_each_provider_it_may_belong_to():
+def test_a_vf_with_an_unknown_parent_stops_updates_of_its_possible_providers():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -325,7 +325,7 @@ def test_a_live_migratable_device_is_not_updated_while_qemus_version_is_unknown(
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_a_device_with_live_migratable_false_works_with_any_libvirt_and_qemu():
+def test_live_migratable_false_needs_no_minimum_libvirt_or_qemu_version():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
@@ -376,7 +376,7 @@ def test_a_class_from_a_provider_yaml_file_is_not_mistaken_for_the_device_class(
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_the_provider_of_a_lost_device_keeps_an_allocated_provider_yaml_class():
+def test_an_allocated_class_from_provider_yaml_stays_if_the_device_is_lost():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()
@@ -391,7 +391,7 @@ COUNTS = st.integers(0, 6)
 
 
 @given(offered=COUNTS, matching=COUNTS, allocated=COUNTS, reserved=COUNTS)
-def test_the_total_covers_all_allocations_and_the_reserved_amount(offered, matching, allocated, reserved):
+def test_a_pci_total_is_never_below_the_allocated_or_the_reserved_amount(offered, matching, allocated, reserved):
     there = child(PF, inventory(VF_CLASS, offered, reserved=min(reserved, offered))) if offered else child(PF)
     allocations = (held(PF, VF_CLASS, allocated),) if allocated and offered else ()
     facts = world(*functions(PF, matching), placement=tree(there, allocations=allocations))

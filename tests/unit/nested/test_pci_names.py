@@ -26,11 +26,11 @@ def test_s117_the_default_class_consists_of_vendor_and_product_id():
     ("asked", "name"),
     [("crypto", "CUSTOM_CRYPTO"), ("pgpu", "PGPU"), ("custom_foo", "CUSTOM_FOO"), ("A--b", "CUSTOM_A_B")],
 )
-def test_s118_a_configured_class_is_normalised(asked, name):
+def test_s118_a_configured_resource_class_is_normalised_to_a_placement_name(asked, name):
     assert class_of(spec(resource_class=asked), "10de", "1eb8") == name
 
 
-def test_s119_configured_traits_are_normalised():
+def test_s119_configured_traits_are_normalised_to_placement_names():
     asked = spec(traits="HW_NIC_SRIOV,to-the-moon,custom_x,hw_nic_sriov")
     assert traits_of(asked) == {
         "HW_NIC_SRIOV",
@@ -69,5 +69,5 @@ def test_a_configured_class_without_the_custom_prefix_becomes_a_valid_name(text)
 @pytest.mark.parametrize(
     "name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "CUSTOM_A\n", "FOO", "", "CUSTOM_" + "A" * 249]
 )
-def test_is_valid_name_rejects_names_that_placement_refuses(name):
+def test_names_that_placement_refuses_are_recognised_as_invalid(name):
     assert not is_valid_name(name)

@@ -108,7 +108,7 @@ def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_cell():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_the_socket_of_a_cell_is_the_common_socket_of_its_online_cpus():
+def test_the_socket_of_a_numa_cell_is_set_only_if_its_online_cpus_share_it():
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))
@@ -134,6 +134,6 @@ def test_numa_cells_exist_only_for_some_architectures_and_drivers(arch, driver, 
     assert (numa_cells(facts, settings()) is not None) is has
 
 
-def test_numa_cells_returns_none_without_cells_or_capabilities():
+def test_there_are_no_numa_cells_if_libvirt_reports_no_cells_or_capabilities():
     assert numa_cells(dataclasses.replace(FOUR_CELLS, cells=()), settings()) is None
     assert numa_cells(dataclasses.replace(FOUR_CELLS, capabilities=None), settings()) is None

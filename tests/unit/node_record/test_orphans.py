@@ -165,13 +165,13 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_an_orphaned_record_is_kept_if_a_precondition_fails(world, chosen):
+def test_an_orphaned_record_is_kept_if_the_agent_may_not_write_or_lacks_data(world, chosen):
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()
 
 
-def test_rows_of_other_hosts_and_deleted_rows_and_own_rows_are_not_orphans():
+def test_deleted_rows_and_rows_of_other_hosts_or_this_node_are_not_orphaned():
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_a_missing_or_unallocated_provider_is_no_obstacle_to_a_deletion():
+def test_an_absent_or_unallocated_orphaned_provider_does_not_block_deletion():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

@@ -88,12 +88,12 @@ def test_a_file_named_like_a_block_storage_volume_plus_suffix_is_a_guest_file():
 
 
 @pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
-def test_guest_files_in_a_format_other_than_qcow2_or_ploop_count_as_raw(form, asked):
+def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, asked):
     assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_an_oversized_file_counts_as_zero_for_qcow2_and_as_negative_otherwise(form, still_to_come):
+def test_allocated_bytes_beyond_the_virtual_size_are_ignored_only_for_qcow2(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )
@@ -116,17 +116,17 @@ def test_unmeasured_files_and_unparsed_domains_are_reported_as_unknown():
 
 
 @pytest.mark.parametrize(("over_gib", "gib"), [(99.5, 0), (100, 0), (100.5, 0), (103.7, -3), (104, -4), (10, 90)])
-def test_disk_available_least_truncates_towards_zero_and_may_be_negative(over_gib, gib):
+def test_disk_available_least_truncates_to_gib_towards_zero_even_if_negative(over_gib, gib):
     read = world(guest("a", disk("/a")), files=[file("/a", int(over_gib * GIB), 0)])
     assert disk_available_least(read, settings()).gib == gib
 
 
 @pytest.mark.parametrize("lost", [FILESYSTEM, LIBVIRT])
-def test_disk_available_least_is_none_if_filesystem_or_libvirt_is_unread(lost):
+def test_disk_available_least_is_unknown_if_filesystem_or_libvirt_is_unreadable(lost):
     assert disk_available_least(world(lost=[lost]), settings()) == LeastDisk(size_bytes=None)
 
 
-def test_disk_available_least_is_none_while_disk_files_are_unread():
+def test_disk_available_least_is_unknown_if_disk_files_cannot_be_read():
     read = world()
     unread = dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES)))
     assert disk_available_least(unread, settings()).gib is None

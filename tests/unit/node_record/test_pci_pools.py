@@ -45,7 +45,7 @@ def test_equal_pci_devices_are_counted_in_one_pool():
     }
 
 
-def test_s121_the_pool_of_a_physical_network_device_has_no_provider_uuid():
+def test_s121_the_pool_of_a_device_with_a_physical_network_has_no_provider_uuid():
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"
@@ -62,7 +62,7 @@ def test_s121_the_pool_of_a_physical_network_device_has_no_provider_uuid():
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pools_exclude_used_devices_and_the_functions_that_used_devices_block(in_use, left):
+def test_pci_pools_exclude_used_devices_and_the_pf_or_vfs_they_block(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 
@@ -81,7 +81,7 @@ def test_a_network_device_is_tagged_remote_managed_false_by_default(kind):
     assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
 
 
-def test_different_devices_are_in_different_pools():
+def test_devices_that_differ_in_numa_node_parent_or_type_have_separate_pools():
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,
@@ -95,10 +95,10 @@ def test_different_devices_are_in_different_pools():
     assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
 
 
-def test_a_device_without_a_spec_or_with_a_long_pci_domain_is_in_no_pool():
+def test_devices_without_a_spec_or_with_a_pci_domain_over_16_bits_have_no_pool():
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_a_tag_without_a_value_is_kept_as_null():
+def test_physical_network_null_in_the_device_spec_stays_null_in_the_pool_tags():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

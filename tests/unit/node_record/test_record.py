@@ -81,7 +81,7 @@ def test_s60_the_agent_creates_a_soft_deleted_record_again():
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_another_hosts_record_with_this_uuid_is_reported_and_blocks_writes():
+def test_s61_another_hosts_record_with_this_nodes_uuid_blocks_all_writes():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -104,7 +104,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert uuid("other") in found.actual
 
 
-def test_an_incompletely_read_record_is_not_created_again():
+def test_a_record_that_was_not_read_in_full_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
@@ -146,7 +146,7 @@ def test_s18_failed_builds_is_copied_from_the_stored_stats():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_a_ratio_is_the_configured_or_the_stored_or_the_initial_value(name, configured, before, after):
+def test_s67_an_allocation_ratio_is_the_configured_else_stored_else_initial(name, configured, before, after):
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -242,7 +242,7 @@ def test_pci_pools_keep_the_stored_value_while_a_device_row_is_unreadable():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_columns_with_an_unread_source_keep_their_stored_values():
+def test_record_columns_keep_their_values_if_their_source_cannot_be_read():
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -267,7 +267,7 @@ def test_a_new_record_is_not_created_until_all_columns_are_known():
 
 
 @pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])
-def test_no_record_is_written_while_a_needed_source_is_unread(lost):
+def test_no_record_is_written_if_placement_nova_or_libvirt_cannot_be_read(lost):
     assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
 
 
@@ -292,7 +292,7 @@ def test_no_record_write_is_planned_with_state_source_sql_or_none(kind):
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_a_running_nova_compute_blocks_record_writes():
+def test_a_running_nova_compute_blocks_all_writes_of_the_agent():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -318,9 +318,9 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_the_record_note_explains_if_and_how_the_record_is_written(role, kind, said):
+def test_a_note_tells_for_each_role_and_state_source_if_the_record_is_written(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_record_note_reports_that_novas_state_was_not_read():
+def test_the_note_about_the_record_reports_an_unreadable_nova_state():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

@@ -74,7 +74,7 @@ def test_s91_disk_total_and_disk_used_come_from_the_volume_group():
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
 
 
-def test_file_system_space_reserved_for_root_does_not_count_as_used():
+def test_file_system_space_reserved_for_the_root_user_does_not_count_as_used():
     files = StorageFacts(
         filesystems=(FileSystem(path=INSTANCES, size_bytes=100 * GIB, free_bytes=60 * GIB, available_bytes=55 * GIB),)
     )
@@ -116,7 +116,7 @@ def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
-def test_resource_view_has_the_host_cpu_and_hypervisor_reported_by_libvirt():
+def test_the_host_cpu_and_hypervisor_of_the_record_come_from_libvirt():
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE
@@ -137,5 +137,5 @@ def test_resource_view_has_the_host_cpu_and_hypervisor_reported_by_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_supported_instances_are_translated_to_novas_names(kind, expected):
+def test_supported_instances_use_novas_names_and_omit_unknown_types(kind, expected):
     assert list(supported_instances((kind, kind))) == expected

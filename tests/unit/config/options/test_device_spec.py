@@ -38,7 +38,7 @@ def test_device_spec_accepts_an_object_or_a_list_of_objects():
     assert third.text == '{"address": "81:00.0"}'
 
 
-def test_vendor_id_is_padded_with_zeros():
+def test_a_short_vendor_id_is_padded_with_zeros_to_four_digits():
     assert (one(vendor_id="0x86", product_id="*").vendor_id, one(vendor_id="86").vendor_id) == ("0086", "0086")
 
 
@@ -56,7 +56,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
-def test_an_address_string_matches_the_expected_devices(text, yes, no, single):
+def test_an_omitted_or_starred_part_of_an_address_string_matches_any_value(text, yes, no, single):
     spec = one(address=text)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
@@ -82,7 +82,7 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
-def test_address_regular_expressions_match_the_expected_devices(value, yes, no, single):
+def test_a_regular_expression_per_address_part_selects_matching_devices(value, yes, no, single):
     spec = one(address=value)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
@@ -113,7 +113,7 @@ def test_device_spec_tags_are_sorted_and_converted_to_text_except_null():
     assert spec.tag("physical_network") is None
 
 
-def test_an_empty_devname_in_a_device_spec_is_read_as_none():
+def test_an_empty_devname_in_a_device_spec_is_treated_as_unset():
     assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
 
 

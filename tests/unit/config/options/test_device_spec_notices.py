@@ -39,7 +39,7 @@ def one(**fields):
         {"physical_network": "net", "devname": ""},
     ],
 )
-def test_a_device_spec_without_a_filter_causes_a_notice(fields):
+def test_a_device_spec_without_a_filter_is_reported_as_matching_every_device(fields):
     (odd,) = oddities(one(**fields))
     assert odd.startswith("offers guests every PCI device of the host")
 
@@ -76,7 +76,7 @@ def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name,
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_a_device_spec_tag_unlike_any_key_of_nova_causes_no_notice(name):
+def test_an_unknown_device_spec_key_not_similar_to_a_nova_key_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
@@ -93,7 +93,7 @@ def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_function_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
+def test_an_earlier_device_spec_with_the_same_filter_is_found():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first
@@ -102,6 +102,6 @@ def test_function_earlier_twin_returns_an_earlier_spec_with_the_same_filter():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_device_spec_notices_for_random_tags_are_non_empty_texts(tags):
+def test_notices_about_random_device_spec_tags_are_never_blank(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_each_mdev_type_has_its_devices_and_its_class_and_its_limit(tmp_path):
+def test_s101_device_addresses_and_class_and_limit_are_read_per_mdev_type(tmp_path):
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(
@@ -60,7 +60,7 @@ def test_a_second_mdev_type_without_addresses_is_ignored_with_a_notice(tmp_path)
     assert notice == f"{quoted}: c is ignored: only one type may omit device_addresses, and a already omits them"
 
 
-def test_an_mdev_type_without_addresses_has_class_vgpu_despite_mdev_class(tmp_path):
+def test_an_mdev_type_without_addresses_has_class_vgpu_and_ignores_mdev_class(tmp_path):
     loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
     assert mdev_types(loaded)[0].resource_class == "VGPU"
     (notice,) = notices(loaded)

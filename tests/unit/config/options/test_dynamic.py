@@ -57,7 +57,7 @@ def test_a_nova_conf_group_of_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_pa
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_an_option_in_an_mdev_type_group_has_its_configuration_file_as_origin(tmp_path):
+def test_the_origin_of_an_mdev_group_option_is_the_file_that_sets_it(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -73,12 +73,12 @@ def test_physnets_in_the_agents_file_replace_those_of_nova_conf(tmp_path):
     assert "neutron_physnet_theirs" not in groups
 
 
-def test_an_option_reference_in_a_nova_conf_group_is_resolved(tmp_path):
+def test_a_dollar_reference_in_an_mdev_group_of_nova_conf_is_resolved(tmp_path):
     nova = "[DEFAULT]\ncard = 0000:06:00.0\n[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = $card\n"
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_an_unresolvable_list_of_mdev_types_is_reported_as_a_single_problem(tmp_path):
+def test_enabled_mdev_types_with_an_unknown_reference_is_reported_only_once(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 

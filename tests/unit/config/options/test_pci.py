@@ -7,7 +7,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 
 
-def test_device_specs_of_deprecated_options_are_read_first(tmp_path):
+def test_device_specs_of_deprecated_options_precede_those_of_device_spec(tmp_path):
     text = (
         '[DEFAULT]\npci_passthrough_whitelist = {"vendor_id": "0001"}\n[pci]\nreport_in_placement = true\n'
         'device_spec = [{"vendor_id": "0002"}, {"vendor_id": "0003"}]\ndevice_spec = {"vendor_id": "0004"}\n'
@@ -18,7 +18,7 @@ def test_device_specs_of_deprecated_options_are_read_first(tmp_path):
     assert [spec.vendor_id for spec in settings.specs] == ["0001", "0005", "0002", "0003", "0004"]
 
 
-def test_pci_settings_are_empty_by_default(tmp_path):
+def test_by_default_no_device_specs_are_set_and_report_in_placement_is_false(tmp_path):
     settings = pci(load_ours(tmp_path, ALONE))
     assert (settings.specs, settings.report_in_placement) == ((), False)
 
@@ -49,7 +49,7 @@ def test_one_time_use_requires_report_in_placement(tmp_path):
     assert len(pci(load_ours(tmp_path, f"{ALONE}{text}report_in_placement = true\n")).specs) == 1
 
 
-def test_a_questionable_device_spec_causes_a_notice_with_its_file(tmp_path):
+def test_notices_about_questionable_device_specs_name_their_config_file(tmp_path):
     first = write(tmp_path, "a.conf", f'{ALONE}[pci]\ndevice_spec = [{{"vendor_id": "8086"}}, {{"vendor": "10de"}}]\n')
     second = write(tmp_path, "b.conf", '[pci]\ndevice_spec = {"vendor_id": "8086", "physical_network": "n"}\n')
     loaded = load([first, second])

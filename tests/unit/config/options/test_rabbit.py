@@ -16,14 +16,14 @@ BROKER = "[DEFAULT]\ntransport_url = rabbit://u:secret-7@192.0.2.9:5672/\n"
 NOVA = BROKER + "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\nheartbeat_rate = 5\n"
 
 
-def test_bus_options_are_none_without_a_transport_url(tmp_path):
+def test_without_a_transport_url_there_are_no_message_bus_options(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, "[DEFAULT]\nhost = compute-17\n")
 
     assert bus_options_from(loaded) is None
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_rabbit_options_are_empty_by_default(tmp_path):
+def test_no_rabbit_options_are_set_by_default(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
@@ -52,7 +52,7 @@ def test_the_agents_file_overrides_single_rabbit_options_of_nova_conf(tmp_path):
     assert loaded.origin("oslo_messaging_rabbit", "rabbit_quorum_queue") == str(tmp_path / "nova.conf")
 
 
-def test_the_rabbit_group_is_accepted_without_a_transport_url(tmp_path):
+def test_the_oslo_messaging_rabbit_group_is_accepted_without_a_transport_url(tmp_path):
     loaded = load_ours(tmp_path, "[oslo_messaging_rabbit]\nheartbeat_rate = 2\n")
 
     assert bus_options_from(loaded) is None
@@ -79,7 +79,7 @@ def test_a_changed_rabbit_option_needs_a_restart(tmp_path):
     assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
 
 
-def test_bus_options_hide_the_broker_password(tmp_path):
+def test_the_printed_bus_options_do_not_contain_the_broker_password(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert options.shown == "rabbit://192.0.2.9:5672/"

@@ -28,7 +28,7 @@ def test_s81_an_invalid_cpu_list_is_rejected_with_its_option(tmp_path, group, op
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
 
-def test_s80_a_cpu_in_shared_and_dedicated_set_is_rejected_naming_both_options(tmp_path):
+def test_s80_a_cpu_in_both_cpu_sets_is_rejected_and_both_options_are_named(tmp_path):
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (
@@ -65,13 +65,13 @@ LISTS = [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFA
     ],
 )
 @pytest.mark.parametrize(("group", "option"), LISTS)
-def test_a_cpu_that_a_list_names_twice_is_rejected_with_its_number(tmp_path, group, option, text, said):
+def test_a_cpu_list_that_names_a_cpu_twice_is_rejected_with_the_cpu_number(tmp_path, group, option, text, said):
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem == f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: {said}"
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("1-4,^3,6", (1, 2, 4, 6)), ("^3,1-4,^3-5,,6,", (1, 2, 6))])
-def test_a_cpu_that_is_also_excluded_is_not_rejected_as_a_duplicate(tmp_path, text, cpus):
+def test_a_cpu_may_be_both_included_and_excluded_in_a_cpu_list(tmp_path, text, cpus):
     assert cpu_sets(load_ours(tmp_path, f"{ALONE}[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 

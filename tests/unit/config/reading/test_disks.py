@@ -57,7 +57,7 @@ def test_s114_image_type_exclude_list_sets_the_excluded_formats(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["RAW", "qcow", "docker"])
-def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
+def test_s114_an_unknown_format_in_image_type_exclude_list_is_rejected(tmp_path, name):
     with pytest.raises(ConfigError) as caught:
         excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
     (problem,) = caught.value.problems

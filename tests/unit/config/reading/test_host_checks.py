@@ -35,7 +35,7 @@ def test_the_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
-def test_a_my_ip_that_no_interface_has_causes_a_notice(tmp_path, address):
+def test_a_my_ip_address_that_no_network_interface_has_causes_a_notice(tmp_path, address):
     (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
     assert notice == (
         f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"
@@ -59,6 +59,6 @@ def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, c
     assert host_notices(loaded_with(tmp_path, ""), str(sys_root)) == ()
 
 
-def test_a_local_or_unset_my_ip_causes_no_notice(tmp_path):
+def test_an_unset_my_ip_or_an_address_of_this_host_causes_no_notice(tmp_path):
     assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
     assert host_notices(loaded_with(tmp_path, "")) == ()

@@ -77,12 +77,12 @@ def test_s87_an_invalid_reserved_huge_pages_value_is_rejected(tmp_path, text, sa
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = {text}: {said}")
 
 
-def test_the_later_of_two_reserved_huge_pages_entries_for_a_size_applies(tmp_path):
+def test_the_last_reserved_huge_pages_entry_for_a_node_and_page_size_applies(tmp_path):
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:0,size:2MB,count:3\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
 
-def test_the_agents_file_replaces_reserved_huge_pages_of_nova_conf(tmp_path):
+def test_reserved_huge_pages_in_the_agents_file_replace_those_of_nova_conf(tmp_path):
     nova = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:2048,count:64\n"
     assert len(reserved_huge_pages(load_beside_nova(tmp_path, "", nova))) == 2
     ours = f"[DEFAULT]\n{PAGES}node:2,size:4,count:1\n"
@@ -106,7 +106,7 @@ ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(
 
 
 @given(st.text() | ENTRIES)
-def test_parse_reserved_pages_raises_only_value_error(text):
+def test_random_reserved_huge_pages_text_raises_only_value_error(text):
     with contextlib.suppress(ValueError):
         assert parse_reserved_pages(text).size_kib > 0
 

@@ -19,7 +19,7 @@ def test_s95_each_pmem_label_is_read_with_its_namespaces(tmp_path):
     )
 
 
-def test_pmem_labels_are_empty_by_default(tmp_path):
+def test_there_are_no_pmem_labels_if_pmem_namespaces_is_empty(tmp_path):
     loaded = loaded_with(tmp_path, "")
     assert pmem_labels(loaded) == ()
 

@@ -33,7 +33,7 @@ def test_settings_contain_the_entries_of_provider_files(tmp_path):
     assert provider_entries(loaded) == (entry,)
 
 
-def test_s131_an_invalid_provider_file_is_a_problem_and_causes_no_notice(tmp_path):
+def test_s131_an_invalid_provider_file_is_reported_as_an_error_not_as_a_notice(tmp_path):
     loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
     (problem,) = check(loaded)
     assert problem.startswith(f"{tmp_path}/providers/a.yaml:")
@@ -42,14 +42,14 @@ def test_s131_an_invalid_provider_file_is_a_problem_and_causes_no_notice(tmp_pat
     assert notices(loaded) == ()
 
 
-def test_s134_an_ignored_provider_entry_causes_a_notice(tmp_path):
+def test_s134_a_provider_entry_without_inventories_or_traits_causes_a_notice(tmp_path):
     loaded = loaded_with(tmp_path, GOOD[: GOOD.index("    traits:")])
     assert settings_from(loaded).provider_entries == ()
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/providers/a.yaml:")
 
 
-def test_a_missing_provider_folder_adds_no_entries(tmp_path):
+def test_a_provider_config_location_that_does_not_exist_is_accepted(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {tmp_path}/nowhere\n")
     assert check(loaded) == ()
     assert settings_from(loaded).provider_entries == ()

@@ -76,7 +76,7 @@ def test_exponentially_growing_yaml_aliases_are_rejected_quickly(tmp_path, level
     assert time.process_time() - began < 5
 
 
-def test_a_yaml_alias_for_a_part_that_providers_share_is_accepted(tmp_path):
+def test_a_yaml_alias_that_two_providers_share_is_accepted(tmp_path):
     shared = GOOD.replace("        - CUSTOM_T\n", "        &more [CUSTOM_T]\n").replace("[CUSTOM_U, CUSTOM_V]", "*more")
     entries = read(tmp_path, site=shared).entries
     assert [entry.traits for entry in entries] == [frozenset({"CUSTOM_T"})] * 2
@@ -101,7 +101,7 @@ def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_values_missing_in_a_provider_file_get_placements_defaults(tmp_path):
+def test_inventory_fields_missing_in_a_provider_file_get_placements_defaults(tmp_path):
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(
@@ -128,12 +128,12 @@ def test_values_missing_in_a_provider_file_get_placements_defaults(tmp_path):
     )
 
 
-def test_a_missing_or_empty_provider_folder_adds_no_entries(tmp_path):
+def test_a_provider_folder_that_is_missing_or_has_no_yaml_adds_no_entries(tmp_path):
     (tmp_path / "README").write_text("not a provider file")
     assert read_provider_files(str(tmp_path)) == read_provider_files(str(tmp_path / "absent")) == ProviderFiles()
 
 
-def test_provider_files_are_read_in_name_order(tmp_path):
+def test_provider_files_are_read_in_the_order_of_their_file_names(tmp_path):
     found = read(tmp_path, b=one("traits: {additional: [CUSTOM_B]}").replace("gpu", "b"), a=GOOD)
     assert [entry.uuid or entry.name for entry in found.entries] == [COMPUTE_NODE, UUID, "b"]
 
@@ -146,7 +146,7 @@ def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     )
 
 
-def test_s134_a_provider_entry_with_nothing_to_add_causes_a_notice(tmp_path):
+def test_s134_a_provider_entry_that_adds_no_inventory_or_trait_causes_a_notice(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
     assert found.notices == (f"{tmp_path}/site.yaml:3: no effect: provider gpu adds no inventory and no trait",)
@@ -225,7 +225,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_an_invalid_provider_file_is_rejected_with_file_and_line(tmp_path, text, expected):
+def test_the_error_for_an_invalid_provider_file_names_the_file_and_the_line(tmp_path, text, expected):
     found = refused(tmp_path, text)
     assert len(found) == len(expected)
     assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
@@ -237,7 +237,7 @@ def test_a_named_pipe_as_a_provider_file_is_rejected_without_blocking(tmp_path):
         read_provider_files(str(tmp_path))
 
 
-def test_problems_of_all_provider_files_are_reported_at_once(tmp_path):
+def test_problems_in_several_provider_files_are_reported_in_one_error(tmp_path):
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, a="meta: [", b="meta: {schema_version: '3.0'}", c=GOOD)
     assert len(caught.value.problems) == 2

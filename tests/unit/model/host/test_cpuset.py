@@ -18,7 +18,7 @@ CPUS = st.sets(st.integers(0, HIGHEST_CPU), min_size=1, max_size=60) | st.sets(s
         ("0", (0,)),
     ],
 )
-def test_parse_cpu_list_returns_the_cpus_of_a_list(text, cpus):
+def test_parse_cpu_list_expands_ranges_and_omits_excluded_cpus(text, cpus):
     assert parse_cpu_list(text) == cpus
 
 
@@ -52,7 +52,7 @@ def test_parse_cpu_list_subtracts_the_excluded_cpus(chosen, excluded):
 
 
 @given(st.text(alphabet="0123456789-,^ ax", max_size=12))
-def test_parse_cpu_list_returns_a_set_or_raises_value_error(text):
+def test_any_text_parses_to_a_sorted_cpu_list_or_raises_value_error(text):
     try:
         cpus = parse_cpu_list(text)
     except ValueError:

@@ -69,17 +69,17 @@ def test_a_pci_domain_of_more_than_16_bits_matches_no_device_spec_entry():
     ("kind", "serial", "found"),
     [(PciKind.VF, "S1", True), (PciKind.VF, None, False), (PciKind.VF, "", False), (PciKind.PF, "S1", False)],
 )
-def test_remote_managed_matches_only_a_virtual_function_with_a_serial(kind, serial, found):
+def test_remote_managed_true_matches_only_a_vf_with_a_card_serial_number(kind, serial, found):
     one = device(BOTH[0], kind, parent_address=PF, card_serial=serial)
     assert bool(addresses({"remote_managed": "true"}, devices=(one,))) is found
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_function_idle_returns_the_entries_without_an_assigned_device():
+def test_device_spec_entries_that_no_device_is_assigned_to_are_listed():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]
 
 
-def test_an_entry_that_repeats_an_earlier_entry_has_no_assigned_device():
+def test_a_device_spec_entry_that_repeats_an_earlier_entry_gets_no_device():
     assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]
