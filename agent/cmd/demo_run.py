@@ -35,6 +35,13 @@ from agent.sources.storage.lvm import Lvm
 from agent.why.answer import why
 from agent.why.model import TreeAnswer
 
+# The demo prints why it has no host in role companion, the role of most hosts.
+_NO_NOVA_COMPUTE = (
+    "nova-compute: none runs here, so both agents have role owner, and the inventories in the stories are theirs. "
+    "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "
+    "nova-compute in this demo would only show invented figures."
+)
+
 
 def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
     """Audit both hosts until their findings are confirmed, then read what Placement records."""
@@ -136,4 +143,4 @@ def _lvm_sees(built: DemoCloud) -> Iterator[None]:
 
 def _simulated(built: DemoCloud, report: AuditReport) -> tuple[str, ...]:
     recorded = (f"volume group {g.name}: {g.description}" for g in built.groups if isinstance(g, RecordedGroup))
-    return (*report.simulated, *recorded)
+    return (*report.simulated, _NO_NOVA_COMPUTE, *recorded)

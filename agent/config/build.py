@@ -32,6 +32,7 @@ from agent.config.reading.host_checks import host_notices, host_problems
 from agent.config.reading.memory import file_backed_memory_mib, huge_page_notices, memory_notices, reserved_huge_pages
 from agent.config.reading.pmem_labels import pmem_labels
 from agent.config.reading.provider_yaml import provider_entries, provider_notices
+from agent.config.reading.tls import KEY_ALONE, cafile_notices, tls_files
 from agent.config.reading.tpm import TPM_OWNERS, tpm
 from agent.errors import ConfigError
 from agent.host_files.identity import ComputeIdFiles
@@ -275,6 +276,7 @@ SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
 
 BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     _check_auth,
+    tls_files,
     check_settings,
     agent_options_from,
     libvirt_uri,
@@ -292,6 +294,8 @@ NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
     _ignored,
     bound_notices,
     cache_notices,
+    cafile_notices,
+    KEY_ALONE.notices,
     cpu_notices,
     EXCLUDED_TYPES.notices,
     MACHINES.notices,

@@ -96,6 +96,12 @@ def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(
     assert [row["promised"] for row in incoming] == [8]
 
 
+def test_the_demo_says_why_no_host_has_the_role_companion(document):
+    (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
+    assert "both agents have role owner" in said
+    assert "Beside a running nova-compute the role is companion" in said
+
+
 def test_top_level_keys_of_the_demos_json_document_repeat_the_first_hosts_data(document):
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first

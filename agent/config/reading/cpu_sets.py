@@ -1,23 +1,26 @@
 """Read three CPU lists, which say what CPUs count as VCPU and as PCPU. Some lists must not be set together.
 
-nova-compute accepts a list that names a CPU twice. In Stocktake's own files such a list is an error, because the
-operator probably meant another CPU; in nova.conf such a list causes a notice. Only the audit checks whether the CPUs
+nova-compute accepts a list that names a CPU twice, and numbers that are not plain digits (``+1``, ``1_0``). In
+Stocktake's own files such a list is an error, because the operator probably meant another CPU; in nova.conf such a list
+causes a notice. Only the audit checks whether the CPUs
 exist and are online, so a missing CPU does not prevent the start.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from agent.config.loaded import Loaded
 from agent.config.problems import is_novas, novas_notices, refuse
-from agent.model.host.cpuset import parse_cpu_list, render_cpu_list
+from agent.model.host.cpuset import HIGHEST_CPU, parse_cpu_list, render_cpu_list
 
 CpuSet = tuple[int, ...] | None
 
+_NUMBER = re.compile(r"[^\s^-]+")
 _LISTS = (("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set"))
 
 
@@ -51,7 +54,7 @@ def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> Cp
     if not text:
         return None
     try:
-        chosen = parse_cpu_list(text)
+        chosen = parse_cpu_list(_written(loaded, group, option))
     except ValueError as error:
         problems.append(f"{loaded.quote(group, option)}: {error}")
         return None
@@ -61,17 +64,43 @@ def _cpu_set(loaded: Loaded, group: str, option: str, problems: list[str]) -> Cp
 
 
 def cpu_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each list in nova.conf that names a CPU twice."""
+    """Yield a notice for each list in nova.conf that names a CPU twice, or whose numbers are not plain digits."""
     for group, option in _LISTS:
         with contextlib.suppress(ValueError):
             twice = tuple(_named_twice(loaded, group, option))
             yield from novas_notices(loaded, (group, option), twice, "the agent counts each CPU once")
+        text, read = loaded.value(group, option) or "", _written(loaded, group, option)
+        if text != read:
+            problem = f"{loaded.quote(group, option)}: a number is not written as plain digits up to {HIGHEST_CPU}"
+            yield from novas_notices(loaded, (group, option), [problem], f"the agent reads the list as {read}")
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
     """Yield a problem if more than one item of a valid list names a CPU; an exclusion such as ``^4`` does not count."""
-    items = filter(None, (item.strip() for item in (loaded.value(group, option) or "").split(",")))
+    items = filter(None, (item.strip() for item in _written(loaded, group, option).split(",")))
     named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
     if twice := [cpu for cpu, times in named.items() if times > 1]:
         cpus = f"CPU {twice[0]} is" if len(twice) == 1 else f"CPUs {render_cpu_list(twice)} are"
         yield f"{loaded.quote(group, option)}: {cpus} named twice"
+
+
+def _written(loaded: Loaded, group: str, option: str) -> str:
+    """Return the list's text; for nova.conf, with each number as nova-compute reads it (hardware.py:parse_cpu_spec)."""
+    text: str = loaded.value(group, option) or ""
+    if not is_novas(loaded, (group, option)):
+        return text
+    return ",".join(_NUMBER.sub(_excluded_digits if "^" in item else _digits, item) for item in text.split(","))
+
+
+def _digits(found: re.Match[str]) -> str:
+    """Return the number in plain digits; text that Python's int() refuses, as nova-compute does, stays as it is."""
+    try:
+        return str(int(found[0]))
+    except ValueError:
+        return found[0]
+
+
+def _excluded_digits(found: re.Match[str]) -> str:
+    """Return the number in plain digits. No host has a CPU above the limit, so excluding such a CPU has no effect."""
+    digits = _digits(found)
+    return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from agent.config.loaded import Loaded
 from agent.config.problems import is_novas, novas_notices, refuse
 from agent.config.reading.guest_cpu import EMULATED
+from agent.config.reading.novas_pages import KEYS, parse_novas_pages
 from agent.model.settings import ReservedPages
 
 _HUGE_PAGES = ("DEFAULT", "reserved_huge_pages")
-_KEYS = ("node", "size", "count")
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?:(?P<unit>[KMGT]?)(?P<binary>i?)B)?\Z")
 _KIB_PER = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
@@ -41,7 +41,7 @@ def reserved_huge_pages(loaded: Loaded) -> tuple[ReservedPages, ...]:
         except ValueError as error:
             problems.append(f"{origin}: [DEFAULT] reserved_huge_pages = {text}: {error}")
         else:
-            found[pages.cell, pages.size_kib] = pages
+            found |= {(pages.cell, pages.size_kib): pages} if pages else {}
     refuse(problems)
     return tuple(found[key] for key in sorted(found))
 
@@ -64,22 +64,23 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
             yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the unknown key")
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
+            if pages is None:
+                problem = f"{quoted}: no host has such huge pages"
+                yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the entry")
+                continue
             before, earlier = held.get((pages.cell, pages.size_kib), (quoted, pages))
             if earlier != pages:
                 yield f"{before}: has no effect, because a later entry applies to the same pages: {quoted}"
             held[pages.cell, pages.size_kib] = quoted, pages
 
 
-def _pages_of(loaded: Loaded, text: str) -> ReservedPages:
-    """Parse an entry of reserved_huge_pages. In nova.conf, ignore unknown keys, as nova-compute does."""
-    if not is_novas(loaded, _HUGE_PAGES):
-        return parse_reserved_pages(text)
-    strange = _strange_keys(text)
-    return parse_reserved_pages(",".join(item for item in text.split(",") if _key_of(item) not in strange))
+def _pages_of(loaded: Loaded, text: str) -> ReservedPages | None:
+    """Parse an entry of reserved_huge_pages; None for an entry of nova.conf that applies to no page."""
+    return parse_novas_pages(text) if is_novas(loaded, _HUGE_PAGES) else parse_reserved_pages(text)
 
 
 def _strange_keys(text: str) -> tuple[str, ...]:
-    return tuple(_key_of(item) for item in text.split(",") if ":" in item and _key_of(item) not in _KEYS)
+    return tuple(_key_of(item) for item in text.split(",") if ":" in item and _key_of(item) not in KEYS)
 
 
 def _key_of(item: str) -> str:
@@ -89,9 +90,9 @@ def _key_of(item: str) -> str:
 def parse_reserved_pages(text: str) -> ReservedPages:
     """Parse ``node:N,size:S,count:C``, in any order; S is in KiB or has a unit (2MB). Raises ValueError if invalid."""
     fields = dict(_pair(item) for item in text.split(","))
-    if missing := [key for key in _KEYS if key not in fields]:
+    if missing := [key for key in KEYS if key not in fields]:
         raise ValueError(f"the entry lacks {' and '.join(missing)}; a whole entry is node:N,size:S,count:C")
-    if strange := sorted(fields.keys() - set(_KEYS)):
+    if strange := sorted(fields.keys() - set(KEYS)):
         raise ValueError(f"unknown key {strange[0]!r}; an entry is node:N,size:S,count:C")
     return ReservedPages(
         cell=_number("node", fields["node"]),

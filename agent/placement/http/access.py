@@ -76,7 +76,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
             f"http_basic, none, …) and set its options, for instance by [agent] nova_conf = /etc/nova/nova.conf"
         )
     options = conf[group]
-    if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group)):
+    if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group, auth)):
         raise ConfigError(*problems)
     if options.insecure:
         # urllib3 warns at each request, which would fill the daemon's log and a command's screen.
@@ -98,14 +98,19 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
 
 
 def _wrong_urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
+    for owner, option, url in _urls(conf, group, auth):
+        if problem := url_problem(url):
+            yield f"{_setting(conf, owner, option)}: {problem}"
+
+
+def _urls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[tuple[str, str, str]]:
+    """Yield group, option and value of each URL that is configured."""
     section = _section(conf, group)
     override = conf[group].endpoint_override
     named = [(group, "endpoint_override", override), (section, "auth_url", getattr(auth, "auth_url", None))]
     if not override:
         named.append((section, "endpoint", getattr(auth, "endpoint", None)))
-    for owner, option, url in named:
-        if url and (problem := url_problem(url)):
-            yield f"{_setting(conf, owner, option)}: {problem}"
+    yield from ((owner, option, url) for owner, option, url in named if url)
 
 
 def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
@@ -123,9 +128,13 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
         yield f"[{section}] token is not set: {plugin} needs it"
 
 
-def _wrong_tls(conf: cfg.ConfigOpts, group: str) -> Iterator[str]:
+def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
-    for problem in tls_problems(options.cafile, options.certfile, options.keyfile):
+    # requests reads the CA's file for an https URL only, but the agent's own certificate for any URL
+    # (requests/adapters.py:cert_verify). So nova-compute starts with a CA's file that does not exist.
+    is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
+    cafile = options.cafile if is_secure else None
+    for problem in tls_problems(cafile, options.certfile, options.keyfile):
         yield f"{_from(conf, group, problem.partition(' ')[0])}[{group}] {problem}"
 
 

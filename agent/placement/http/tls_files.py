@@ -1,7 +1,7 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
-requests opens a file only when it connects, and then raises a bare OSError. It does not notice a key without a
-certificate, or a certificate without a matching key; the server rejects these later. With this check, each of these
+requests opens a file only when it connects, and then raises a bare OSError. It does not notice a
+certificate without a matching key; the server rejects such a certificate later. With this check, each of these
 problems makes the start fail, and the error names option and path.
 """
 
@@ -16,12 +16,13 @@ _NO_PASSWORD = ""
 
 
 def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
-    """Yield one sentence for each TLS option that cannot work. The caller adds the name of the configuration group."""
+    """Yield one sentence for each TLS option that cannot work. The caller adds the name of the configuration group.
+
+    A key without a certificate has no effect (agent/config/reading/tls.py).
+    """
     if cafile and (problem := _cafile_problem(cafile)):
         yield f"cafile = {cafile}: {problem}"
-    if keyfile and not certfile:
-        yield f"keyfile = {keyfile} has no effect without certfile"
-    elif certfile and (problem := _certificate_problem(certfile, keyfile)):
+    if certfile and (problem := _certificate_problem(certfile, keyfile)):
         yield f"certfile = {certfile}{f', keyfile = {keyfile}' if keyfile else ''}: {problem}"
 
 

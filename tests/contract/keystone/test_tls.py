@@ -133,7 +133,6 @@ def wrong_files(authority, folder):
         "missing keyfile": ({"certfile": ours.path, "keyfile": folder / "none.key"}, "none.key: No such file"),
         "key of another": ({"certfile": ours.path, "keyfile": other.key}, "found no PEM certificate with a"),
         "certfile without a key": ({"certfile": ours.path}, "found no PEM certificate with a"),
-        "keyfile alone": ({"keyfile": ours.key}, "no effect without certfile"),
     }
 
 
@@ -146,7 +145,6 @@ def wrong_files(authority, folder):
         "missing keyfile",
         "key of another",
         "certfile without a key",
-        "keyfile alone",
     ],
 )
 def test_an_unusable_tls_file_raises_a_config_error_naming_the_option(authority, account, client_with, tmp_path, case):

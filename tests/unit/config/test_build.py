@@ -187,6 +187,12 @@ def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
+def test_an_initial_ratio_of_0_in_nova_conf_counts_as_the_default(tmp_path):
+    loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\ninitial_cpu_allocation_ratio = 0\n")
+    assert settings_from(loaded).cpu_ratio == RatioPolicy(configured=None, initial=4.0)
+    assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
+
+
 def test_one_configuration_check_reports_invalid_options_of_many_sections(tmp_path):
     text = """
 [DEFAULT]

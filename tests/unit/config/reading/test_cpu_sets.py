@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.config.reading.cpu_sets import cpu_sets
+from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
 from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours
 
@@ -78,3 +78,32 @@ def test_a_cpu_may_be_both_included_and_excluded_in_a_cpu_list(tmp_path, text, c
 def test_every_invalid_cpu_list_is_reported_at_once(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = a\n[compute]\ncpu_shared_set = b\ncpu_dedicated_set = c\n"
     assert len(refusals(tmp_path, text)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("+1", (1,)),
+        ("1_0", (10,)),
+        ("0000000", (0,)),
+        ("0-+2,^ +1", (0, 2)),
+        ("٣", (3,)),
+        ("0-1,^100000", (0, 1)),
+        ("7,^70000-80000", (7,)),
+    ],
+)
+def test_a_number_in_a_cpu_list_of_nova_conf_is_read_as_nova_compute_reads_the_number(tmp_path, text, cpus):
+    assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
+
+
+@pytest.mark.parametrize("text", ["0x1", "1.5", "-1", "1-", "3-1", "100000"])
+def test_a_cpu_list_of_nova_conf_with_an_impossible_number_is_rejected(tmp_path, text):
+    with pytest.raises(ConfigError):
+        cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n"))
+
+
+def test_a_notice_says_how_the_agent_reads_the_numbers_of_a_cpu_list(tmp_path):
+    loaded = load_beside_nova(tmp_path, "", "[compute]\ncpu_shared_set = 1_0,^+3\n")
+    (notice,) = cpu_notices(loaded)
+    assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not written as")
+    assert notice.endswith("the agent reads the list as 10,^3")

@@ -1,0 +1,35 @@
+"""TLS options of [placement] that nova-compute takes from nova.conf without effect; each causes a notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from agent.config.loaded import Loaded
+from agent.config.problems import Tolerated, novas_notices
+
+_CAFILE = ("placement", "cafile")
+_CERTFILE = ("placement", "certfile")
+_KEYFILE = ("placement", "keyfile")
+
+
+def tls_files(loaded: Loaded) -> None:
+    """Raise ConfigError if Stocktake's own files set a key without its certificate."""
+    KEY_ALONE.refuse_own(loaded)
+
+
+def cafile_notices(loaded: Loaded) -> Iterator[str]:
+    """Yield a notice for a CA's file in nova.conf that does not exist (agent/placement/http/access.py: not needed)."""
+    path = loaded.value(*_CAFILE)
+    if path and not os.path.exists(path):
+        problem = f"{loaded.quote(*_CAFILE)}: there is no such file"
+        yield from novas_notices(loaded, _CAFILE, [problem], "the agent needs the file only for an https URL")
+
+
+def _key_alone(loaded: Loaded) -> Iterator[str]:
+    # keystoneauth passes the key on only together with a certificate (loading/session.py).
+    if loaded.value(*_KEYFILE) and not loaded.value(*_CERTFILE):
+        yield f"{loaded.quote(*_KEYFILE)}: has no effect without certfile"
+
+
+KEY_ALONE = Tolerated(_KEYFILE, _key_alone, "the agent sends no certificate")

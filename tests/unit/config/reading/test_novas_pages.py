@@ -1,0 +1,54 @@
+"""Entries of nova.conf's reserved_huge_pages, read as nova-compute 34 reads them (virt/hardware.py)."""
+
+import pytest
+
+from agent.config.reading.memory import huge_page_notices, reserved_huge_pages
+from agent.config.reading.novas_pages import parse_novas_pages
+from agent.model.settings import ReservedPages
+from tests.rigs.configs import load_beside_nova
+
+
+@pytest.mark.parametrize(
+    ("size", "kib"),
+    [
+        ("2048", 2048),
+        ("+2_048", 2048),
+        ("2MB", 2048),
+        ("1.5MB", 1536),
+        ("16Mb", 2048),
+        ("1GiB", 1 << 20),
+        (".5KB", None),
+    ],
+)
+def test_the_size_of_novas_huge_pages_is_in_kib_or_has_a_unit(size, kib):
+    found = parse_novas_pages(f"node:0,size:{size},count:3")
+    assert found == (ReservedPages(cell=0, size_kib=kib, count=3) if kib else None)
+
+
+@pytest.mark.parametrize("text", ["node:0,size:0,count:1", "node:-1,size:4,count:1", "node:0,size:4,count:-1"])
+def test_an_entry_of_novas_huge_pages_that_no_host_can_have_is_none(text):
+    assert parse_novas_pages(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("node:0,size:2048", "the entry lacks count"),
+        ("node:0,size:2M,count:1", "size '2M' is not a page size"),
+        ("node:0,size:4,count:many", "count 'many' is not a whole number"),
+        ("node:0,size:4,count:1,", "'' is not KEY:VALUE"),
+    ],
+)
+def test_an_entry_of_huge_pages_that_nova_compute_refuses_is_refused(text, said):
+    with pytest.raises(ValueError, match=said):
+        parse_novas_pages(text)
+
+
+def test_the_agent_ignores_impossible_huge_pages_of_nova_conf_with_a_notice(tmp_path):
+    text = "reserved_huge_pages = node:0,size:512B,count:1"
+    loaded = load_beside_nova(tmp_path, "", f"[DEFAULT]\n{text}\nreserved_huge_pages = node:0,size:4,count:2\n")
+    assert reserved_huge_pages(loaded) == (ReservedPages(cell=0, size_kib=4, count=2),)
+    (notice,) = huge_page_notices(loaded)
+    assert notice.startswith(
+        f"{tmp_path}/nova.conf: [DEFAULT] {text}: no host has such huge pages. nova-compute starts"
+    )
