@@ -85,7 +85,10 @@ def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
 
 
 def _written(loaded: Loaded, group: str, option: str) -> str:
-    """Return the list's text; for nova.conf, with each number as nova-compute reads it (hardware.py:parse_cpu_spec)."""
+    """Return the list's text; for nova.conf, with each number as nova-compute reads it.
+
+    nova-compute reads a number with Python's int() (nova/virt/hardware.py:parse_cpu_spec).
+    """
     text: str = loaded.value(group, option) or ""
     if not is_novas(loaded, (group, option)):
         return text

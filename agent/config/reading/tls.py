@@ -27,7 +27,7 @@ def cafile_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _key_alone(loaded: Loaded) -> Iterator[str]:
-    # keystoneauth passes the key on only together with a certificate (loading/session.py).
+    # keystoneauth passes the key on only together with a certificate, see its load_from_options.
     if loaded.value(*_KEYFILE) and not loaded.value(*_CERTFILE):
         yield f"{loaded.quote(*_KEYFILE)}: has no effect without certfile"
 

@@ -131,7 +131,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
     # requests reads the CA's file for an https URL only, but the agent's own certificate for any URL
-    # (requests/adapters.py:cert_verify). So nova-compute starts with a CA's file that does not exist.
+    # (requests' HTTPAdapter.cert_verify). So nova-compute starts with a CA's file that does not exist.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):
