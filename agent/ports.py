@@ -12,6 +12,7 @@ from typing import Protocol
 
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import GuestFile, StorageFacts
+from agent.model.light_state import LightState
 from agent.model.nova import NovaState, Pulse
 from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
@@ -90,6 +91,13 @@ class StateSource(Protocol):
         ``consumers`` are the uuids of consumers with allocations on this host's provider tree: the source also reads
         the rows of these instances and migrations. ``node_uuid`` is this host's identity if known: the source also
         reads the compute node row with this uuid, even if the row names another host or is deleted.
+        """
+        ...
+
+    def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
+        """Return whether the rows of ``last``, a full read, may have changed, with much less work than ``read``.
+
+        ``consumers`` are those of ``read``. Raises SourceError.
         """
         ...
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
+from agent.audit.light_or_full import why_not_enough
 from agent.audit.parts import AuditTask
-from agent.audit.read import read_placement, with_orphans
+from agent.audit.read import read_placement, with_full_state, with_orphans
 from agent.books.confirm import AuditReads
 from agent.errors import (
     Acknowledged,
@@ -64,9 +65,10 @@ class Acted:
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
     """Decide, and write the plan in at most ``conflict_rounds`` rounds, if a write is allowed and necessary."""
+    snapshot, decision = _decided(task, memory, snapshot)
     acted = Acted(
         snapshot=snapshot,
-        decision=_decide(task, memory, snapshot, memory.compared),
+        decision=decision,
         requests=snapshot.placement.value.requests if snapshot.placement.value else 0,
         unknown_traits=memory.unknown_traits,
         hold_s=memory.hold_s,
@@ -83,6 +85,20 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
     lost = acted.conflicts.count(ConflictKind.PROVIDER_GENERATION)
     hold = hold_s(acted.hold_s, lost, acted.tried_at - due, task.parts.random())
     return dataclasses.replace(acted, hold_s=hold)
+
+
+def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[Snapshot, Decision]:
+    """Decide. If the decision after a light read brings anything new, read the state in full and decide again."""
+    decision = _decide(task, memory, snapshot, memory.compared)
+    if not snapshot.state_read.is_light:
+        return snapshot, decision
+    is_writing = task.may_publish() and not decision.plan.is_empty
+    why = why_not_enough(decision.findings, memory, is_writing=is_writing)
+    if not why:
+        return snapshot, decision
+    snapshot = with_full_state(task, memory, snapshot, why)
+    task = dataclasses.replace(task, read_by=task.parts.clock.monotonic())
+    return snapshot, _decide(task, memory, snapshot, decision.compared)
 
 
 def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:

@@ -10,6 +10,7 @@ from agent.audit.freshness import behind_s, why_stale
 from agent.audit.parts import AuditTask
 from agent.errors import SourceStale
 from agent.model.audit import Standing
+from agent.model.light_state import LightState
 from agent.model.nova import NovaState
 from agent.model.settings import Settings
 from agent.model.snapshot import STATE
@@ -35,8 +36,23 @@ def current_state(
     """
     wanted = task.settings.host if host is None else host
     state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)
+    _check(task, state, before)
+    return state
+
+
+def light_state(
+    task: AuditTask, last: NovaState, consumers: frozenset[str], *, before: Standing | None = None
+) -> LightState:
+    """Make a light read; ``last`` is the last full read. ``before`` is as in current_state.
+
+    Raises SourceError; the error is a SourceStale if the rows may be old.
+    """
+    light = task.parts.state.light(last, consumers, deadline_of(task.settings))
+    _check(task, light.renewed(last), before)
+    return light
+
+
+def _check(task: AuditTask, state: NovaState, before: Standing | None) -> None:
     why = why_stale(state, before, task.parts.clock.monotonic(), task.settings)
-    if why is None:
-        return state
-    age = behind_s(state.pulse)
-    raise SourceStale(STATE, why, heartbeat=state.heartbeat, behind_s=age)
+    if why is not None:
+        raise SourceStale(STATE, why, heartbeat=state.heartbeat, behind_s=behind_s(state.pulse))

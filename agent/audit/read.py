@@ -8,34 +8,32 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import TypeVar
 
-from agent.audit.current_state import current_state, deadline_of
+from agent.audit.current_state import deadline_of
 from agent.audit.freshness import standing
+from agent.audit.light_or_full import guests_changed
 from agent.audit.parts import AuditTask
-from agent.errors import AgentError, ConfigError, PlacementUnavailable, SourceStale, SourceUnavailable
+from agent.audit.read_state import in_full, read_state
+from agent.audit.readings import reading
+from agent.errors import PlacementUnavailable, SourceStale
 from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
-from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading, Snapshot
+from agent.model.snapshot import LIBVIRT, PLACEMENT, Reading, Snapshot
 from agent.node_record.orphans import obstacle, trees_to_read
 from agent.node_record.overcommit import guest_files
 from agent.ports import ViewRequest
 from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.timing.full_read_schedule import Turn, overdue, turn
 
-T = TypeVar("T")
 EVERY_CONSUMER = 10**9
 USAGE_UNLISTED = "usage-unlisted"
 # A scheduled read of allocations also reads the consumer records of this many unsuspicious consumers, in rotation. With
 # one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers it has.
 UNSUSPICIOUS_READS = 1
-# A read that fails this shortly before its deadline counts as late, because a library may end a call a little early.
-JUST_BEFORE_S = 0.5
 # An audit reads at most this many consumers of sharing providers: the state source reads their rows in one statement.
 SHARED_READS = 500
 
@@ -60,7 +58,7 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 
 
 def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts | None) -> Identity | None:
-    state = _state(task, memory, frozenset()).value
+    state = in_full(task, memory, frozenset()).value
     if state is None:
         return None
     known = identity_from_state(state, node)
@@ -82,27 +80,45 @@ def node_name(memory: AuditMemory, snapshot: Snapshot) -> str | None:
 
 def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     """Return a snapshot with the readings of all sources. A failed read affects only decisions that depend on it."""
-    placement = read_placement(task, memory, turn_of(task, memory))
+    its = turn_of(task, memory)
+    placement = read_placement(task, memory, its)
     task.stop_if_cancelled()
+    nova, how = read_state(task, memory, placement.value, is_due=its is not Turn.NOTHING)
+    task.stop_if_cancelled()
+    placement, nova = _with_other_nodes(task, memory, placement, nova)
+    snapshot = Snapshot(placement=placement, nova=nova, host=_host(task), store=memory.store, state_read=how)
+    if how.is_light and guests_changed(memory.full_state, snapshot.host.value):
+        snapshot = with_full_state(task, memory, snapshot, "libvirt's guests changed, or were not read")
+    task.stop_if_cancelled()
+    storage = tuple(
+        reading(task, source.name, functools.partial(source.read, deadline_of(task.settings)))
+        for source in task.parts.storage
+    )
+    return dataclasses.replace(snapshot, storage=(*storage, *_images(task, snapshot.host.value)))
+
+
+def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, why: str) -> Snapshot:
+    """Return the snapshot of a light read with the state read in full for the reason ``why``, and then libvirt again.
+
+    The order of the reads is that of every audit: the state after Placement, libvirt after the state.
+    """
+    how = dataclasses.replace(snapshot.state_read, why_full=why, saw_change=True)
+    nova = in_full(task, memory, how.consumers)
+    task.stop_if_cancelled()
+    placement, nova = _with_other_nodes(task, memory, snapshot.placement, nova)
+    return dataclasses.replace(snapshot, placement=placement, nova=nova, host=_host(task), state_read=how)
+
+
+def _with_other_nodes(
+    task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], nova: Reading[NovaState]
+) -> tuple[Reading[PlacementView], Reading[NovaState]]:
+    """Return both readings, with what they lack about other nodes: orphaned ones, and one with this host's name."""
     view = placement.value
-    consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
-    # Request the rows of the guests too: nova may have deleted a guest's instance, and the audit needs its row.
-    consumers |= memory.guests
-    nova = _state(task, memory, consumers, memory.identity.uuid if memory.identity else None)
-    task.stop_if_cancelled()
     if view and view.name_holder:
         # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
-    nova = _with_removable(task, memory, nova, placement.value)
-    host = _host(task)
-    task.stop_if_cancelled()
-    storage = tuple(
-        _reading(task, source.name, functools.partial(source.read, deadline_of(task.settings)))
-        for source in task.parts.storage
-    )
-    storage = (*storage, *_images(task, host.value))
-    return Snapshot(placement=placement, nova=nova, host=host, storage=storage, store=memory.store)
+    return placement, _with_removable(task, memory, nova, placement.value)
 
 
 def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
@@ -141,7 +157,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     )
     if task.request.depth is Depth.FULL:
         wanted = _in_full(wanted)
-    return _reading(task, PLACEMENT, lambda: task.parts.reader.view(wanted))
+    return reading(task, PLACEMENT, lambda: task.parts.reader.view(wanted))
 
 
 def _in_full(wanted: ViewRequest) -> ViewRequest:
@@ -176,7 +192,7 @@ def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], u
     state = nova.value
     if state is None or uuid in {node.uuid for node in state.nodes}:
         return nova
-    asked = _state(task, memory, frozenset(), uuid)
+    asked = in_full(task, memory, frozenset(), uuid)
     if asked.value is None:
         return asked
     known = {node.id: node for node in (*asked.value.nodes, *state.nodes)}
@@ -192,12 +208,12 @@ def with_orphans(
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:
         return placement
-    seen = _reading(task, PLACEMENT, lambda: task.parts.reader.orphans(view, uuids))
+    seen = reading(task, PLACEMENT, lambda: task.parts.reader.orphans(view, uuids))
     return dataclasses.replace(seen, taken_at=placement.taken_at, duration_s=placement.duration_s + seen.duration_s)
 
 
 def _host(task: AuditTask) -> Reading[HostFacts]:
-    return _reading(task, LIBVIRT, lambda: task.parts.host.read(deadline_of(task.settings)))
+    return reading(task, LIBVIRT, lambda: task.parts.host.read(deadline_of(task.settings)))
 
 
 def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFacts], ...]:
@@ -209,14 +225,7 @@ def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFac
         images.forget()
     task.stop_if_cancelled()
     disks = guest_files(host) if host else frozenset()
-    return (_reading(task, images.name, lambda: images.read(disks, deadline_of(task.settings))),)
-
-
-def _state(
-    task: AuditTask, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
-) -> Reading[NovaState]:
-    ask = functools.partial(current_state, task, consumers, node_uuid, before=memory.heartbeat)
-    return _reading(task, STATE, ask)
+    return (reading(task, images.name, lambda: images.read(disks, deadline_of(task.settings))),)
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
@@ -224,29 +233,3 @@ def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) ->
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())
-
-
-def _reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """Call ``ask`` and return its value or its AgentError as a Reading; no other function makes readings of errors.
-
-    Raises ConfigError, because only the operator can correct the configuration.
-    """
-    if (late := task.late.get(source)) is not None:
-        return late
-    clock = task.parts.clock
-    taken_at, began = clock.now(), clock.monotonic()
-    value, error = None, None
-    try:
-        with task.parts.reading():
-            value = ask()
-        if value is None:
-            raise SourceUnavailable(source, "returned no value")
-    except ConfigError:
-        raise
-    except AgentError as failed:
-        error = failed
-    duration_s = clock.monotonic() - began
-    reading: Reading[T] = Reading(source=source, taken_at=taken_at, duration_s=duration_s, value=value, error=error)
-    if error is not None and duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S:
-        task.late[source] = reading
-    return reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.audit.act import Acted
+from agent.audit.light_or_full import what_rests_on
 from agent.audit.parts import AuditTask
 from agent.audit.read import turn_of
 from agent.books.compare import SHARED
@@ -12,6 +13,7 @@ from agent.books.confirm import Confirmed, confirm
 from agent.errors import LockHeld
 from agent.model.audit import AuditMemory, Publish, WrittenProvider
 from agent.model.finding import History
+from agent.model.light_state import FullState
 from agent.model.placement import LeftProvider
 from agent.model.plan import DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.report import Verdict
@@ -76,6 +78,7 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
             compared=acted.decision.compared,
             guests=host.guest_uuids if host else memory.guests,
             shared_due_in=_shared_due_in(task, memory, acted),
+            full_state=_full_state(memory, acted, confirmed),
         ),
         audit_again,
     )
@@ -147,6 +150,27 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
         return max(0, memory.shared_due_in - 1)
     suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
     return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, task.settings.full_read_every) - 1
+
+
+def _full_state(memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> FullState | None:
+    """Return the last full read for the next audit; None if the state was not read, or this audit changed something."""
+    snapshot, how, last = acted.snapshot, acted.snapshot.state_read, memory.full_state
+    view, host, state = snapshot.placement.value, snapshot.host.value, snapshot.nova.value
+    if state is None or acted.done:
+        return None
+    rests = what_rests_on(confirmed.findings, acted.decision.rows)
+    if how.is_light and last is not None:
+        return dataclasses.replace(last, saw_change=False, rests=rests)
+    return FullState(
+        state=state,
+        sign=how.sign,
+        consumers=how.consumers,
+        node_uuid=memory.identity.uuid if memory.identity else None,
+        domains=host.domains if host else None,
+        allocations=view.allocations if view else None,
+        saw_change=how.saw_change,
+        rests=rests,
+    )
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from agent.model.audit import AuditMemory
 from agent.model.nova import NovaState
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
-from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading, Snapshot
 from agent.node_record.record import record_note
 from agent.node_record.summary import summary
 
@@ -98,9 +98,16 @@ def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus,
                 error=None if reading.error is None else str(reading.error),
                 denied=isinstance(reading.error, PlacementDenied),
                 behind_s=_behind_s(reading),
+                read=_how_read(acted.snapshot, reading),
             )
         )
     return tuple(statuses)
+
+
+def _how_read(snapshot: Snapshot, reading: AnyReading) -> str | None:
+    if reading.source != STATE or not reading.ok:
+        return None
+    return "light" if snapshot.state_read.is_light else "full"
 
 
 def _behind_s(reading: AnyReading) -> float | None:

@@ -56,6 +56,31 @@ class Questions:
         """Return a host's instances that are not deleted, on any of the host's nodes."""
         return self._instances(lambda wanted: self._ask("InstanceList", "get_by_host", [host], expected_attrs=wanted))
 
+    def uuids(self, host: str) -> frozenset[str]:
+        """Return the uuids of a host's instances that are not deleted, hidden instances included."""
+        answer = self._ask("InstanceList", "get_uuids_by_host", [host])
+        return wire.uuids(answer)
+
+    def last_changed(self, host: str) -> tuple[Row, ...]:
+        """Return the row of the host's visible instance that was saved last, with the columns of ``instances`` only.
+
+        nova sorts in the database. It puts instances that were never saved after their creation last.
+        """
+        newest = {"sort_keys": ["updated_at", "id"], "sort_dirs": ["desc", "desc"], "limit": 1}
+        answer = self._ask("InstanceList", "get_by_filters", [{"host": host}], "no", expected_attrs=[], **newest)
+        return wire.rows(answer, "InstanceList", wire.bare_instance_row)
+
+    def bare_instances(self, uuids: Iterable[str]) -> tuple[Row, ...]:
+        """Return visible instances by uuid, deleted ones included, with the columns of ``instances`` only."""
+        found = (
+            wire.rows(answer, "InstanceList", wire.bare_instance_row)
+            for chunk in chunks(uuids)
+            for answer in [
+                self._ask("InstanceList", "get_by_filters", [{"uuid": chunk}], deleted="yes", expected_attrs=[])
+            ]
+        )
+        return tuple(row for instances in found for row in instances)
+
     def instances_named(self, uuids: Iterable[str]) -> tuple[Row, ...]:
         """Return instances by uuid, deleted and hidden instances included."""
         return tuple(row for chunk in chunks(uuids) for row in self._instances_of(chunk))

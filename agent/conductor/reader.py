@@ -18,12 +18,18 @@ from agent.conductor import wire
 from agent.conductor.client import ConductorClient
 from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
+from agent.model.light_state import LightState, StateSign
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
-from agent.sources.nova.documents import Row, texts
+from agent.sources.nova.documents import Cells, Row, texts
 from agent.sources.nova.guest_rows_cache import LastGuests
+from agent.sources.nova.light import is_settled, light_state
 from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, state_from_rows
+
+# A nova-compute reports every 10 s (report_interval). Three missed reports raise doubts, and so does a time ahead.
+A_MOMENT = datetime.timedelta(seconds=30)
+A_SECOND = datetime.timedelta(seconds=1)
 
 
 class ConductorState:
@@ -59,6 +65,37 @@ class ConductorState:
         state = state_from_rows(host, rows, self._guests.parsed(rows), StateKind.CONDUCTOR)
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
+    def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
+        """See StateSource. Four calls; one more after a failed move; one more unless nova-compute has just reported.
+
+        Reads neither compute nodes, boot disks and PCI devices, nor finished evacuations: docs/operating.md says how
+        long a change of these may stay unseen.
+        """
+        questions = Questions(self._client, deadline)
+        services = questions.services(last.host)
+        pulse = self._light_pulse(questions, services)
+        here = questions.uuids(last.host)
+        changed = questions.last_changed(last.host)
+        moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
+        elsewhere = _looked_up(last, consumers) - here
+        parts = (
+            ("instances", here),
+            ("last change", tuple((row["uuid"], row["updated_at"]) for row in changed)),
+            ("migrations", _contents(moving)),
+            ("instances elsewhere", _contents(questions.bare_instances(elsewhere) if elsewhere else ())),
+        )
+        newest = next((Cells("instances", row).moment("updated_at") for row in changed), None)
+        sign = StateSign(parts=parts, is_settled=is_settled(newest, pulse))
+        return light_state(last.host, services, pulse, _own_clock(), sign)
+
+    def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
+        """Return the heartbeat of this host's nova-compute if it is recent, so that no conductor's must be read."""
+        own = pulse_from(_own_clock(), _heartbeats(services))
+        if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
+            return own
+        heartbeats = _heartbeats(questions.conductors() + services)
+        return pulse_from(_own_clock(), heartbeats)
+
     def pulse(self, deadline: Deadline) -> Pulse:
         """See StateSource. Reads only the heartbeats of nova-conductor; the time is this host's. Raises SourceError."""
         heartbeats = _heartbeats(Questions(self._client, deadline).conductors())
@@ -89,6 +126,23 @@ class ConductorState:
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])
+
+
+def _node_names(state: NovaState) -> list[str]:
+    """Return the names of the nodes whose migrations a full read asks for, by the rows of the last full read."""
+    here = {instance.node for instance in state.instances if instance.host == state.host and not instance.deleted}
+    names = {node.hypervisor_hostname for node in state.nodes if node.host == state.host} | here
+    return sorted(name for name in names if name)
+
+
+def _looked_up(state: NovaState, consumers: frozenset[str]) -> set[str]:
+    """Return the instances that a full read looks up by uuid, but not those of finished evacuations."""
+    known = {instance.uuid for instance in state.instances}
+    return {move.instance_uuid for move in state.migrations if move.in_progress} | (consumers & known)
+
+
+def _contents(rows: tuple[Row, ...]) -> frozenset[tuple[object, ...]]:
+    return frozenset(tuple(row.values()) for row in rows)
 
 
 def _own_clock() -> datetime.datetime:

@@ -43,6 +43,13 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
     return tuple(object_fields(each, name.removesuffix("List")) for each in objects)
 
 
+def uuids(answer: object) -> frozenset[str]:
+    """Return the uuids in an answer that is a plain list. Raises SourceInconsistent."""
+    if not isinstance(answer, list) or not all(isinstance(each, str) for each in answer):
+        raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(answer)} instead of a list of uuids")
+    return frozenset(answer)
+
+
 def _row(table: str, fields: Fields) -> Row:
     # If the object's version lacks a field, the value of the column is None, as for NULL.
     return {column: fields.get(column) for column in COLUMNS[table]}
@@ -53,6 +60,7 @@ node_row = functools.partial(_row, "compute_nodes")
 migration_row = functools.partial(_row, "migrations")
 boot_disk_row = functools.partial(_row, "block_device_mapping")
 pci_row = functools.partial(_row, "pci_devices")
+bare_instance_row = functools.partial(_row, "instances")
 
 
 def instance_row(fields: Fields) -> Row:

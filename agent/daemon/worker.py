@@ -288,7 +288,7 @@ class Worker:
             configured.parts.reader.forget()
             if configured.parts.images is not None:
                 configured.parts.images.forget()
-            self._memory = replace(self._memory, written=None, unknown_traits=frozenset())
+            self._memory = replace(self._memory, written=None, unknown_traits=frozenset(), full_state=None)
         self._in_use = configured
         return configured
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from agent.model.compared import Compared
 from agent.model.finding import History
 from agent.model.host.store import StoreMark
+from agent.model.light_state import FullState
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
@@ -100,6 +101,7 @@ class AuditMemory:
     ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
     ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
     ``store``: the store that DISK_GB counted last.
+    ``full_state``: the last full read of the cloud's state. None: the next audit reads in full.
     """
 
     identity: Identity | None = None
@@ -123,6 +125,7 @@ class AuditMemory:
     guests: frozenset[str] = frozenset()
     shared_due_in: int = 0
     store: StoreMark | None = None
+    full_state: FullState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

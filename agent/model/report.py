@@ -129,7 +129,8 @@ class SourceStatus:
     ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
     read has ever succeeded. ``denied``: Placement rejected the agent's credentials (401, 403), so retries do not help.
     ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
-    if the age is unknown, and for every other source.
+    if the age is unknown, and for every other source. ``read``: ``light`` or ``full`` for the source of nova's state
+    (docs/operating.md), None for every other source.
     """
 
     name: str
@@ -139,6 +140,7 @@ class SourceStatus:
     error: str | None
     denied: bool = False
     behind_s: float | None = None
+    read: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

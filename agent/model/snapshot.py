@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Generic, TypeAlias, TypeVar
 
 from agent.errors import AgentError
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.model.host.store import StoreMark
+from agent.model.light_state import StateRead
 from agent.model.memo import for_the_same_arguments
 from agent.model.nova import NovaState
 from agent.model.placement import Inventory, PlacementView, Provider
@@ -59,6 +60,7 @@ class Snapshot:
     """The facts that one audit decides on.
 
     ``store``: the file system or volume group that DISK_GB counted last, None if the agent remembers none.
+    ``state_read``: how the audit read ``nova``.
     """
 
     placement: Reading[PlacementView]
@@ -66,6 +68,7 @@ class Snapshot:
     host: Reading[HostFacts]
     storage: tuple[Reading[StorageFacts], ...] = ()
     store: StoreMark | None = None
+    state_read: StateRead = field(default_factory=StateRead)
 
     @property
     def readings(self) -> tuple[AnyReading, ...]:

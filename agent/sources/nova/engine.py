@@ -15,6 +15,7 @@ import contextlib
 import sqlite3
 import struct
 import urllib.parse
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,7 +95,10 @@ def cell_database(url: str) -> CellDatabase:
 
 
 class SqliteCell:
-    """A SQLite file. Each read opens the file again, because an operator may replace the file between two reads."""
+    """A SQLite file. Each read opens the file again, because an operator may replace the file between two reads.
+
+    The connection gets MariaDB's functions CRC32 and CONCAT, for sign_tables.py.
+    """
 
     pulse = text(_PULSE.format(now="datetime('now')", ahead="datetime('now', '+60 seconds')"))
     known_columns = text(
@@ -126,6 +130,8 @@ class SqliteCell:
             timeout=max(deadline.left_s(), SHORTEST_S),
             isolation_level=None,
         )
+        opened.create_function("crc32", 1, lambda words: zlib.crc32(str(words).encode()), deterministic=True)
+        opened.create_function("concat", -1, lambda *words: "".join(map(str, words)), deterministic=True)
         opened.set_progress_handler(lambda: int(deadline.left_s() <= 0), 10_000)
         return opened
 

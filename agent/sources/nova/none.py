@@ -6,6 +6,7 @@ libvirt's domains as the instances. They report no consumer as leaked, because n
 
 from __future__ import annotations
 
+from agent.model.light_state import LightState, StateSign
 from agent.model.nova import NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
@@ -25,6 +26,15 @@ class NoState:
     ) -> NovaState:
         """See StateSource; never fails."""
         return NovaState(kind=StateKind.NONE, host=host)
+
+    def light(
+        self,
+        last: NovaState,  # noqa: ARG002 - there is no cloud to query
+        consumers: frozenset[str],  # noqa: ARG002
+        deadline: Deadline,  # noqa: ARG002
+    ) -> LightState:
+        """See StateSource. Nothing can change."""
+        return LightState(sign=StateSign(parts=()), service=None, now=None, pulse=Pulse(now=None, heartbeat=None))
 
     def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query
         """See StateSource. Without services there is no heartbeat, and no state that can be out of date."""

@@ -84,7 +84,7 @@ def state_from_rows(
         kind=kind,
         host=host,
         nodes=tuple(sorted((node_from_row(row) for row in rows.nodes), key=lambda node: node.id)),
-        service=_only_service(host, rows.services),
+        service=only_service(host, rows.services),
         instances=found.instances,
         migrations=found.migrations,
         finished_evacuations=found.finished_evacuations,
@@ -330,7 +330,8 @@ def _each(
     return tuple(found[number] for number in sorted(found)), tuple(unreadable)
 
 
-def _only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
+def only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
+    """Return the service in the rows, None if there is none. Raises SourceInconsistent if there are several."""
     services = {service.id: service for service in map(service_from_row, rows)}
     if len(services) > 1:
         numbers = ", ".join(short(number) for number in sorted(services))

@@ -12,21 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Executable
+from sqlalchemy import Connection, Executable, Result
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.model.light_state import LightState, StateSign
 from agent.model.nova import NovaState, Pulse
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
-from agent.sources.nova import tables
+from agent.sources.nova import sign_tables, tables
 from agent.sources.nova.columns import COLUMNS
 from agent.sources.nova.documents import Row, chunks, texts
 from agent.sources.nova.engine import CellDatabase, cell_database
 from agent.sources.nova.guest_rows_cache import LastGuests
+from agent.sources.nova.light import light_state
 from agent.sources.nova.rows import CellRows, pulse_from, state_from_rows
 from agent.sources.nova.tables import Query
 
@@ -54,6 +56,10 @@ class NovaSql:
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
+    def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
+        """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
+        return self._bounded(lambda: self._light(last, consumers, deadline), deadline)
+
     def pulse(self, deadline: Deadline) -> Pulse:
         """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
@@ -73,6 +79,18 @@ class NovaSql:
     def _read(self, wanted: _Wanted, deadline: Deadline) -> NovaState:
         rows = self._tried_twice(lambda: self._rows(wanted, deadline), deadline)
         return state_from_rows(wanted.host, rows, self._guests.parsed(rows))
+
+    def _light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
+        return self._tried_twice(lambda: self._signs(last, consumers, deadline), deadline)
+
+    def _signs(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
+        with self._database.snapshot(deadline) as connection:
+            clock, *heartbeats = connection.execute(self._database.pulse).one()
+            statements = _Statements(connection, deadline)
+            services = statements.rows(tables.services_of(last.host))
+            signs = statements.signs(sign_tables.signs_of(last.host))
+            signs += _signs_elsewhere(statements, last, consumers)
+        return light_state(last.host, services, pulse_from(clock, heartbeats), clock, StateSign(parts=signs))
 
     def _tried_twice(self, ask: Callable[[], T], deadline: Deadline) -> T:
         try:
@@ -136,12 +154,19 @@ class _Statements:
     connection: Connection
     deadline: Deadline
 
-    def rows(self, statement: Executable) -> tuple[Row, ...]:
+    def _result(self, statement: Executable) -> Result[*tuple[Any, ...]]:
         if self.deadline.left_s() <= 0:
             raise SourceUnavailable(STATE, "the cell database was not read in time")
-        result = self.connection.execute(statement)
+        return self.connection.execute(statement)
+
+    def rows(self, statement: Executable) -> tuple[Row, ...]:
+        result = self._result(statement)
         columns = tuple(result.keys())
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
+
+    def signs(self, statement: Executable) -> tuple[tuple[str, object], ...]:
+        """Return (name, (number of rows, checksum)) of each set of rows that a statement of sign_tables selects."""
+        return tuple((str(name), (int(count), int(checksum))) for name, count, checksum in self._result(statement))
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
         """Return the rows that ``statement`` selects for ``uuids``, with one query for each chunk of uuids."""
@@ -168,6 +193,26 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
         migrations=moving + recorded,
         finished_evacuations=evacuated,
         pci_devices=statements.rows(tables.pci_devices_of(host)),
+    )
+
+
+def _signs_elsewhere(
+    statements: _Statements, last: NovaState, consumers: frozenset[str]
+) -> tuple[tuple[str, object], ...]:
+    """Return the signs of the rows that a full read selects by uuid: instances elsewhere, and recorded migrations."""
+    here = {each.uuid for each in last.instances if each.host == last.host and not each.deleted}
+    moves = {move.instance_uuid for move in (*last.migrations, *last.finished_evacuations)}
+    others = (consumers | moves) - here
+    wanted = (
+        (sign_tables.sign_of_instances, others),
+        (sign_tables.sign_of_boot_disks, others),
+        (sign_tables.sign_of_migrations, consumers - here),
+    )
+    return tuple(
+        (f"{name} {number}", value)
+        for statement, uuids in wanted
+        for number, chunk in enumerate(chunks(uuids))
+        for name, value in statements.signs(statement(chunk))
     )
 
 

@@ -31,79 +31,74 @@ _once_per_host = functools.lru_cache(maxsize=4)
 _TABLES: dict[str, TableClause] = {
     name: table(name, *(column(each) for each in columns)) for name, columns in COLUMNS.items()
 }
-_SERVICES = _TABLES["services"]
-_NODES = _TABLES["compute_nodes"]
-_INSTANCES = _TABLES["instances"]
-_EXTRA = _TABLES["instance_extra"]
-_DISKS = _TABLES["block_device_mapping"]
-_MIGRATIONS = _TABLES["migrations"]
-_PCI = _TABLES["pci_devices"]
+SERVICES = _TABLES["services"]
+NODES = _TABLES["compute_nodes"]
+INSTANCES = _TABLES["instances"]
+EXTRA = _TABLES["instance_extra"]
+DISKS = _TABLES["block_device_mapping"]
+MIGRATIONS = _TABLES["migrations"]
+PCI = _TABLES["pci_devices"]
 
 
 @_once_per_host
 def services_of(host: str) -> Query:
     """Select the live nova-compute service of a host."""
-    return _live(_SERVICES).where(_SERVICES.c.host == host, _SERVICES.c.binary == "nova-compute")
+    return _live(SERVICES).where(SERVICES.c.host == host, SERVICES.c.binary == "nova-compute")
 
 
 @_once_per_host
 def nodes_of(host: str) -> Query:
     """Select the live compute nodes of a host."""
-    return _live(_NODES).where(_NODES.c.host == host)
+    return _live(NODES).where(NODES.c.host == host)
 
 
 def node_named(uuid: str) -> Query:
     """Select the compute node with a uuid, for any host, deleted or not; nova never reuses a uuid."""
-    return select(_NODES).where(_NODES.c.uuid == uuid)
+    return select(NODES).where(NODES.c.uuid == uuid)
 
 
 @_once_per_host
 def instances_of(host: str) -> Query:
     """Select the live instances of a host, on any of its nodes."""
-    return _instances().where(*_on(host))
+    return _instances().where(*live_on(host))
 
 
 def instances_named(uuids: Iterable[str]) -> Query:
     """Select instances by uuid, deleted instances included."""
-    return _instances().where(_INSTANCES.c.uuid.in_(list(uuids)))
+    return _instances().where(INSTANCES.c.uuid.in_(list(uuids)))
 
 
 @_once_per_host
 def boot_disks_of(host: str) -> Query:
     """Select the boot disks of the live instances of a host."""
-    joined = _DISKS.join(_INSTANCES, _INSTANCES.c.uuid == _DISKS.c.instance_uuid)
-    return select(_DISKS).select_from(joined).where(*_on(host), _DISKS.c.boot_index == 0)
+    joined = DISKS.join(INSTANCES, INSTANCES.c.uuid == DISKS.c.instance_uuid)
+    return select(DISKS).select_from(joined).where(*live_on(host), DISKS.c.boot_index == 0)
 
 
 def boot_disks_named(uuids: Iterable[str]) -> Query:
     """Select the boot disks of instances by instance uuid, deleted disks included."""
-    return select(_DISKS).where(_DISKS.c.instance_uuid.in_(list(uuids)), _DISKS.c.boot_index == 0)
+    return select(DISKS).where(DISKS.c.instance_uuid.in_(list(uuids)), DISKS.c.boot_index == 0)
 
 
 @_once_per_host
 def migrations_in_progress(host: str) -> Query:
     """Select migrations from or to any node of a host, in progress or in error: the same statuses as nova selects."""
-    here = or_(_MIGRATIONS.c.source_compute == host, _MIGRATIONS.c.dest_compute == host)
-    return _live(_MIGRATIONS).where(here, _MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
+    return select(MIGRATIONS).where(*are_in_progress(host))
 
 
 def migrations_named(uuids: Iterable[str]) -> Query:
     """Select migrations by uuid, in any status, deleted migrations included."""
-    return select(_MIGRATIONS).where(_MIGRATIONS.c.uuid.in_(list(uuids)))
+    return select(MIGRATIONS).where(MIGRATIONS.c.uuid.in_(list(uuids)))
 
 
 @_once_per_host
 def finished_evacuations(host: str) -> Query:
     """Select the newest finished evacuations away from a host, at most 100."""
-    newest = func.coalesce(_MIGRATIONS.c.updated_at, _MIGRATIONS.c.created_at)
+    newest = func.coalesce(MIGRATIONS.c.updated_at, MIGRATIONS.c.created_at)
     return (
-        _live(_MIGRATIONS)
-        .where(
-            _MIGRATIONS.c.source_compute == host,
-            _MIGRATIONS.c.migration_type == "evacuation",
-            _MIGRATIONS.c.status.in_(["done", "completed"]),
-        )
-        .order_by(newest.desc(), _MIGRATIONS.c.id.desc())
+        select(MIGRATIONS)
+        .where(*are_finished_evacuations(host))
+        .order_by(newest.desc(), MIGRATIONS.c.id.desc())
         .limit(FINISHED_EVACUATIONS)
     )
 
@@ -111,26 +106,43 @@ def finished_evacuations(host: str) -> Query:
 @_once_per_host
 def pci_devices_of(host: str) -> Query:
     """Select the live devices of the live compute nodes of a host."""
-    joined = _PCI.join(_NODES, _NODES.c.id == _PCI.c.compute_node_id)
-    return select(_PCI).select_from(joined).where(_NODES.c.host == host, _NODES.c.deleted == 0, _PCI.c.deleted == 0)
+    joined = PCI.join(NODES, NODES.c.id == PCI.c.compute_node_id)
+    return select(PCI).select_from(joined).where(NODES.c.host == host, NODES.c.deleted == 0, PCI.c.deleted == 0)
 
 
 def _live(source: TableClause) -> Query:
     return select(source).where(source.c.deleted == 0)
 
 
-def _on(host: str) -> tuple[ColumnElement[bool], ...]:
-    return (_INSTANCES.c.host == host, _INSTANCES.c.deleted == 0)
+def live_on(host: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of the live instances of a host."""
+    return (INSTANCES.c.host == host, INSTANCES.c.deleted == 0)
+
+
+def are_in_progress(host: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of the live migrations from or to a host that are in progress or in error."""
+    here = or_(MIGRATIONS.c.source_compute == host, MIGRATIONS.c.dest_compute == host)
+    return (MIGRATIONS.c.deleted == 0, here, MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
+
+
+def are_finished_evacuations(host: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of the live evacuations away from a host that are finished."""
+    return (
+        MIGRATIONS.c.deleted == 0,
+        MIGRATIONS.c.source_compute == host,
+        MIGRATIONS.c.migration_type == "evacuation",
+        MIGRATIONS.c.status.in_(["done", "completed"]),
+    )
 
 
 def _instances() -> Query:
     """Select instances with their ``instance_extra`` columns, which are NULL if there is no ``instance_extra`` row."""
-    joined = _INSTANCES.outerjoin(_EXTRA, and_(_EXTRA.c.instance_uuid == _INSTANCES.c.uuid))
+    joined = INSTANCES.outerjoin(EXTRA, and_(EXTRA.c.instance_uuid == INSTANCES.c.uuid))
     extras = (
-        _EXTRA.c.id.label("extra_id"),
-        _EXTRA.c.deleted.label("extra_deleted"),
-        _EXTRA.c.flavor,
-        _EXTRA.c.numa_topology,
-        _EXTRA.c.migration_context,
+        EXTRA.c.id.label("extra_id"),
+        EXTRA.c.deleted.label("extra_deleted"),
+        EXTRA.c.flavor,
+        EXTRA.c.numa_topology,
+        EXTRA.c.migration_context,
     )
-    return select(*_INSTANCES.c, *extras).select_from(joined)
+    return select(*INSTANCES.c, *extras).select_from(joined)

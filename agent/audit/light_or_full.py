@@ -1,0 +1,153 @@
+"""Decide whether a light read of the cloud's state is enough for an audit, or why the audit reads in full. Pure.
+
+A light audit decides on the rows of the last full read, with a fresh service, fresh heartbeats and a fresh clock. So a
+light read is enough only if three things are certain: the rows are still the same, the audit would do and report what
+the last audit did, and the last audit did not see a change, of which it may have seen only half. If anything is
+unclear, the audit reads in full.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.compared import Row
+from agent.model.finding import Finding, SeenFinding
+from agent.model.host.facts import HostFacts
+from agent.model.light_state import FullState, LightState
+from agent.model.nova import Instance, Migration, NovaState
+from agent.model.placement import PlacementView
+from agent.model.report import Verdict
+
+# Nova writes some columns of an instance without touching the row's time (instance_extra), for example at the end of a
+# resize. So the agent reads in full for this time after the last visible change of an instance that is on its way.
+UNDER_WAY = datetime.timedelta(minutes=10)
+# Findings without a consumer that no row of nova can change. Every other finding makes the next audit read in full.
+NOT_ABOUT_THE_CLOUD = frozenset(
+    {
+        "capabilities-incomplete",
+        "cpu-offline",
+        "mdev-type-unknown",
+        "over-capacity",
+        "pci-reporting-disabled",
+        "pci-spec-conflict",
+        "pci-spec-unmatched",
+        "pmem-namespace-missing",
+        "provider-config-conflict",
+        "provider-config-unmatched",
+        "store-changed",
+        "thin-pool-filling",
+        "thin-pool-overcommitted",
+        "trait-unexpected",
+        "usage-unlisted",
+        "volume-foreign",
+        "volume-group-missing",
+    }
+)
+
+
+class Judged(NamedTuple):
+    """Why to read in full (empty: a light read is enough), and whether something changed or might have changed."""
+
+    why: str
+    saw_change: bool = False
+
+
+def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
+    """Return why the audit reads in full whatever a light read would say; empty if a light read may be enough."""
+    last = memory.full_state
+    if request.depth is Depth.FULL:
+        return "an operator runs a command"
+    if not request.is_periodic:
+        return "the audit has another reason than the interval"
+    if last is None:
+        return "the last audit has no complete state"
+    if not last.state.kind.has_cloud:
+        return "there is no cloud to ask"
+    if memory.recheck_recorded:
+        return "the audit reads Placement's allocations again"
+    return last.rests
+
+
+def judged(
+    last: FullState,
+    light: LightState,
+    view: PlacementView | None,
+    consumers: frozenset[str],
+    node_uuid: str | None,
+    *,
+    is_due: bool,
+) -> Judged:
+    """Judge a light read. ``is_due``: the schedule of full reads requires a full read in this audit.
+
+    ``view``, ``consumers`` and ``node_uuid`` are what this audit read from Placement and asks the state source for.
+    """
+    changed = () if last.sign is None else light.sign.changed_since(last.sign)
+    if changed:
+        return Judged(f"these rows of nova changed: {', '.join(changed)}", saw_change=True)
+    if (
+        view is None
+        or last.allocations != view.allocations
+        or (consumers, node_uuid) != (last.consumers, last.node_uuid)
+    ):
+        return Judged("Placement's allocations changed, or were not read", saw_change=True)
+    if last.saw_change:
+        return Judged("the last audit saw a change, perhaps only half of it")
+    if last.sign is None or not last.sign.is_settled:
+        return Judged("the last audit's light read could miss a change of the same second")
+    if is_due:
+        return Judged("a full read is due")
+    return Judged(_unseen_changes(last.state, light.now))
+
+
+def guests_changed(last: FullState | None, host: HostFacts | None) -> bool:
+    """Return whether libvirt's guests differ from those at the last full read, or are unknown."""
+    return last is None or host is None or last.domains != host.domains
+
+
+def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writing: bool) -> str:
+    """Return why an audit with a light read may not act on its decision; empty if it decided what the last one did."""
+    if is_writing:
+        return "the audit is about to write"
+    known = {sighting.id for sighting in memory.history.sightings} if memory.history else set()
+    return "" if {finding.id for finding in findings} == known else "the findings changed"
+
+
+def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
+    """Return what of an audit's result rests on the state, so that the next audit reads in full; empty if nothing."""
+    for seen in findings:
+        finding = seen.finding
+        if not seen.confirmed:
+            return f"finding {finding.code} is not confirmed"
+        if finding.consumer_uuid is not None or finding.code not in NOT_ABOUT_THE_CLOUD:
+            return f"finding {finding.code} rests on the state"
+    settling = next((row for row in rows if row.verdict is Verdict.SETTLING), None)
+    return "" if settling is None else f"consumer {settling.key} is settling"
+
+
+def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
+    """Return which instance might change in a way that a light read does not see; empty if there is none."""
+    for instance in state.instances:
+        if instance.hidden and not instance.deleted:
+            return f"instance {instance.uuid} is hidden"
+        if _is_on_its_way(instance) and _is_young(instance.updated_at or instance.created_at, now):
+            return f"instance {instance.uuid} has a task or a move"
+    for move in state.migrations:
+        if move.under_way and _is_young(_last_change(move), now):
+            return f"migration {move.uuid} is under way"
+    return ""
+
+
+def _is_on_its_way(instance: Instance) -> bool:
+    flavors = (instance.old_flavor, instance.new_flavor)
+    return instance.task_state is not None or instance.context is not None or any(flavors)
+
+
+def _last_change(move: Migration) -> datetime.datetime | None:
+    return move.updated_at or move.created_at
+
+
+def _is_young(moment: datetime.datetime | None, now: datetime.datetime | None) -> bool:
+    return moment is None or now is None or now - moment < UNDER_WAY

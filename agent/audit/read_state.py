@@ -1,0 +1,77 @@
+"""Read the cloud's state of one audit: light if that is enough (light_or_full.py decides), else in full."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+from agent.audit.current_state import current_state, light_state
+from agent.audit.light_or_full import judged, why_no_light_read
+from agent.audit.parts import AuditTask
+from agent.audit.readings import JUST_BEFORE_S, reading
+from agent.errors import SourceStale
+from agent.model.audit import AuditMemory
+from agent.model.light_state import FullState, LightState, StateRead
+from agent.model.nova import NovaState
+from agent.model.placement import PlacementView
+from agent.model.snapshot import STATE, Reading
+
+
+class ReadState(NamedTuple):
+    """The reading of the state, and how the audit made it."""
+
+    reading: Reading[NovaState]
+    how: StateRead
+
+
+def read_state(task: AuditTask, memory: AuditMemory, view: PlacementView | None, *, is_due: bool) -> ReadState:
+    """Read the state, light or in full. ``view`` is what this audit read from Placement before."""
+    consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
+    # Request the rows of the guests too: nova may have deleted a guest's instance, and the audit needs its row.
+    how = StateRead(consumers=consumers | memory.guests, why_full=why_no_light_read(task.request, memory))
+    last = memory.full_state
+    if how.why_full or last is None:
+        return ReadState(in_full(task, memory, how.consumers), how)
+    light = _light(task, memory, last, how.consumers)
+    if light.value is None:
+        return _after_a_failure(task, memory, light, how)
+    node_uuid = memory.identity.uuid if memory.identity else None
+    verdict = judged(last, light.value, view, how.consumers, node_uuid, is_due=is_due)
+    how = dataclasses.replace(how, sign=light.value.sign, why_full=verdict.why, saw_change=verdict.saw_change)
+    if verdict.why:
+        return ReadState(in_full(task, memory, how.consumers), how)
+    return ReadState(
+        Reading(
+            source=STATE,
+            taken_at=light.taken_at,
+            duration_s=light.duration_s,
+            value=light.value.renewed(last.state),
+        ),
+        how,
+    )
+
+
+def in_full(
+    task: AuditTask, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
+) -> Reading[NovaState]:
+    """Read the state in full. ``node_uuid`` replaces the host's own uuid as the compute node to look up."""
+    own = memory.identity.uuid if memory.identity else None
+    ask = functools.partial(current_state, task, consumers, node_uuid or own, before=memory.heartbeat)
+    return reading(task, STATE, ask)
+
+
+def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: frozenset[str]) -> Reading[LightState]:
+    return reading(task, STATE, functools.partial(light_state, task, last.state, consumers, before=memory.heartbeat))
+
+
+def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
+    """Read in full after a light read that failed, unless the full read would wait for the same answer in vain."""
+    how = dataclasses.replace(how, why_full="the light read failed", saw_change=True)
+    is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
+    if is_late or isinstance(light.error, SourceStale):
+        failed: Reading[NovaState] = Reading(
+            source=STATE, taken_at=light.taken_at, duration_s=light.duration_s, error=light.error
+        )
+        return ReadState(failed, how)
+    return ReadState(in_full(task, memory, how.consumers), how)

@@ -1,0 +1,40 @@
+"""Turn every read of a source into a Reading: its value, or the AgentError that prevented it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from agent.audit.parts import AuditTask
+from agent.errors import AgentError, ConfigError, SourceUnavailable
+from agent.model.snapshot import Reading
+
+T = TypeVar("T")
+# A read that fails this shortly before its deadline counts as late, because a library may end a call a little early.
+JUST_BEFORE_S = 0.5
+
+
+def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
+    """Call ``ask`` and return its value or its AgentError as a Reading; no other function makes readings of errors.
+
+    Raises ConfigError, because only the operator can correct the configuration.
+    """
+    if (late := task.late.get(source)) is not None:
+        return late
+    clock = task.parts.clock
+    taken_at, began = clock.now(), clock.monotonic()
+    value, error = None, None
+    try:
+        with task.parts.reading():
+            value = ask()
+        if value is None:
+            raise SourceUnavailable(source, "returned no value")
+    except ConfigError:
+        raise
+    except AgentError as failed:
+        error = failed
+    duration_s = clock.monotonic() - began
+    found: Reading[T] = Reading(source=source, taken_at=taken_at, duration_s=duration_s, value=value, error=error)
+    if error is not None and duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S:
+        task.late[source] = found
+    return found

@@ -1,0 +1,43 @@
+"""Build the result of a light read from rows; both sources use this module. Pure.
+
+A sign that contains the newest ``updated_at`` of some rows is settled only if that time lies some seconds back: times
+have whole seconds, and each of nova's services writes its own clock's time. A row that changes after a settled sign
+therefore gets a newer time, even if the clock of the service that writes it is somewhat slow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+from agent.model.light_state import LightState, StateSign
+from agent.model.nova import Pulse
+from agent.sources.nova.documents import Cells, Row
+from agent.sources.nova.rows import only_service
+
+# How far the clocks of nova's services may differ. nova itself marks services as down if they differ by a minute.
+CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
+# The columns of a service that an operator or a new start of the service changes; not the heartbeat.
+_OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
+
+
+def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
+    """Return the light read; its sign also contains what an operator can change about the service.
+
+    Raises SourceInconsistent if the row of the service or the clock is broken.
+    """
+    identity = tuple(tuple(row.get(name) for name in _OF_SERVICE) for row in services)
+    return LightState(
+        sign=dataclasses.replace(sign, parts=(("service", identity), *sign.parts)),
+        service=only_service(host, services),
+        now=Cells("the database", {"clock": now}).moment("clock"),
+        pulse=pulse,
+    )
+
+
+def is_settled(newest: datetime.datetime | None, pulse: Pulse) -> bool:
+    """Return whether every later save of a row gets a newer time than ``newest``, the newest time among some rows."""
+    if newest is None:
+        return True
+    clocks = [moment for moment in (pulse.now, pulse.heartbeat) if moment is not None]
+    return bool(clocks) and newest <= min(clocks) - CLOCKS_DIFFER_BY
