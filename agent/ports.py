@@ -12,8 +12,7 @@ from typing import Protocol
 
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import GuestFile, StorageFacts
-from agent.model.light_state import LightState
-from agent.model.nova import NovaState, Pulse
+from agent.model.nova import LightState, NovaState, Pulse
 from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
 

@@ -10,8 +10,7 @@ from agent.audit.freshness import behind_s, why_stale
 from agent.audit.parts import AuditTask
 from agent.errors import SourceStale
 from agent.model.audit import Standing
-from agent.model.light_state import LightState
-from agent.model.nova import NovaState
+from agent.model.nova import LightState, NovaState
 from agent.model.settings import Settings
 from agent.model.snapshot import STATE
 from agent.ports import Deadline

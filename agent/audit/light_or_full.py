@@ -12,12 +12,11 @@ import datetime
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.model.audit import AuditMemory, AuditRequest, Depth, FullState
 from agent.model.compared import Row
 from agent.model.finding import Finding, SeenFinding
 from agent.model.host.facts import HostFacts
-from agent.model.light_state import FullState, LightState
-from agent.model.nova import Instance, Migration, NovaState
+from agent.model.nova import Instance, LightState, Migration, NovaState
 from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 

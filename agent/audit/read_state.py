@@ -11,11 +11,10 @@ from agent.audit.light_or_full import judged, why_no_light_read
 from agent.audit.parts import AuditTask
 from agent.audit.readings import JUST_BEFORE_S, reading
 from agent.errors import SourceStale
-from agent.model.audit import AuditMemory
-from agent.model.light_state import FullState, LightState, StateRead
-from agent.model.nova import NovaState
+from agent.model.audit import AuditMemory, FullState
+from agent.model.nova import LightState, NovaState
 from agent.model.placement import PlacementView
-from agent.model.snapshot import STATE, Reading
+from agent.model.snapshot import STATE, Reading, StateRead
 
 
 class ReadState(NamedTuple):

@@ -11,9 +11,8 @@ from agent.audit.read import turn_of
 from agent.books.compare import SHARED
 from agent.books.confirm import Confirmed, confirm
 from agent.errors import LockHeld
-from agent.model.audit import AuditMemory, Publish, WrittenProvider
+from agent.model.audit import AuditMemory, FullState, Publish, WrittenProvider
 from agent.model.finding import History
-from agent.model.light_state import FullState
 from agent.model.placement import LeftProvider
 from agent.model.plan import DeleteComputeNode, DeleteProvider, PutInventories
 from agent.model.report import Verdict

@@ -18,8 +18,7 @@ from agent.conductor import wire
 from agent.conductor.client import ConductorClient
 from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
-from agent.model.light_state import LightState, StateSign
-from agent.model.nova import NovaState, Pulse, StateKind
+from agent.model.nova import LightState, NovaState, Pulse, StateKind, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova.documents import Cells, Row, texts

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from agent.model.compared import Compared
 from agent.model.finding import History
+from agent.model.host.facts import Domain
 from agent.model.host.store import StoreMark
-from agent.model.light_state import FullState
-from agent.model.placement import Inventory
+from agent.model.nova import NovaState, StateSign
+from agent.model.placement import Allocation, Inventory
 from agent.model.report import AuditReport
 from agent.model.snapshot import Snapshot
 
@@ -79,6 +80,27 @@ class WrittenProvider:
     inventories: tuple[Inventory, ...]
     strikes: int = 0
     cleared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullState:
+    """The last full read of the state, and what the other sources said at that time.
+
+    ``sign`` was read directly before ``state``; None if the audit made no light read. ``consumers`` and ``node_uuid``
+    are the arguments of the full read. ``domains`` and ``allocations`` are the guests and Placement's allocations that
+    the same audit read, None if it could not read them. ``saw_change``: the last audit saw that something had changed,
+    so the next audit reads in full again, in case the last audit saw only half of the change.
+    ``rests``: findings or rows of the last audit rest on the state, so the next audit reads in full.
+    """
+
+    state: NovaState
+    sign: StateSign | None
+    consumers: frozenset[str]
+    node_uuid: str | None
+    domains: tuple[Domain, ...] | None
+    allocations: tuple[Allocation, ...] | None
+    saw_change: bool = False
+    rests: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 from dataclasses import dataclass
@@ -261,3 +262,45 @@ class NovaState:
     def pulse(self) -> Pulse:
         """The heartbeats and the clock that the source read with them."""
         return Pulse(now=self.pulse_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSign:
+    """What a light read compares. ``parts`` are (name, value) pairs; if all are equal in two reads, nothing changed.
+
+    ``is_settled``: whether every later change changes a part. False if the newest change is so recent that another
+    change may have the same time: times in rows have whole seconds, and come from several clocks.
+    """
+
+    parts: tuple[tuple[str, object], ...]
+    is_settled: bool = True
+
+    def changed_since(self, before: StateSign) -> tuple[str, ...]:
+        """Return the names of the parts that differ, without those that only one of the two signs has."""
+        known = dict(before.parts)
+        return tuple(name for name, value in self.parts if name in known and known[name] != value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightState:
+    """A light read: what tells whether rows changed since a full read (``sign``), and what every audit needs fresh.
+
+    While the sign stays equal, the rows of the last full read are those of the cloud (agent/audit/light_or_full.py).
+    ``service`` and ``now`` have the same meaning as in NovaState.
+    """
+
+    sign: StateSign
+    service: Service | None
+    now: datetime.datetime | None
+    pulse: Pulse
+
+    def renewed(self, state: NovaState) -> NovaState:
+        """Return ``state``, the last full read, with this read's service, heartbeats and clock."""
+        return dataclasses.replace(
+            state,
+            service=self.service,
+            now=self.now,
+            heartbeat=self.pulse.heartbeat,
+            newest_heartbeat=self.pulse.newest,
+            pulse_at=self.pulse.now,
+        )

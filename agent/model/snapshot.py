@@ -10,9 +10,8 @@ from agent.errors import AgentError
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.model.host.store import StoreMark
-from agent.model.light_state import StateRead
 from agent.model.memo import for_the_same_arguments
-from agent.model.nova import NovaState
+from agent.model.nova import NovaState, StateSign
 from agent.model.placement import Inventory, PlacementView, Provider
 
 T = TypeVar("T")
@@ -53,6 +52,25 @@ class Reading(Generic[T]):
 
 
 AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[HostFacts] | Reading[StorageFacts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRead:
+    """How an audit read the state. ``why_full``: why it read in full; empty if the light read was enough.
+
+    ``sign`` is the light read's sign, None if the audit made no light read. ``consumers`` are those that it asked for.
+    ``saw_change``: whether something changed since the last audit, or might have changed.
+    """
+
+    why_full: str = "no light read was made"
+    sign: StateSign | None = None
+    consumers: frozenset[str] = frozenset()
+    saw_change: bool = False
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the state has the rows of an earlier audit's full read."""
+        return not self.why_full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

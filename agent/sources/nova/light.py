@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 
-from agent.model.light_state import LightState, StateSign
-from agent.model.nova import Pulse
+from agent.model.nova import LightState, Pulse, StateSign
 from agent.sources.nova.documents import Cells, Row
 from agent.sources.nova.rows import only_service
 

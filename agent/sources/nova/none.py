@@ -6,8 +6,7 @@ libvirt's domains as the instances. They report no consumer as leaked, because n
 
 from __future__ import annotations
 
-from agent.model.light_state import LightState, StateSign
-from agent.model.nova import NovaState, Pulse, StateKind
+from agent.model.nova import LightState, NovaState, Pulse, StateKind, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 

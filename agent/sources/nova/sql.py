@@ -19,8 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.model.light_state import LightState, StateSign
-from agent.model.nova import NovaState, Pulse
+from agent.model.nova import LightState, NovaState, Pulse, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova import sign_tables, tables
