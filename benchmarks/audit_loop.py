@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 from agent.cmd import daemon
-from agent.model.audit import AuditMemory, AuditRequest, Publish
+from agent.model.audit import PERIODIC, AuditMemory, AuditRequest, Publish
 
 WARM_UP = 3
 CONNECT_S = 10.0
@@ -47,11 +47,11 @@ class Loop:
         self.desk = ReportDesk(lambda report: write_report(run_dir, report), on_status=lambda _status: None)
         self.memory = AuditMemory()
 
-    def audit(self) -> Cost:
-        """Run one audit with the memory of the last."""
+    def audit(self, reason: str = PERIODIC) -> Cost:
+        """Run one audit with the memory of the last. Only a periodic audit may make a light read of nova's state."""
         from agent.audit.run import run_audit
 
-        request = AuditRequest(reasons=("benchmark",))
+        request = AuditRequest(reasons=(reason,))
         wall, cpu = time.perf_counter(), time.process_time()
         result = run_audit(request, self.configured.settings, self.parts, self.memory, lambda: False)
         self.desk.publish(result.report, self.configured)
@@ -89,7 +89,7 @@ def changed(loop: Loop, audits: int) -> Iterator[Cost]:
     loop.settle()
     for _ in range(audits):
         loop.memory = dataclasses.replace(loop.memory, compared=None)
-        yield loop.audit()
+        yield loop.audit("benchmark")
 
 
 def cold(loop: Loop, audits: int) -> Iterator[Cost]:

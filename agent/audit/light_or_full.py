@@ -8,6 +8,7 @@ unclear, the audit reads in full.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,13 +17,14 @@ from agent.model.audit import AuditMemory, AuditRequest, Depth, FullState
 from agent.model.compared import Row
 from agent.model.finding import Finding, SeenFinding
 from agent.model.host.facts import HostFacts
-from agent.model.nova import Instance, LightState, Migration, NovaState
+from agent.model.nova import Instance, LightState, NovaState
 from agent.model.placement import PlacementView
 from agent.model.report import Verdict
+from agent.model.snapshot import StateRead
 
-# Nova writes some columns of an instance without touching the row's time (instance_extra), for example at the end of a
-# resize. So the agent reads in full for this time after the last visible change of an instance that is on its way.
-UNDER_WAY = datetime.timedelta(minutes=10)
+# Nova writes some columns of an instance without touching the row's time (instance_extra), mostly during a move. So the
+# agent reads in full while an instance has a task or a move, and for this time if flavors or a context of a move stay.
+JUST_MOVED = datetime.timedelta(minutes=10)
 # Findings without a consumer that no row of nova can change. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(
     {
@@ -52,6 +54,15 @@ class Judged(NamedTuple):
 
     why: str
     saw_change: bool = False
+
+
+class Beside(NamedTuple):
+    """What an audit read and found beside the state; None if a source could not be read."""
+
+    node_uuid: str | None
+    host: HostFacts | None
+    view: PlacementView | None
+    rests: str = ""
 
 
 def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
@@ -126,27 +137,42 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
     return "" if settling is None else f"consumer {settling.key} is settling"
 
 
+def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
+    """Return the last full read for the next audit, None if the state was not read; ``last``: before this audit."""
+    if state is None:
+        return None
+    if how.is_light and last is not None:
+        return dataclasses.replace(last, saw_change=False, rests=beside.rests)
+    return FullState(
+        state=state,
+        sign=how.sign,
+        consumers=how.consumers,
+        node_uuid=beside.node_uuid,
+        domains=beside.host.domains if beside.host else None,
+        allocations=beside.view.allocations if beside.view else None,
+        saw_change=how.saw_change,
+        rests=beside.rests,
+    )
+
+
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
     """Return which instance might change in a way that a light read does not see; empty if there is none."""
+    for move in state.migrations:
+        if move.under_way:
+            return f"migration {move.uuid} is under way"
     for instance in state.instances:
+        if instance.task_state is not None:
+            return f"instance {instance.uuid} has a task"
         if instance.hidden and not instance.deleted:
             return f"instance {instance.uuid} is hidden"
-        if _is_on_its_way(instance) and _is_young(instance.updated_at or instance.created_at, now):
-            return f"instance {instance.uuid} has a task or a move"
-    for move in state.migrations:
-        if move.under_way and _is_young(_last_change(move), now):
-            return f"migration {move.uuid} is under way"
+        if _has_rest_of_a_move(instance) and _is_young(instance.updated_at or instance.created_at, now):
+            return f"instance {instance.uuid} has just moved"
     return ""
 
 
-def _is_on_its_way(instance: Instance) -> bool:
-    flavors = (instance.old_flavor, instance.new_flavor)
-    return instance.task_state is not None or instance.context is not None or any(flavors)
-
-
-def _last_change(move: Migration) -> datetime.datetime | None:
-    return move.updated_at or move.created_at
+def _has_rest_of_a_move(instance: Instance) -> bool:
+    return any(rest is not None for rest in (instance.context, instance.old_flavor, instance.new_flavor))
 
 
 def _is_young(moment: datetime.datetime | None, now: datetime.datetime | None) -> bool:
-    return moment is None or now is None or now - moment < UNDER_WAY
+    return moment is None or now is None or now - moment < JUST_MOVED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from agent.audit.act import Acted
-from agent.audit.light_or_full import what_rests_on
+from agent.audit.light_or_full import Beside, kept, what_rests_on
 from agent.audit.parts import AuditTask
 from agent.audit.read import turn_of
 from agent.books.compare import SHARED
@@ -152,24 +152,17 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
 
 
 def _full_state(memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> FullState | None:
-    """Return the last full read for the next audit; None if the state was not read, or this audit changed something."""
-    snapshot, how, last = acted.snapshot, acted.snapshot.state_read, memory.full_state
-    view, host, state = snapshot.placement.value, snapshot.host.value, snapshot.nova.value
-    if state is None or acted.done:
+    """Return the last full read for the next audit; None after a write: what the audit wrote is not in its reads."""
+    snapshot = acted.snapshot
+    if acted.done:
         return None
-    rests = what_rests_on(confirmed.findings, acted.decision.rows)
-    if how.is_light and last is not None:
-        return dataclasses.replace(last, saw_change=False, rests=rests)
-    return FullState(
-        state=state,
-        sign=how.sign,
-        consumers=how.consumers,
+    found = Beside(
         node_uuid=memory.identity.uuid if memory.identity else None,
-        domains=host.domains if host else None,
-        allocations=view.allocations if view else None,
-        saw_change=how.saw_change,
-        rests=rests,
+        host=snapshot.host.value,
+        view=snapshot.placement.value,
+        rests=what_rests_on(confirmed.findings, acted.decision.rows),
     )
+    return kept(memory.full_state, snapshot.state_read, snapshot.nova.value, found)
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:

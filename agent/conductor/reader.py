@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+from collections.abc import Callable
 
 from agent.conductor import wire
 from agent.conductor.client import ConductorClient
@@ -36,8 +37,10 @@ class ConductorState:
 
     name = STATE
 
-    def __init__(self, client: ConductorClient) -> None:
+    def __init__(self, client: ConductorClient, now: Callable[[], datetime.datetime] | None = None) -> None:
+        """``now``: the clock (naive UTC), by default this host's: conductor does not report its own time."""
         self._client = client
+        self._now = now or _own_clock
         self._disks: dict[str, tuple[Row, ...]] = {}
         self._guests = LastGuests()
 
@@ -46,7 +49,7 @@ class ConductorState:
         questions = Questions(self._client, deadline)
         # Read the heartbeats before all rows, so that the rows are at least as new as the heartbeats.
         conductors = questions.conductors()
-        pulse_at = _own_clock()
+        pulse_at = self._now()
         services = questions.services(host)
         live = questions.nodes(host)
         nodes = tuple(map(wire.node_row, live))
@@ -65,7 +68,7 @@ class ConductorState:
         return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Four calls; one more after a failed move; one more unless nova-compute has just reported.
+        """See StateSource. Four calls while nova-compute has just reported, and no instance elsewhere is looked up.
 
         Reads neither compute nodes, boot disks and PCI devices, nor finished evacuations: docs/operating.md says how
         long a change of these may stay unseen.
@@ -76,7 +79,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        elsewhere = _looked_up(last, consumers) - here
+        # A full read looks up the same instances by uuid, and those of finished evacuations.
+        elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),
             ("last change", tuple((row["uuid"], row["updated_at"]) for row in changed)),
@@ -85,20 +89,20 @@ class ConductorState:
         )
         newest = next((Cells("instances", row).moment("updated_at") for row in changed), None)
         sign = StateSign(parts=parts, is_settled=is_settled(newest, pulse))
-        return light_state(last.host, services, pulse, _own_clock(), sign)
+        return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
         """Return the heartbeat of this host's nova-compute if it is recent, so that no conductor's must be read."""
-        own = pulse_from(_own_clock(), _heartbeats(services))
+        own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own
         heartbeats = _heartbeats(questions.conductors() + services)
-        return pulse_from(_own_clock(), heartbeats)
+        return pulse_from(self._now(), heartbeats)
 
     def pulse(self, deadline: Deadline) -> Pulse:
         """See StateSource. Reads only the heartbeats of nova-conductor; the time is this host's. Raises SourceError."""
         heartbeats = _heartbeats(Questions(self._client, deadline).conductors())
-        return pulse_from(_own_clock(), heartbeats)
+        return pulse_from(self._now(), heartbeats)
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
@@ -113,7 +117,7 @@ class ConductorState:
         others = (consumers | texts((*moving, *evacuated, *recorded), "instance_uuid")) - seen
         instances = here + questions.instances_named(others)
         return CellRows(
-            now=_own_clock(),
+            now=self._now(),
             instances=instances,
             boot_disks=self._boot_disks(questions, texts(instances, "uuid")),
             migrations=moving + recorded,
@@ -134,18 +138,12 @@ def _node_names(state: NovaState) -> list[str]:
     return sorted(name for name in names if name)
 
 
-def _looked_up(state: NovaState, consumers: frozenset[str]) -> set[str]:
-    """Return the instances that a full read looks up by uuid, but not those of finished evacuations."""
-    known = {instance.uuid for instance in state.instances}
-    return {move.instance_uuid for move in state.migrations if move.in_progress} | (consumers & known)
-
-
 def _contents(rows: tuple[Row, ...]) -> frozenset[tuple[object, ...]]:
     return frozenset(tuple(row.values()) for row in rows)
 
 
 def _own_clock() -> datetime.datetime:
-    """Return this host's time in UTC: conductor does not report its own time."""
+    """Return this host's time in UTC."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
