@@ -48,9 +48,8 @@ class CellClient:
     ) -> Any:
         """Answer one call."""
         self.asked += 1
-        return self._methods[objname, method](
-            *args, **kwargs, **({"deleted": how["deleted"]} if _looks(method) else {})
-        )
+        seen = {"deleted": how["deleted"]} if method in SEES_DELETED else {}
+        return self._methods[objname, method](*args, **kwargs, **seen)
 
     def _service(self, host: str, _binary: str) -> Any:
         return _service_of(1, host, self._beat())

@@ -147,9 +147,7 @@ class LightEpisode(Episode):
             watch.audit()
 
 
-def play(
-    count: int, seed: int, tell: Callable[[int, dict[str, int]], None] = lambda _number, _reads: None
-) -> dict[str, int]:
+def play(count: int, seed: int) -> dict[str, int]:
     """Play ``count`` lives; return how many reads were light and full. Raises OldState with the life's trace."""
     reads = {"light": 0, "full": 0}
     for number in range(count):
