@@ -1,4 +1,4 @@
-"""Read the cloud's state of one host from nova-conductor, in seven calls if nothing on the host changes.
+"""Read the cloud's state of one host from nova-conductor: a full read in seven calls, a light read in four.
 
 The rows equal those of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
 instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.

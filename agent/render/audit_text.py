@@ -63,7 +63,8 @@ def source_line(source: Document) -> str:
     """Return ``libvirt ok, 12.5 ms``, or the source's error and the age of its last successful read."""
     took = f"{number_text(source['duration_ms'])} ms"
     if source["ok"]:
-        return f"{source['name']} ok, {took}"
+        how = ", light read" if source.get("read") == "light" else ""
+        return f"{source['name']} ok, {took}{how}"
     age = source["age_s"]
     last = "never read" if age is None else f"last read {number_text(age)} s ago"
     return f"{source['name']} NOT READ after {took} ({last}): {source['error']}{_late(source)}"

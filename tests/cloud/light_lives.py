@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import datetime
 import random
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,11 +35,15 @@ from tests.cloud.placement_model import PlacementModel
 from tests.rigs import facts
 
 LENGTH = 30
-VERBS = {"step": 60, "start": 16, "audit": 30, "fail": 3, "crash": 2, "mishap": 3, "mend": 3, "power": 2, "pass": 6}
+VERBS = {"step": 60, "start": 16, "audit": 30, "fail": 3, "crash": 2, "mishap": 3, "mend": 3, "power": 6, "pass": 6}
+# For agents that must find something: lives in which more goes wrong.
+MISHAPS = VERBS | {"mishap": 12, "crash": 6}
 # Columns of instance_extra: nova's Instance.save writes them in a statement that does not touch the instance's row.
 EXTRA = {"old_flavor", "new_flavor", "migration_context_id"}
 CLOCKS_DIFFER_BY_S = 9
 BETWEEN_AUDITS_S = (0, 0, 1, 11, 60)
+# The share of audits during which the cloud continues.
+IN_MOTION = 0.2
 REQUEST = AuditRequest(reasons=(PERIODIC,))
 
 
@@ -73,7 +78,8 @@ class Watch:
         self._cloud = cloud
         self._host = host
         self._has_deaf_placement = has_deaf_placement
-        self._source = ConductorState(CellClient(cloud), cloud.now)  # type: ignore[arg-type]
+        self._client = CellClient(cloud)
+        self._source = ConductorState(self._client, cloud.now)  # type: ignore[arg-type]
         self._facts = facts.host()
         root = cloud.roots[host]
         self._memory = AuditMemory(identity=Identity(uuid=root, origin="file"), recheck_recorded=False)
@@ -84,14 +90,19 @@ class Watch:
         )
         self.reads = {"light": 0, "full": 0}
 
-    def audit(self) -> None:
-        """Read as an audit does. Raises OldState if its state differs from that of a full read."""
+    def audit(self, interlude: Callable[[], None] | None = None) -> None:
+        """Read as an audit does. Raises OldState if its state differs from that of a full read.
+
+        ``interlude`` changes the cloud between any two calls; then only the next audits are checked.
+        """
+        self._client.interlude = interlude or _nothing
         view = self._view()
         task = AuditTask(request=REQUEST, settings=facts.settings(host=self._host), parts=self._parts, cancelled=bool)
         reading, how = read_state(task, self._memory, view, is_due=False)
         assert reading.value is not None, reading.error
         self.reads["light" if how.is_light else "full"] += 1
-        if how.is_light:
+        self._client.interlude = _nothing
+        if how.is_light and interlude is None:
             self._check(reading.value, view.consumer_uuids)
         identity = self._memory.identity
         assert identity is not None
@@ -129,6 +140,10 @@ def _what_counts(state: NovaState, consumers: frozenset[str]) -> tuple[object, .
     return (tuple(mine), state.migrations, state.service, state.heartbeat, state.now, state.pulse_at)
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class LightEpisode(Episode):
     """A life whose audits are those of ``watches``; they begin some seconds after the last event, or in its second."""
 
@@ -144,7 +159,7 @@ class LightEpisode(Episode):
         self.cloud.seconds += dice.choice(BETWEEN_AUDITS_S)
         for host, watch in self.watches.items():
             self._tell(f"audit of {host} at {self.cloud.seconds} s")
-            watch.audit()
+            watch.audit((lambda: self._step(dice)) if dice.random() < IN_MOTION else None)
 
 
 def play(count: int, seed: int) -> dict[str, int]:
@@ -218,7 +233,7 @@ def play_pairs(count: int, seed: int) -> tuple[int, int]:
         episode = PairEpisode(hash((seed, number)))
         try:
             with contextlib.suppress(Interrupted):
-                episode.play(events_of(hash((seed, number)), LENGTH, VERBS))
+                episode.play(events_of(hash((seed, number)), LENGTH, MISHAPS))
         except OldState as error:
             raise OldState("\n".join([f"life {number} of seed {seed}", *episode.trace[-40:], str(error)])) from error
         light, findings = light + episode.light, findings + episode.findings

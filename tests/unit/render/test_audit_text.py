@@ -29,6 +29,11 @@ def source(**changes):
     return source_line({key: value for key, value in keys.items() if value is not ...})
 
 
+def test_source_line_shows_a_light_read_and_accepts_a_report_without_read():
+    assert source(ok=True, read="light") == "state ok, 5000 ms, light read"
+    assert source(ok=True, read="full") == source(ok=True, read=...) == "state ok, 5000 ms"
+
+
 def test_source_line_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
 

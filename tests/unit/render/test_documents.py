@@ -92,7 +92,7 @@ def test_json_documents_have_every_key_of_the_stable_format():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
-    assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s"}
+    assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s", "read"}
     assert set(audit["plan"]) == {"digest", "writes", "held_back"}
     assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
     assert set(FINDING_KEYS) < set(finding_document(FINDING))

@@ -1,0 +1,200 @@
+"""Whether an audit reads nova's state light or in full: each reason for a full read alone causes one."""
+
+import dataclasses
+import datetime
+
+import pytest
+
+from agent.audit.light_or_full import (
+    JUST_MOVED,
+    NOT_ABOUT_THE_CLOUD,
+    Beside,
+    guests_changed,
+    judged,
+    kept,
+    what_rests_on,
+    why_no_light_read,
+    why_not_enough,
+)
+from agent.findings import BUILTIN
+from agent.model.audit import PERIODIC, AuditMemory, AuditRequest, Depth, FullState
+from agent.model.finding import Finding, History, SeenFinding, Severity, Sighting
+from agent.model.nova import LightState, Pulse, StateKind, StateSign
+from agent.model.report import Verdict
+from agent.model.snapshot import StateRead
+from tests.rigs import facts
+
+NOW = datetime.datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
+OLD = NOW - datetime.timedelta(hours=1)
+ROOT = facts.uuid("root")
+SIGN = StateSign(parts=(("instances", frozenset({"a"})), ("migrations", frozenset())))
+HOST = facts.host(facts.domain("i1"))
+VIEW = facts.view(facts.allocations("i1", VCPU=1))
+CONSUMERS = VIEW.consumer_uuids
+
+
+def full(*instances, **changes):
+    """Return a full read at rest: nothing of it requires another full read."""
+    plain = FullState(
+        state=facts.state(*(instances or (facts.instance("i1", updated_at=OLD),)), now=NOW),
+        sign=SIGN,
+        consumers=CONSUMERS,
+        node_uuid=ROOT,
+        domains=HOST.domains,
+        allocations=VIEW.allocations,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def light(sign=SIGN):
+    return LightState(sign=sign, service=None, now=NOW, pulse=Pulse(now=NOW, heartbeat=NOW))
+
+
+def judge(last=None, found=None, **changes):
+    asked = {"view": VIEW, "consumers": CONSUMERS, "node_uuid": ROOT, "is_due": False} | changes
+    return judged(last or full(), found or light(), **asked)
+
+
+def test_a_light_read_is_enough_if_nothing_changed():
+    assert judge() == ("", False)
+
+
+CHANGED_SIGN = StateSign(parts=(("instances", frozenset({"b"})), ("migrations", frozenset())))
+CHANGES = {
+    "a part of the sign": {"found": light(CHANGED_SIGN)},
+    "the allocations": {"last": full(allocations=())},
+    "Placement is unread": {"view": None},
+    "the consumers": {"last": full(consumers=frozenset())},
+    "the host's uuid": {"last": full(node_uuid=None)},
+}
+WITHOUT_A_CHANGE = {
+    "a change in the last audit": {"last": full(saw_change=True)},
+    "no earlier sign": {"last": full(sign=None)},
+    "an unsettled sign": {"last": full(sign=dataclasses.replace(SIGN, is_settled=False))},
+    "the schedule": {"is_due": True},
+    "a migration under way": {
+        "last": full(state=facts.state(facts.instance("i1"), migrations=(facts.migration(status="running"),)))
+    },
+    "a task": {"last": full(facts.instance("i1", task_state="rebuilding", updated_at=OLD))},
+    "a hidden instance": {"last": full(facts.instance("i1", hidden=True, updated_at=OLD))},
+    "the rest of a move": {"last": full(facts.instance("i1", old_flavor=facts.FLAVOR_A, updated_at=NOW))},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_each_visible_change_causes_a_full_read_now_and_in_the_next_audit(change):
+    found = judge(**change)
+    assert found.why
+    assert found.saw_change
+
+
+@pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
+def test_each_doubt_causes_a_full_read(change):
+    found = judge(**change)
+    assert found.why
+    assert not found.saw_change
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        full(facts.instance("i1", old_flavor=facts.FLAVOR_A, updated_at=NOW - JUST_MOVED)),
+        full(state=facts.state(facts.instance("i1"), migrations=(facts.migration(status="error"),))),
+        full(facts.instance("i1", hidden=True, deleted=True, updated_at=OLD)),
+    ],
+    ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
+)
+def test_what_lasts_for_weeks_causes_no_full_reads(last):
+    assert judge(last) == ("", False)
+
+
+def test_a_sign_with_more_parts_than_before_shows_no_change():
+    more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
+    assert more.changed_since(SIGN) == ()
+
+
+@pytest.mark.parametrize(
+    ("request_changes", "memory_changes"),
+    [
+        ({"depth": Depth.FULL}, {}),
+        ({"reasons": (PERIODIC, "libvirt")}, {}),
+        ({}, {"full_state": None}),
+        ({}, {"full_state": full(state=facts.state(kind=StateKind.NONE))}),
+        ({}, {"recheck_recorded": True}),
+        ({}, {"full_state": full(rests="finding x rests on the state")}),
+    ],
+    ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
+)
+def test_each_reason_besides_the_interval_prevents_a_light_read(request_changes, memory_changes):
+    request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
+    memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
+    assert why_no_light_read(request, memory)
+
+
+def test_a_periodic_audit_of_a_host_at_rest_makes_a_light_read():
+    memory = AuditMemory(full_state=full(), recheck_recorded=False)
+    assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
+
+
+def test_other_guests_or_an_unread_libvirt_cause_a_full_read():
+    assert not guests_changed(full(), facts.host(facts.domain("i1")))
+    assert guests_changed(full(), facts.host())
+    assert guests_changed(full(), None)
+    assert guests_changed(full(domains=None), HOST)
+
+
+def finding(code="volume-foreign", **changes):
+    plain = Finding(code=code, severity=Severity.WARNING, remedy="", expected="", actual="")
+    return dataclasses.replace(plain, **changes)
+
+
+def seen(found, *, confirmed=True):
+    return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
+
+
+def test_a_light_decision_may_neither_write_nor_change_the_findings():
+    known = finding()
+    sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
+    memory = AuditMemory(history=History(sightings=(sighting,)))
+
+    assert why_not_enough([known], memory, is_writing=False) == ""
+    assert why_not_enough([known], memory, is_writing=True)
+    assert why_not_enough([], memory, is_writing=False)
+    assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
+
+
+def test_only_confirmed_findings_about_the_host_alone_let_the_next_audit_read_light():
+    assert what_rests_on([seen(finding())], ()) == ""
+    assert what_rests_on([seen(finding(), confirmed=False)], ())
+    assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
+    assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
+
+
+def test_a_settling_row_makes_the_next_audit_read_in_full():
+    moving = facts.instance("i1", task_state="migrating")
+    world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
+    rows = facts.decided(world).rows
+
+    assert {row.verdict for row in rows} >= {Verdict.SETTLING}
+    assert what_rests_on((), rows)
+
+
+def test_codes_that_are_not_about_the_cloud_are_codes_of_findings():
+    assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
+
+
+def test_a_light_audit_keeps_the_rows_of_the_full_read_and_a_failed_read_keeps_nothing():
+    last = full(saw_change=True)
+    beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
+    after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
+
+    assert after == dataclasses.replace(last, saw_change=False, rests="something")
+    assert kept(last, StateRead(), None, beside) is None
+
+
+def test_a_full_read_is_kept_with_what_the_audit_read_beside_it():
+    how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
+    beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
+    after = kept(None, how, full().state, beside)
+
+    assert after == full(sign=CHANGED_SIGN, saw_change=True)
