@@ -230,7 +230,7 @@ def test_a_missing_table_is_named_in_the_error_until_the_table_is_restored(fille
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 
-    with pytest.raises(SourceInconsistent, match=r"lacks services$"):
+    with pytest.raises(SourceInconsistent, match=r"it has no services$"):
         read(source)
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services_away RENAME TO services")
