@@ -13,10 +13,13 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import sqlalchemy
 
 from agent.cmd import daemon
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest, Publish
+from benchmarks.server_cpu import server_cpu_ms
 
 WARM_UP = 3
 CONNECT_S = 10.0
@@ -30,12 +33,15 @@ class Cost:
     wall_ms: float
     requests: int
     findings: int
+    is_light: bool
+    servers_ms: dict[str, float]
+    statements: int
 
 
 class Loop:
     """Audits as the worker runs them, without its queue."""
 
-    def __init__(self, loaded, wired) -> None:
+    def __init__(self, loaded, wired, servers: dict[str, int], statements: Callable[[], int]) -> None:
         from agent.cmd.wiring import configured_from
         from agent.config.build import agent_options_from
         from agent.daemon.publisher import ReportDesk
@@ -46,12 +52,16 @@ class Loop:
         self.configured = configured_from(loaded, wired.parts, Publish.BY_ROLE)
         self.desk = ReportDesk(lambda report: write_report(run_dir, report), on_status=lambda _status: None)
         self.memory = AuditMemory()
+        self.servers = servers
+        self.statements = statements
 
     def audit(self, reason: str = PERIODIC) -> Cost:
         """Run one audit with the memory of the last. Only a periodic audit may make a light read of nova's state."""
         from agent.audit.run import run_audit
 
         request = AuditRequest(reasons=(reason,))
+        before = {name: server_cpu_ms(pid) for name, pid in self.servers.items()}
+        statements = self.statements()
         wall, cpu = time.perf_counter(), time.process_time()
         result = run_audit(request, self.configured.settings, self.parts, self.memory, lambda: False)
         self.desk.publish(result.report, self.configured)
@@ -60,6 +70,9 @@ class Loop:
             wall_ms=(time.perf_counter() - wall) * 1000,
             requests=result.report.requests,
             findings=len(result.report.findings),
+            is_light=result.snapshot.state_read.is_light,
+            servers_ms={name: server_cpu_ms(self.servers[name]) - spent for name, spent in before.items()},
+            statements=self.statements() - statements,
         )
         self.memory = result.memory
         return cost
@@ -75,6 +88,15 @@ class Loop:
         calm = 0
         while calm < WARM_UP:
             calm = calm + 1 if self.audit().requests == 1 else 0
+
+
+def selects_of(url: str | None) -> Callable[[], int]:
+    """Return a function that counts all clients' SELECT statements on a MariaDB so far; it returns 0 without a URL."""
+    if url is None:
+        return lambda: 0
+    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
+    connection = engine.connect()
+    return lambda: int(connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Com_select'").one()[1])
 
 
 def warm(loop: Loop, audits: int) -> Iterator[Cost]:
@@ -105,6 +127,8 @@ def main() -> int:
     parser.add_argument("--config-file", required=True)
     parser.add_argument("--audits", type=int, default=50)
     parser.add_argument("--cold", type=int, default=5)
+    parser.add_argument("--server", action="append", default=[], help="NAME=PID: also measure this process")
+    parser.add_argument("--database", help="URL of the MariaDB whose SELECT statements to count")
     parser.add_argument("--profile", help="write cProfile figures of the warm audits to this file")
     options = parser.parse_args()
     arguments = daemon.parse(["--config-file", options.config_file])
@@ -115,7 +139,8 @@ def main() -> int:
         events.start(lambda _reason: connected.set())
         if not connected.wait(CONNECT_S):
             raise SystemExit("no libvirt events")
-        loop = Loop(loaded, wired)
+        servers = {name: int(pid) for name, _, pid in (server.partition("=") for server in options.server)}
+        loop = Loop(loaded, wired, servers, selects_of(options.database))
         gc.freeze()  # as the daemon does
         first = loop.audit()
         colds = list(cold(loop, options.cold))

@@ -11,16 +11,19 @@ runs in them.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.demo import cell as rows
 from agent.demo.volume_group import VolumeGroupRig
-from agent.model.nova import Flavor
+from agent.model.nova import Flavor, Instance
 from tests.rigs import placement as placements
+from tests.rigs.conductor import Cell
 from tests.rigs.domains import domain_xml, file_disk, node_xml, nova_metadata
 from tests.rigs.facts import uuid as uuid_of
 from tests.rigs.host import AgentHost
@@ -32,6 +35,7 @@ from tests.rigs.placement import Rest
 
 FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, ephemeral_gib=0, swap_mib=0)
 HELD = {"VCPU": FLAVOR.vcpus, "MEMORY_MB": FLAVOR.memory_mib, "DISK_GB": FLAVOR.root_gib}
+LONG_AGO = datetime.datetime(2026, 1, 1)  # noqa: DTZ001 - nova's columns have no zone
 CPUS_PER_GUEST = 1
 MEMORY_MIB_PER_GUEST = 4096
 #: The disk of a build machine is small, and its size is not measured.
@@ -106,8 +110,11 @@ def guest_xml(name: str) -> str:
 
 
 @contextlib.contextmanager
-def world(load: Load, source: str = "sql") -> Iterator[World]:
-    """Yield a host with that load, known to the cloud and recorded; its inventory is published."""
+def world(load: Load, source: str = "sql", cell: Cell | None = None) -> Iterator[World]:
+    """Yield a host with that load, known to the cloud and recorded; its inventory is published.
+
+    ``cell`` is the running cell with this host's rows; None: the cell database is a SQLite file.
+    """
     names = [guest_name(number) for number in range(load.guests)]
     node = node_xml(
         cpus=max(8, load.guests * CPUS_PER_GUEST),
@@ -117,11 +124,16 @@ def world(load: Load, source: str = "sql") -> Iterator[World]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-lvm-")))
         groups = _groups(stack, folder, load.volumes, names)
-        made = stack.enter_context(_around(node, source))
+        made = stack.enter_context(_around(node, source, cell))
         made.host.environment.update(view(folder, *groups).environment if groups else {})
         made.host.configure(_options(groups, load.functions))
-        engine = made.host.make_cell(*(made.host.instance(name, flavor=FLAVOR) for name in names))
-        engine.dispose()
+        instances = [
+            made.host.instance(name, flavor=FLAVOR, created_at=LONG_AGO, updated_at=LONG_AGO) for name in names
+        ]
+        if cell is None:
+            made.host.make_cell(*instances).dispose()
+        else:
+            _fill(cell, made.host, instances)
         made.host.agent("--once", timeout_s=300)
         _allocate(made, names)
         yield made
@@ -176,19 +188,37 @@ def shared_node(source: str = "none") -> Iterator[World]:
         yield made
 
 
+def _fill(cell: Cell, host: AgentHost, instances: Iterable[Instance]) -> None:
+    cell.empty()
+    with cell.engine.begin() as connection:
+        rows.add_compute_node(connection, host.node_row())
+        for instance in instances:
+            rows.add_instance(connection, instance)
+
+
+def _state_options(source: str, cell: Cell | None) -> dict[str, dict[str, object]]:
+    if cell is None:
+        return {"state": {"source": source}}
+    if source == "sql":
+        return {"state": {"source": source, "connection": cell.url}}
+    return {"DEFAULT": {"transport_url": cell.broker.url}, "state": {"source": source, "connection": None}}
+
+
 @contextlib.contextmanager
-def _around(node: str | None, source: str) -> Iterator[World]:
+def _around(node: str | None, source: str, cell: Cell | None = None) -> Iterator[World]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-")))
         placement = stack.enter_context(placements.running(folder / "placement"))
         libvirtd = stack.enter_context(private_libvirtd(node))
+        options = _state_options(source, cell)
+        options.setdefault("DEFAULT", {})["disk_allocation_ratio"] = DISK_RATIO
         host = AgentHost(
             folder=folder,
             name="bench",
             placement_url=placement.server.url,
             libvirt_uri=libvirtd.uri,
             provider_uuid=str(uuid.uuid4()),
-            options={"DEFAULT": {"disk_allocation_ratio": DISK_RATIO}, "state": {"source": source}},
+            options=options,
         )
         host.configure()
         yield World(host=host, placement=placement, libvirtd=libvirtd)

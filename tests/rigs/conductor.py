@@ -56,6 +56,12 @@ class Conductor:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def pid(self) -> int:
+        """The pid of nova-conductor's first process; its workers descend from it."""
+        assert self._process is not None, "nova-conductor was not started"
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         """The end of the log so far, for a failed test to show."""
         return (self.folder / "conductor.log").read_text(errors="replace")[-6000:]
