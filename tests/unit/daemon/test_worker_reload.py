@@ -9,14 +9,17 @@ import pytest
 
 from agent.daemon.audit_queue import AuditQueue, Pacing
 from agent.daemon.worker import Configured, Current, Worker
-from agent.model.audit import AuditMemory, AuditResult, Publish, WrittenProvider
-from tests.rigs.facts import settings
+from agent.model.audit import AuditMemory, AuditResult, FullState, Publish, WrittenProvider
+from tests.rigs.facts import settings, state
 from tests.rigs.reports import REPORT
 
 LEFT = AuditMemory(
     node_name="cmp1",
     written=WrittenProvider(provider_uuid="u", inventories=(), strikes=2),
     unknown_traits=frozenset({"HW_NEW"}),
+    full_state=FullState(
+        state=state(), sign=None, consumers=frozenset(), node_uuid=None, domains=None, allocations=None
+    ),
 )
 
 
@@ -89,4 +92,5 @@ def test_a_configuration_reload_clears_caches_and_memory_of_earlier_writes(runni
     current.replace(configured(parts))
     memory = audited()
     assert (memory.node_name, memory.written, memory.unknown_traits) == ("cmp1", None, frozenset())
+    assert memory.full_state is None
     assert (parts.host.times, parts.reader.times, parts.images.times) == (1, 1, 1)
