@@ -182,7 +182,7 @@ class PeriodicAgent(HostAgent):
 
     def __init__(self, cloud: Cloud, host: str, client: Any, *, reason: str) -> None:
         self.reason = reason
-        super().__init__(cloud, host, client, dataclasses.replace(settings_of(min_age_s=0.0), role=Role.OBSERVER))
+        super().__init__(cloud, host, client, settings_of(Role.OBSERVER, min_age_s=0.0))
         self._act = self._audited
 
     def _new_parts(self) -> Parts:
