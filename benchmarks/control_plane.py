@@ -83,9 +83,7 @@ def table_of(source: str, guests: int, found: list[Cost]) -> list[Row]:
             ("mariadb", None, ""),
         )
     ]
-    requests = Row(
-        f"{name}: requests to Placement", f"{statistics.mean(cost['requests'] for cost in found):.2f} (mean)"
-    )
+    requests = statistics.mean(cost["requests"] for cost in found)
     selects = Row(f"{name}: SELECT statements", f"{statistics.median(cost['statements'] for cost in found):.0f}")
     return [shares, own, *servers, selects, Row(f"{name}: requests to Placement", f"{requests:.2f} (mean)")]
 
