@@ -87,13 +87,13 @@ def test_s1_an_empty_host_has_zero_usage():
     assert (found.running_vms, found.current_workload) == (0, 0)
 
 
-def test_s2_the_reserved_host_amounts_count_as_used():
+def test_s2_reserved_host_cpus_memory_and_disk_count_as_used():
     found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
 
 
-def test_s3_free_memory_and_disk_may_be_negative():
+def test_s3_reserves_above_the_hosts_size_make_free_memory_and_disk_negative():
     reserved = {"reserved_host_memory_mib": 2048, "reserved_host_disk_mib": 11 * 1024}
     found = figures(state(), libvirt=host(memory_mib=1024), gib=10, **reserved)
     assert (found.free_ram_mib, found.free_disk_gib) == (-1024, -1)
@@ -141,11 +141,11 @@ def test_s6_a_volume_backed_instance_takes_no_root_disk():
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_image_ref_decides_the_root_disk_if_there_is_no_block_device_row(image_ref, disk_gib):
+def test_s7_without_a_block_device_row_an_instance_with_an_image_uses_root_disk(image_ref, disk_gib):
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
-def test_s8_half_a_gib_of_swap_counts_as_zero():
+def test_s8_half_a_gib_of_swap_counts_as_0_gib_of_disk():
     assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
 
 
@@ -154,7 +154,7 @@ def test_s9_swap_is_rounded_down_to_gib_for_each_instance_before_the_sum():
     assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
 
 
-def test_s10_one_and_a_half_gib_of_swap_counts_as_one_gib():
+def test_s10_one_and_a_half_gib_of_swap_counts_as_1_gib_of_disk():
     assert used(state(instance(flavor=flavor(swap_mib=1536)))) == (128, 1, 2)
 
 
@@ -162,7 +162,7 @@ def test_s11_ephemeral_disk_counts_as_used_disk():
     assert used(state(instance(flavor=flavor(ephemeral_gib=10)))) == (128, 1, 11)
 
 
-def test_s12_half_a_gib_of_reserved_disk_is_0_in_the_record_and_1_in_placement():
+def test_s12_reserved_disk_is_rounded_down_to_gib_for_nova_and_up_for_placement():
     half = {"reserved_host_disk_mib": 512}
     assert used(state(), **half) == (0, 0, 0)
     decision = decided(snapshot(), settings(**half))
@@ -178,12 +178,12 @@ def test_s13_a_shelved_offloaded_instance_counts_only_while_spawning(task, count
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_an_instance_that_is_not_deleted_or_offloaded_counts_in_full(vm_state):
+def test_s14_a_stopped_failed_or_shelved_instance_counts_like_an_active_one(vm_state):
     found = figures(state(instance(vm_state=vm_state)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
-def test_s15_usage_reads_the_flavor_document_instead_of_the_columns():
+def test_s15_the_stored_flavor_overrides_the_size_columns_of_the_instance_row():
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 
@@ -220,7 +220,7 @@ def test_s17_stats_count_instances_by_state_task_os_type_and_project():
     assert found.current_workload == 1
 
 
-def test_s18_failed_builds_is_kept_and_other_stats_are_recounted():
+def test_s18_the_stored_failed_builds_stat_is_kept_and_others_are_recounted():
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -257,7 +257,7 @@ def cells_with(*instances, **changes):
     return [cell["nova_object.data"] for cell in document["nova_object.data"]["cells"]]
 
 
-def test_s19_a_pinned_instance_uses_cpus_and_memory_and_small_pages_of_its_cell():
+def test_s19_a_pinned_instance_uses_cpus_memory_and_4_kib_pages_of_a_numa_cell():
     (cell,) = cells_with(instance(numa=pinned(2)))
     assert (cell["cpuset"], cell["pcpuset"]) == ([0, 1], [2, 3])
     assert (cell["pinned_cpus"], cell["memory_usage"], cell["cpu_usage"]) == ([2], 512, 0)
@@ -270,7 +270,7 @@ def test_s20_thread_policy_isolate_also_pins_the_sibling_threads():
     assert cell["pinned_cpus"] == [2, 3]
 
 
-def test_s21_two_instances_pinned_to_one_cpu_are_counted_and_reported():
+def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_reported():
     """The agent's audit goes on; nova's fails."""
     both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
     (cell,) = cells_with(*both)
@@ -284,7 +284,7 @@ def test_s21_two_instances_pinned_to_one_cpu_are_counted_and_reported():
     assert uuid("b") in found.actual
 
 
-def test_s22_a_numa_cell_in_use_still_reports_its_socket_and_its_networks():
+def test_s22_a_numa_cell_with_a_pinned_instance_keeps_its_socket_and_networks():
     sockets = tuple(dataclasses.replace(cpu, socket=1) for cpu in NUMA_HOST.cpus)
     libvirt = dataclasses.replace(NUMA_HOST, cpus=sockets)
     view = resource_view(snapshot(libvirt=libvirt), NUMA_SETTINGS, NODE)
@@ -308,7 +308,7 @@ def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_an_incoming_resize_in_error_with_migration_context_is_counted():
+def test_s25_a_failed_incoming_resize_is_counted_if_migration_context_names_it():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -319,18 +319,18 @@ def test_s26_an_incoming_evacuation_uses_the_instances_flavor():
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_same_host_resize_on_the_new_flavor_counts_both_flavors():
+def test_s27_a_same_host_resize_counts_both_flavors_once_the_new_one_is_active():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_same_host_resize_on_the_old_flavor_counts_both_flavors():
+def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_one_is_active():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
-def test_s29_an_unconfirmed_resize_uses_the_old_flavor_on_the_source():
+def test_s29_until_a_resize_is_confirmed_the_source_host_counts_the_old_flavor():
     there = on_b(vm_state="resized", task_state=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (128, 1, 1)
 
@@ -340,12 +340,12 @@ def test_s30_a_migration_with_a_final_status_is_not_counted(status):
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 
-def test_s32_a_resize_without_a_stored_old_flavor_is_not_counted():
+def test_s32_an_outgoing_resize_without_a_stored_old_flavor_is_not_counted():
     there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
 
 
-def test_s33_a_migration_of_an_instance_without_a_task_is_not_counted():
+def test_s33_a_migration_is_not_counted_if_the_instance_has_no_task_state():
     assert used(state(resizing(task_state=None, **AWAY), migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
@@ -368,7 +368,7 @@ def test_s35_an_incoming_live_migration_uses_the_instances_flavor():
     assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
 
 
-def test_s36_a_live_migration_of_an_instance_in_error_is_not_counted():
+def test_s36_a_live_migration_is_not_counted_if_the_instance_is_in_error_state():
     there = instance(vm_state="error", task_state="migrating", **AWAY)
     assert used(state(there, migrations=(LIVE,))) == (0, 0, 0)
 
@@ -384,13 +384,13 @@ def hours(number):
         ({"updated_at": None, "created_at": hours(0)}, (256, 2, 5)),
     ],
 )
-def test_s37_the_newest_of_two_migrations_is_counted(second, counted):
+def test_s37_only_the_newest_of_two_migrations_of_an_instance_is_counted(second, counted):
     resize = migration(1, updated_at=hours(1), **INCOMING)
     live = dataclasses.replace(LIVE, id=2, **second)
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_not_named_by_its_context_is_reported_and_not_counted():
+def test_s38_a_migration_is_only_reported_if_migration_context_names_another():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
@@ -410,7 +410,7 @@ def test_s40_an_incoming_resize_of_a_deleted_instance_is_counted():
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_migration_context():
+def test_s41_an_incoming_resize_uses_the_new_numa_topology_of_migration_context():
     context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
     here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
     world = state(here, migrations=(migration(**INCOMING),))
@@ -420,7 +420,7 @@ def test_s41_an_incoming_instance_uses_the_new_numa_cells_of_migration_context()
 
 
 @pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
-def test_s42_the_kind_of_a_migration_without_a_type_is_derived_from_its_flavors(types, kind):
+def test_s42_a_migration_without_a_type_is_a_resize_if_its_flavors_differ(types, kind):
     old, new = types
     found = migration_from_row(
         {
@@ -462,12 +462,12 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_each_side_of_a_migration_uses_its_own_pinned_cpus(who, moves, expected):
+def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_on_the_target(who, moves, expected):
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 
 
-def test_an_instance_of_unknown_size_is_listed_as_unknown():
+def test_an_instance_of_unknown_size_is_listed_by_uuid_and_not_counted_as_used():
     world = state(
         instance("whole"),
         instance("broken", flavor=None, problem="flavor is NULL"),
@@ -492,7 +492,7 @@ def test_an_instance_of_unknown_size_is_listed_as_unknown():
         (2 * 86400 + 60, "2 days, 1 min"),
     ],
 )
-def test_uptime_text_has_the_format_of_procps(seconds, since):
+def test_the_uptime_text_has_the_format_of_the_uptime_command(seconds, since):
     libvirt = host(uptime_s=float(seconds), load=(1.567, 1.2, 0.97))
     view = resource_view(snapshot(libvirt=libvirt), settings(), NODE)
     expected = f" 18:53:31 up {since},  0 users,  load average: 1.57, 1.20, 0.97\n"

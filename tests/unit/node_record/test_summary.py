@@ -130,11 +130,11 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
-def test_summary_has_the_figures_of_nova_computes_log_lines(world, chosen, expected):
+def test_the_host_summary_has_the_figures_that_nova_compute_logs(world, chosen, expected):
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
 
 
-def test_summary_has_unknown_usage_while_nova_state_is_unread():
+def test_used_amounts_in_the_summary_are_unknown_if_nova_could_not_be_read():
     world, chosen = snapshot(**settled_world()), settings()
     told = summary(resource_view(world, chosen, NODE), None)
     assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)

@@ -67,17 +67,17 @@ def test_records_of_many_new_consumers_are_requested_over_several_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_a_suspicious_consumer_is_read_at_once_and_only_once():
+def test_the_record_of_a_suspicious_consumer_is_requested_at_once_but_not_again():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_all_consumers_are_requested_if_unsuspicious_reads_is_none():
+def test_all_consumer_records_are_requested_if_unsuspicious_reads_is_unlimited():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_reads_of_unsuspicious_consumers_rotate_from_the_highest_generation():
+def test_unsuspicious_consumers_are_read_in_rotation_highest_generation_first():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):
@@ -86,7 +86,7 @@ def test_reads_of_unsuspicious_consumers_rotate_from_the_highest_generation():
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_reads_of_unsuspicious_consumers_are_added_to_reads_of_new_consumers():
+def test_new_consumers_do_not_reduce_the_reads_of_unsuspicious_consumers():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]
@@ -99,7 +99,7 @@ def test_the_record_of_a_removed_consumer_is_dropped():
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_reads_of_unsuspicious_consumers_include_all_of_them_in_one_rotation(count, reads):
+def test_one_rotation_requests_the_record_of_every_unsuspicious_consumer(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

@@ -14,19 +14,19 @@ def reply(text: str) -> Reply:
     return Reply(request="GET http://placement.example/", status=200, text=text, request_id=None)
 
 
-def test_function_quoted_omits_a_secret_that_truncation_cuts_in_two():
+def test_a_quoted_response_shows_no_part_of_a_secret_that_truncation_cuts():
     for spaces in range(5970, 6001):
         said = quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
         assert "a-tok" not in said
         assert said.startswith("you sent")
 
 
-def test_function_quoted_keeps_the_text_of_an_indented_page_with_a_secret():
+def test_a_page_with_much_indentation_is_quoted_from_its_first_line():
     said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
     assert said.startswith("line 0 line 1 line 2")
 
 
-def test_function_quoted_keeps_the_start_of_an_html_page_without_spaces():
+def test_a_long_page_without_spaces_is_quoted_from_its_start():
     assert quoted("x" * 10_000).startswith("xxx")
 
 

@@ -19,5 +19,5 @@ def test_the_minimum_microversion_has_no_optional_feature_and_1_39_has_all():
     )
 
 
-def test_consumer_types_is_the_last_optional_feature_of_microversion_1_38():
+def test_microversion_1_38_adds_the_optional_feature_consumer_types():
     assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"

@@ -41,7 +41,7 @@ def silent() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_unresponsive_addresses_share_the_total_time_limit(session, monkeypatch):
+def test_connection_attempts_to_all_addresses_share_one_total_time_limit(session, monkeypatch):
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
         # It would take more than an hour if each address had the time-out to itself.

@@ -69,26 +69,26 @@ def over_the_wire(body: object) -> object:
 
 
 @given(st.lists(INVENTORIES, unique_by=lambda inventory: inventory.resource_class), COUNTS)
-def test_inventories_are_equal_after_render_and_parse(inventories, generation):
+def test_inventories_rendered_to_json_are_parsed_back_with_equal_values(inventories, generation):
     body = over_the_wire(wire.render_inventories(inventories, generation))
     wanted = tuple(sorted(inventories, key=lambda inventory: inventory.resource_class))
     assert wire.parse_inventories(body) == wire.Inventories(generation=generation, inventories=wanted)
 
 
 @given(st.frozensets(NAMES), COUNTS)
-def test_traits_are_equal_after_render_and_parse(traits, generation):
+def test_traits_rendered_to_json_are_parsed_back_with_equal_values(traits, generation):
     body = over_the_wire(wire.render_traits(traits, generation))
     assert wire.parse_traits(body) == wire.Traits(generation=generation, traits=traits)
 
 
 @given(st.frozensets(UUIDS), COUNTS)
-def test_aggregates_are_equal_after_render_and_parse(aggregates, generation):
+def test_aggregates_rendered_to_json_are_parsed_back_with_equal_values(aggregates, generation):
     body = over_the_wire(wire.render_aggregates(aggregates, generation))
     assert wire.parse_aggregates(body) == wire.Aggregates(generation=generation, aggregates=aggregates)
 
 
 @given(st.builds(CreateProvider, provider_uuid=UUIDS, name=NAMES, parent_uuid=st.none() | UUIDS))
-def test_a_provider_is_equal_after_render_and_parse(write):
+def test_a_provider_rendered_to_json_is_parsed_back_with_equal_values(write):
     body = over_the_wire(wire.render_provider(write)) | {"generation": 0}
     assert wire.parse_provider(body) == Provider(
         uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0
@@ -97,7 +97,7 @@ def test_a_provider_is_equal_after_render_and_parse(write):
 
 @pytest.mark.parametrize("parser", PARSERS.values(), ids=PARSERS.keys())
 @given(body=JSON | NEARLY)
-def test_a_parser_raises_only_placement_unavailable_for_any_json(parser, body):
+def test_parsing_any_json_either_succeeds_or_raises_placement_unavailable(parser, body):
     with contextlib.suppress(PlacementUnavailable):
         parser(body)
 
@@ -110,7 +110,7 @@ def test_an_error_message_quotes_only_a_short_part_of_the_response(text):
 
 
 @given(JSON | NEARLY)
-def test_parse_refusal_returns_a_code_and_a_detail_for_any_json(body):
+def test_any_json_error_body_is_parsed_to_a_code_and_a_detail(body):
     said = wire.parse_refusal(body)
     assert isinstance(said.code, str)
     assert isinstance(said.detail, str)
@@ -144,7 +144,7 @@ def test_an_allocation_ratio_that_is_not_a_finite_number_is_rejected(odd):
         wire.parse_inventories(json.loads(text.replace("RATIO", odd)))
 
 
-def test_parse_allocations_returns_sorted_amounts_by_consumer_and_class():
+def test_parsed_allocations_are_sorted_by_consumer_and_resource_class():
     body = {
         "resource_provider_generation": 12,
         "allocations": {
@@ -161,7 +161,7 @@ def test_parse_allocations_returns_sorted_amounts_by_consumer_and_class():
     ]
 
 
-def test_parse_allocations_rejects_more_allocations_than_the_limit():
+def test_a_response_with_more_allocations_than_the_limit_is_rejected():
     held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
     body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
     assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
@@ -191,7 +191,7 @@ def test_a_consumer_record_includes_the_allocations_on_all_providers():
     )
 
 
-def test_a_missing_consumer_is_parsed_as_an_empty_record():
+def test_a_consumer_without_allocations_is_parsed_as_an_empty_record():
     assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
         consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
     )
@@ -202,20 +202,20 @@ def provider(uuid: str, parent: str | None, name: str = "") -> Provider:
 
 
 @given(st.permutations([provider("a", None), provider("z", "a"), provider("b", "z"), provider("c", "a")]))
-def test_function_parents_first_sorts_parents_before_children(providers):
+def test_providers_are_sorted_so_that_each_parent_precedes_its_children(providers):
     assert [p.uuid for p in wire.parents_first(providers)] == ["a", "c", "z", "b"]
 
 
-def test_function_parents_first_raises_placement_unavailable_on_a_loop():
+def test_sorting_providers_raises_placement_unavailable_if_parents_form_a_loop():
     with pytest.raises(PlacementUnavailable, match="loop"):
         wire.parents_first([provider("a", "b"), provider("b", "a")])
 
 
-def test_microversions_compare_as_numbers():
+def test_microversion_1_9_is_lower_than_1_30():
     root = {"versions": [{"id": "v1.0", "max_version": "1.9"}]}
     assert wire.parse_maximum(root) < wire.Microversion(1, 30)
 
 
-def test_wire_imports_no_io_module():
+def test_the_wire_module_does_not_import_logging_time_socket_or_requests():
     text = Path(wire.__file__).read_text()
     assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]

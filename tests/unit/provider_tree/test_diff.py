@@ -70,7 +70,7 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
-def test_diff_writes_inventories_only_if_a_class_of_the_agent_changes(provider, observed, expected):
+def test_inventories_are_written_only_if_a_class_that_the_agent_manages_changes(provider, observed, expected):
     plan = diff(tree(provider), observed)
     assert list(plan.writes) == expected
     assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
@@ -98,7 +98,7 @@ def test_allocations_on_another_provider_do_not_prevent_a_removal():
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_a_class_with_an_unreadable_source_keeps_its_recorded_inventory():
+def test_a_class_keeps_its_recorded_inventory_if_its_data_source_is_unreadable():
     lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -106,7 +106,7 @@ def test_a_class_with_an_unreadable_source_keeps_its_recorded_inventory():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_a_class_with_an_unreadable_source_is_not_created_in_placement():
+def test_no_new_class_is_created_in_placement_if_its_data_source_is_unreadable():
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -155,7 +155,7 @@ def child(name, parent=ROOT_UUID, **changes):
     )
 
 
-def test_s157_writes_are_ordered_parents_first_with_deletes_last():
+def test_s157_the_plan_writes_parent_providers_before_children_and_deletes_last():
     before = (root(), *(root(uuid=uuid(n), name=n, parent_uuid=ROOT_UUID) for n in ("r", "s")))
     observed = view(providers=before)
     plan = diff(

@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_each_owned_value_reaches_its_wanted_state_or_is_held_back(world):
+def test_law_1_each_managed_value_is_as_wanted_or_is_listed_as_held_back(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -256,7 +256,7 @@ def test_law_1_every_wanted_parent_is_set_from_microversion_1_37_on(world):
 
 
 @given(worlds())
-def test_law_1_before_microversion_1_37_only_parentless_providers_are_moved(world):
+def test_law_1_before_microversion_1_37_no_provider_that_has_a_parent_is_moved(world):
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}

@@ -88,7 +88,7 @@ def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_that_an_earlier_audit_added_is_not_a_conflict():
+def test_s135_an_entry_does_not_conflict_with_a_class_it_added_earlier():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -115,7 +115,7 @@ def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_entry_is_reported_as_unmatched_while_placement_is_unread():
+def test_no_entry_is_reported_as_unmatched_if_placement_could_not_be_read():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
@@ -150,20 +150,20 @@ def test_values_added_by_a_removed_entry_are_removed_and_other_traits_are_kept()
     assert after().plan.writes == ()
 
 
-def test_an_added_value_is_remembered_as_long_as_placement_contains_the_value():
+def test_a_value_that_an_entry_added_is_remembered_while_placement_contains_it():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_an_added_value_is_kept_while_an_entry_still_names_the_value():
+def test_a_value_that_an_entry_added_is_not_removed_while_an_entry_names_it():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
 
 
-def test_contradicting_entries_do_not_remove_earlier_added_values():
+def test_contradicting_entries_do_not_remove_values_that_earlier_entries_added():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
@@ -177,7 +177,7 @@ def test_a_foreign_provider_loses_only_the_class_that_a_removed_entry_added():
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_all_added_values_are_remembered_while_placement_is_unread():
+def test_values_that_entries_added_are_remembered_if_placement_is_unreadable():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))
@@ -206,7 +206,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_an_added_value_that_the_agent_itself_wants_is_no_longer_remembered():
+def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_itself_wants_it():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -224,7 +224,7 @@ def test_an_added_value_that_the_agent_itself_wants_is_no_longer_remembered():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_files_do_not_change_a_child_provider_whose_updates_stop(facts, entries):
+def test_provider_files_change_no_gpu_provider_whose_card_libvirt_did_not_list(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -232,7 +232,7 @@ def test_provider_files_do_not_change_a_child_provider_whose_updates_stop(facts,
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_files_do_not_change_a_pci_device_with_conflicting_specs():
+def test_provider_files_do_not_change_a_pci_provider_if_device_specs_conflict():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
@@ -242,7 +242,7 @@ def test_provider_files_do_not_change_a_pci_device_with_conflicting_specs():
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_a_child_provider_to_be_deleted_gets_only_a_delete_write():
+def test_an_entry_writes_nothing_to_a_child_provider_that_must_be_deleted():
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
@@ -262,7 +262,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_contradicting_entries_keep_earlier_added_values_on_a_gpu_provider():
+def test_contradicting_entries_keep_values_that_were_added_to_a_gpu_provider():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -271,7 +271,7 @@ def test_contradicting_entries_keep_earlier_added_values_on_a_gpu_provider():
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_contradicting_entries_keep_earlier_added_traits_on_a_pci_provider():
+def test_contradicting_entries_keep_traits_that_were_added_to_a_pci_provider():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

@@ -50,20 +50,20 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_function_rival_of_detects_nova_compute_by_trait_and_heartbeat(traits, known, takeover, may_write):
+def test_nova_compute_is_detected_as_a_rival_writer_by_trait_and_heartbeat(traits, known, takeover, may_write):
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_a_takeover_requires_an_observed_period_without_heartbeats(traits, silent_for_s, may_write):
+def test_a_takeover_must_wait_until_no_heartbeat_was_seen_for_57_seconds(traits, silent_for_s, may_write):
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
 
 
-def test_heartbeat_age_is_relative_to_the_newest_heartbeat_of_the_cell():
+def test_heartbeat_age_is_measured_from_the_newest_heartbeat_in_the_cell():
     """In a lagging replica every service's heartbeat is old, and a hypervisor's clock may be fast."""
     late = datetime.timedelta(seconds=50)
     reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
@@ -86,7 +86,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_the_time_without_heartbeats_restarts_on_a_heartbeat_or_generation(there, known, after):
+def test_a_heartbeat_or_new_provider_generation_restarts_the_wait_for_takeover(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
@@ -135,26 +135,26 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_function_judged_counts_consecutive_audits_that_find_a_foreign_change(before, there, now_wanted, after):
+def test_consecutive_audits_that_find_a_change_by_another_writer_are_counted(before, there, now_wanted, after):
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
 
-def test_function_judged_returns_none_for_a_deleted_provider():
+def test_no_changes_by_another_writer_are_counted_for_a_deleted_provider():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_function_judged_returns_none_for_a_provider_that_was_never_written():
+def test_no_foreign_changes_are_counted_if_the_agent_never_wrote_the_provider():
     assert judged(None, root(THEIRS), wanted()) is None
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_a_rival_writer_is_reported_after_two_foreign_changes(strikes, stopped):
+def test_a_rival_writer_is_reported_after_two_audits_found_its_changes(strikes, stopped):
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
 
-def test_the_message_about_a_rival_writer_shows_both_inventories():
+def test_the_message_about_a_rival_writer_shows_the_written_and_found_inventory():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -170,7 +170,7 @@ def test_a_rival_writer_is_still_reported_after_its_change_was_reverted():
     assert rival.why.endswith("the change is gone now")
 
 
-def test_function_remembered_keeps_the_count_of_foreign_changes_after_a_write():
+def test_a_write_by_the_agent_keeps_the_count_of_changes_by_another_writer():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -184,12 +184,12 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_foreign_ratio_is_ignored_if_total_or_max_unit_also_changed(there, ratio):
+def test_a_foreign_ratio_change_is_ignored_if_total_or_max_unit_changed_too(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_ratios_of_classes_that_the_agent_never_wrote_are_read_unchanged():
+def test_allocation_ratios_of_classes_that_the_agent_never_wrote_are_kept():
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

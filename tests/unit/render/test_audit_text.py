@@ -15,7 +15,7 @@ CONSUMER = "22222222-0000-4000-8000-000000000009"
 DOCUMENT = audit_document(REPORT)
 
 
-def test_head_lines_show_the_node_and_the_outcome_and_every_source():
+def test_the_head_of_the_audit_text_shows_node_outcome_and_every_data_source():
     said = list(head_lines(DOCUMENT))
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: findings, 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -34,15 +34,15 @@ def test_source_line_shows_a_light_read_and_accepts_a_report_without_read():
     assert source(ok=True, read="full") == source(ok=True, read=...) == "state ok, 5000 ms"
 
 
-def test_source_line_shows_the_age_of_the_newest_heartbeat():
+def test_the_line_of_the_state_source_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
 
 
-def test_source_line_shows_a_heartbeat_that_is_ahead_of_the_clock():
+def test_the_line_of_the_state_source_shows_how_far_a_heartbeat_is_ahead():
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
 
 
-def test_source_line_accepts_a_report_without_behind_s():
+def test_the_source_line_shows_no_heartbeat_age_if_the_report_has_none():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -54,13 +54,13 @@ def test_source_line_accepts_a_report_without_behind_s():
         ({"writes_done": 2}, "2 of 4 writes done"),
     ],
 )
-def test_head_lines_show_the_number_of_writes_done(changes, text):
+def test_the_audit_text_shows_how_many_of_the_planned_writes_were_done(changes, text):
     document = audit_document(dataclasses.replace(REPORT, **changes))
     assert list(head_lines(document))[1].endswith(text)
 
 
 @pytest.mark.parametrize("width", [20, 80, 120, 200])
-def test_finding_table_keeps_uuids_whole_and_fits_80_columns(width):
+def test_the_finding_table_never_splits_a_uuid_and_fits_80_columns(width):
     finding = dataclasses.replace(FINDING.finding, consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20)
     said = list(finding_table([finding_document(dataclasses.replace(FINDING, finding=finding))], width))
     assert len({len(line) for line in said}) == 1
@@ -93,7 +93,7 @@ def test_finding_table_lists_the_most_severe_findings_first():
     assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
 
 
-def test_the_plan_text_has_writes_with_units_and_then_the_held_back_changes():
+def test_the_plan_text_lists_writes_with_units_before_changes_held_back():
     said = list(plan_lines(DOCUMENT["plan"], 400))
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -116,7 +116,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_the_plan_text_shows_only_changed_traits_and_the_document_all_traits():
+def test_the_plan_text_lists_changed_traits_and_the_json_document_all_traits():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -154,5 +154,5 @@ def test_the_plan_text_groups_equal_writes_to_many_child_providers():
     assert len(plan["writes"]) == 127
 
 
-def test_the_plan_text_has_a_line_per_write_to_a_few_child_providers():
+def test_the_plan_text_lists_each_write_if_there_are_few_child_providers():
     assert len(list(plan_lines(planned(*children(5)), 400))) == 1 + 15

@@ -101,7 +101,7 @@ def test_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_the_ledger_document_has_null_where_nothing_is_promised_or_held():
+def test_a_leaked_allocation_has_null_promised_and_held_amounts_in_the_ledger():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -125,14 +125,14 @@ def test_a_class_found_only_in_placement_has_a_null_total():
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_the_size_of_a_foreign_volume_is_exact_in_the_evidence():
+def test_the_evidence_of_a_foreign_volume_has_its_exact_size_in_bytes():
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]
     assert finding["facts"] == {"group": "guests", "size_bytes": 8_053_063_680}
 
 
-def test_the_plan_document_has_the_writes_in_order_and_the_digest():
+def test_the_plan_document_lists_the_writes_in_order_and_the_plan_digest():
     plan = audit_document(REPORT)["plan"]
     assert [write["kind"] for write in plan["writes"]] == [
         "create-provider",
@@ -145,7 +145,7 @@ def test_the_plan_document_has_the_writes_in_order_and_the_digest():
     assert plan["held_back"] == [{"provider_uuid": PROVIDER, "what": "MEMORY_MB", "why": "libvirt could not be read"}]
 
 
-def test_every_kind_of_write_has_a_name():
+def test_every_kind_of_placement_write_has_a_name_in_json_documents():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
@@ -158,7 +158,7 @@ def test_the_report_file_contains_every_field_of_the_report():
     assert {field.name for field in fields(REPORT)} <= somewhere
 
 
-def test_report_to_json_raises_value_error_for_nan():
+def test_writing_a_report_with_a_nan_value_raises_value_error():
     with pytest.raises(ValueError, match="JSON"):
         report_to_json(replace(REPORT, duration_ms=math.nan))
 
@@ -169,13 +169,13 @@ def test_report_to_json_raises_value_error_for_nan():
     st.sampled_from(Verdict),
     st.integers(-(2**40), 2**40) | st.none(),
 )
-def test_report_from_json_returns_the_document_that_was_written(text, outcome, verdict, amount):
+def test_a_report_read_from_json_equals_the_report_that_was_written(text, outcome, verdict, amount):
     row = replace(REPORT.ledger[0], consumer_name=text, verdict=verdict, held=amount)
     report = replace(REPORT, host=text, outcome=outcome, error=text or None, ledger=(row,))
     assert report_from_json(report_to_json(report)) == report_document(report)
 
 
 @given(st.text(max_size=40) | st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).map(json.dumps))
-def test_report_from_json_raises_source_inconsistent_for_text_without_a_report(text):
+def test_reading_text_that_is_not_a_report_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         report_from_json(text)

@@ -186,7 +186,7 @@ def text_of(found):
     return list(lines(found))
 
 
-def test_story_1_explain_class_lists_the_consumers_and_the_finished_evacuation():
+def test_story_1_explain_vcpu_lists_consumers_and_the_finished_evacuation():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
@@ -218,7 +218,7 @@ def test_an_evacuation_without_an_allocation_is_still_listed():
     assert "this host's three books do not contain this consumer" in text_of(explain_consumer(clean, MIGRATION))
 
 
-def test_the_text_of_an_evacuation_shows_memory_in_mib_and_no_amount_of_disk():
+def test_the_text_of_an_evacuation_shows_memory_in_mib_but_no_disk_size():
     assert f"evacuation {MIGRATION} of instance {MOVED} (8192 MiB) to cmp2 is done: contributes 0" in text_of(
         explain_class(STORY_1, "MEMORY_MB")
     )
@@ -259,7 +259,7 @@ def test_explain_compares_the_recorded_with_the_wanted_inventory():
     assert capacity_text(recorded=VCPU)[0] == "  the agent wants no VCPU on this provider; Placement records:"
 
 
-def test_the_recorded_and_free_amounts_are_unknown_while_placement_is_unread():
+def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -277,7 +277,7 @@ def test_the_recorded_and_free_amounts_are_unknown_while_placement_is_unread():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_a_promised_amount_without_rows_is_unknown_while_libvirt_is_unread():
+def test_promised_is_unknown_if_libvirt_was_not_read_and_the_ledger_is_empty():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -285,7 +285,7 @@ def test_a_promised_amount_without_rows_is_unknown_while_libvirt_is_unread():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_the_held_amount_of_disk_is_a_lower_bound_while_lvm_is_unread():
+def test_the_held_amount_of_disk_is_a_lower_bound_if_lvm_could_not_be_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -293,7 +293,7 @@ def test_the_held_amount_of_disk_is_a_lower_bound_while_lvm_is_unread():
     assert "DISK_GB promised 20 GiB = 20 (1 instance)" in said
 
 
-def test_the_held_disk_of_a_consumer_is_shown_as_not_read_while_lvm_is_unread():
+def test_the_held_disk_of_a_consumer_is_shown_as_not_read_if_lvm_was_not_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
@@ -312,7 +312,7 @@ def test_promised_amounts_count_as_read_if_any_instance_has_a_promised_amount():
     assert "  promised: not read (libvirt)" in alone
 
 
-def test_explain_accepts_a_volume_name_and_shows_the_exact_bytes():
+def test_explain_accepts_a_volume_name_and_shows_its_exact_size_in_bytes():
     volume = row(
         "vg0/scratch",
         (None, 8, None),
@@ -336,7 +336,7 @@ def disk_row(key, held, **changes):
     return row(key, (None, held, None), Verdict.UNMANAGED, "foreign-volume", resource_class="DISK_GB", **changes)
 
 
-def test_explain_shows_the_exact_sum_beside_the_sum_of_rounded_amounts():
+def test_explain_shows_the_exact_sum_in_bytes_beside_the_sum_of_rounded_gib():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "10 (10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more)"
@@ -347,7 +347,7 @@ def test_explain_shows_the_exact_sum_beside_the_sum_of_rounded_amounts():
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_the_exact_sum_excludes_rows_without_an_exact_size():
+def test_the_exact_sum_in_bytes_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -376,7 +376,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_promised_and_held_amounts_are_not_counted_for_child_provider_classes():
+def test_promised_and_held_are_not_counted_for_classes_on_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[2:6] == [
         f"VGPU recorded 2 = 2 (1 recorded-only, not compared: {GUESTS[0]})",
@@ -394,7 +394,7 @@ def test_promised_and_held_amounts_are_not_counted_for_child_provider_classes():
     }
 
 
-def test_a_child_provider_class_that_a_flavor_requests_has_a_promised_amount():
+def test_promised_is_counted_on_a_child_provider_if_a_flavor_requests_the_class():
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -404,7 +404,7 @@ def test_a_child_provider_class_that_a_flavor_requests_has_a_promised_amount():
     }
 
 
-def test_a_consumer_on_a_child_provider_is_shown_as_not_compared():
+def test_a_consumer_on_a_child_provider_has_the_verdict_not_compared():
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[said.index(f"VGPU on provider {NODE}_card (uuid-card)") :][1:6] == [
@@ -443,7 +443,7 @@ def test_verdict_unknown_is_explained_by_a_source_that_was_not_read():
     assert "  verdict: unknown: a source that the verdict needs could not be read, or does not allow a verdict" in said
 
 
-def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
+def test_explain_groups_equal_child_providers_and_lists_the_one_in_use_apart():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -481,7 +481,7 @@ def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
     assert not any("lvm" in line for line in said)
 
 
-def test_the_document_of_a_class_has_the_numbers_and_the_text():
+def test_the_json_of_explain_for_a_class_has_the_amounts_and_the_full_text():
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -501,7 +501,7 @@ def test_the_document_of_a_class_has_the_numbers_and_the_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_the_document_of_a_consumer_explains_the_verdict():
+def test_the_json_of_explain_for_a_consumer_explains_the_verdict():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -510,13 +510,13 @@ def test_the_document_of_a_consumer_explains_the_verdict():
 
 
 @pytest.mark.parametrize("unknown", ["VCPUS", "vcpu", "CUSTOM_NOBODY"])
-def test_explain_class_raises_lookup_error_for_an_unknown_class(unknown):
+def test_explain_raises_lookup_error_for_an_unknown_resource_class(unknown):
     with pytest.raises(LookupError):
         explain_class(STORY_1, unknown)
     assert is_class_name(unknown, STORY_1)
 
 
-def test_explain_consumer_raises_lookup_error_for_an_unknown_consumer():
+def test_explain_raises_lookup_error_for_an_unknown_consumer():
     with pytest.raises(LookupError):
         explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
 
@@ -525,12 +525,12 @@ def test_a_standard_class_without_inventory_is_explained_as_not_offered():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_a_missing_inventory_is_explained_by_an_unknown_provider():
+def test_a_missing_inventory_is_explained_if_the_hosts_provider_is_unknown():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
 
-def test_a_custom_class_is_known_if_the_report_contains_the_class():
+def test_explain_knows_a_custom_class_if_the_report_contains_the_class():
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(
         inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
@@ -538,14 +538,14 @@ def test_a_custom_class_is_known_if_the_report_contains_the_class():
     assert "CUSTOM_LICENCE" in known_classes(known)
 
 
-def test_a_consumer_uuid_is_accepted_without_hyphens():
+def test_explain_accepts_a_consumer_uuid_without_hyphens():
     bare = MOVED.replace("-", "")
     assert canonical(bare) == MOVED
     assert not is_class_name(bare, STORY_1)
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_a_message_about_an_unread_source_names_the_source_only_once():
+def test_a_message_about_a_source_that_could_not_be_read_names_it_only_once():
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -566,7 +566,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_law_promised_held_and_recorded_are_each_the_sum_of_parts_and_of_rows(found):
+def test_law_each_total_equals_the_sum_of_its_parts_and_of_the_ledger_rows(found):
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -575,7 +575,7 @@ def test_law_promised_held_and_recorded_are_each_the_sum_of_parts_and_of_rows(fo
 
 
 @given(rows, st.randoms())
-def test_law_totals_do_not_depend_on_the_order_of_rows(found, random):
+def test_law_totals_do_not_depend_on_the_order_of_ledger_rows(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")

@@ -25,7 +25,7 @@ def test_the_age_of_a_report_is_the_time_since_its_audit():
     assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
 
 
-def test_a_clock_that_was_set_back_yields_an_age_of_zero():
+def test_the_age_of_a_report_is_zero_if_the_clock_was_set_back():
     assert told(now="2026-11-21T09:00:00+00:00").age_s == 0.0
 
 
@@ -38,14 +38,14 @@ def test_a_clock_that_was_set_back_yields_an_age_of_zero():
         ("2026-11-28T10:00:00+00:00", None, False),
     ],
 )
-def test_a_report_is_stale_after_three_intervals(now, interval_s, stale):
+def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
     found = told(now=now, interval_s=interval_s)
     assert found.is_stale is stale
     assert status_document(found)["stale"] is stale
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_status_document_has_the_keys_of_the_audit_document_plus_age_and_free():
+def test_status_document_adds_report_age_and_free_amounts_to_the_audit_document():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -54,7 +54,7 @@ def test_status_document_has_the_keys_of_the_audit_document_plus_age_and_free():
     assert {row["resource_class"] for row in found["free"]} == {r["resource_class"] for r in DOCUMENT["inventory"]}
 
 
-def test_status_lines_mark_a_negative_free_amount():
+def test_status_text_explains_a_negative_free_amount():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
@@ -63,7 +63,7 @@ def test_status_lines_mark_a_negative_free_amount():
     )
 
 
-def test_status_lines_group_equal_rows_and_list_a_different_row_separately():
+def test_status_text_groups_equal_providers_and_lists_a_different_one_apart():
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
@@ -106,7 +106,7 @@ def test_a_malformed_report_raises_source_inconsistent(key, instead):
         told(report)
 
 
-def test_status_document_contains_the_resource_view():
+def test_status_document_contains_the_resource_view_of_the_report():
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
 
@@ -154,7 +154,7 @@ def nested(levels):
     return value
 
 
-def test_a_report_row_that_is_nested_too_deep_is_left_out():
+def test_a_report_row_that_is_nested_too_deep_is_left_out_of_the_status():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
     found = told(report)

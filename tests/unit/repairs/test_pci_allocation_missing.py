@@ -96,12 +96,12 @@ def test_heal_keeps_allocations_on_providers_that_the_guest_does_not_use():
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_declines_a_device_whose_provider_or_inventory_is_not_published():
+def test_heal_declines_a_device_whose_provider_or_inventory_is_not_in_placement():
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
 
 
-def test_heal_declines_a_full_provider_and_reports_the_numbers():
+def test_heal_declines_a_full_provider_and_states_the_capacity_and_the_need():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "

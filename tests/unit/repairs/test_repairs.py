@@ -52,7 +52,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_healable_codes_are_the_codes_of_the_builtin_repairs(tmp_path):
+def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -72,7 +72,7 @@ def test_three_audits_of_nova_compute_follow_update_resources_interval(tmp_path,
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_the_write_that_empties_a_leaked_consumer_has_the_consumers_generation():
+def test_heal_sends_the_consumer_generation_when_it_empties_a_leaked_consumer():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -80,7 +80,7 @@ def test_the_write_that_empties_a_leaked_consumer_has_the_consumers_generation()
     assert action.write.consumer_type is None
 
 
-def test_heal_keeps_the_allocations_of_a_leaked_consumer_on_other_trees():
+def test_heal_keeps_a_leaked_consumers_allocations_on_other_provider_trees():
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
@@ -128,20 +128,20 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_declines_an_instance_on_two_hosts_if_its_host_is_this_or_unclear(changes, words):
+def test_heal_declines_allocations_on_two_hosts_if_the_instance_may_be_here(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_declines_a_two_host_consumer_if_its_guest_is_on_this_host():
+def test_heal_declines_allocations_on_two_hosts_if_the_guest_is_on_this_host():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_declines_a_two_host_consumer_without_an_instance_row():
+def test_heal_declines_allocations_on_two_hosts_if_nova_has_no_such_instance():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -152,7 +152,7 @@ def missing(**changes: Any) -> Scene:
     return scene_of(world(instances=[resting], libvirt=guest), record("i1"))
 
 
-def test_s161_heal_creates_the_flavors_allocations_with_a_null_generation():
+def test_s161_heal_creates_missing_allocations_with_a_null_consumer_generation():
     (action,) = plan_of(missing(project_id="pp", user_id="uu")).actions
     assert written(action) == [
         (facts.ROOT_UUID, "DISK_GB", 5),
@@ -188,11 +188,11 @@ def test_s161_heal_declines_a_flavor_that_requests_more_than_standard_classes(sp
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
-def test_s161_heal_declines_an_instance_without_a_project_or_in_transition(changes, words):
+def test_s161_heal_declines_an_instance_without_a_project_or_during_a_nova_task(changes, words):
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 
-def test_s161_heal_declines_an_instance_with_allocations_elsewhere():
+def test_s161_heal_declines_an_instance_that_has_allocations_on_another_host():
     held = record("i1", there={"VCPU": 2})
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
@@ -225,7 +225,7 @@ def test_heal_refuses_to_change_the_agents_own_consumers():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_function_candidates_returns_only_consumers_that_heal_may_change():
+def test_heal_selects_no_consumer_whose_finding_is_too_recent():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())

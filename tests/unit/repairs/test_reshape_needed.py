@@ -63,7 +63,7 @@ def offered(action: ReshapeAction) -> dict[str, tuple[dict[str, int] | None, dic
     return {p.name: (totals(p.before), totals(p.after)) for p in action.reshaping.providers}
 
 
-def test_s106_a_reshape_moves_each_device_to_the_provider_of_its_parent():
+def test_s106_a_reshape_moves_vgpu_allocations_to_the_provider_of_each_card():
     action = action_of(gpu_scene())
     assert written(action) == {
         uuid("i1"): {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1, (CHILD_07, "VGPU"): 1},
@@ -79,7 +79,7 @@ def test_s106_a_reshape_moves_each_device_to_the_provider_of_its_parent():
     assert f"{NODE}_{GPU_06} (2)" in action.why
 
 
-def test_a_mediated_devices_uuid_is_read_from_its_name_or_its_uuid_field():
+def test_the_uuid_of_a_mediated_device_is_read_from_its_name_or_uuid_field():
     plain = gpu_scene()
     host = plain.snapshot.host.value
     longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)
@@ -148,7 +148,7 @@ def test_a_reshape_is_declined_for_a_consumer_without_a_guest():
     assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_reshape_is_declined_for_another_device_type_or_unknown_parent():
+def test_a_reshape_is_declined_if_a_device_has_another_type_or_unknown_parent():
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -171,7 +171,7 @@ def test_a_reshape_ignores_devices_of_another_resource_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_is_declined_if_a_child_would_exceed_its_capacity():
+def test_a_reshape_is_declined_if_a_child_provider_would_exceed_its_capacity():
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))
@@ -183,7 +183,7 @@ def test_a_reshape_is_declined_if_a_child_would_exceed_its_capacity():
     )
 
 
-def test_a_reshape_is_declined_if_another_run_has_moved_the_amounts():
+def test_a_reshape_is_declined_if_another_heal_run_has_moved_the_amounts():
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -191,12 +191,12 @@ def test_a_reshape_is_declined_if_another_run_has_moved_the_amounts():
     assert "has no VGPU on the root any more" in declined(scene)
 
 
-def test_a_reshape_is_declined_while_a_mediated_device_is_unreadable():
+def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
-def test_a_reshape_requires_all_consumer_records_despite_the_read_limit():
+def test_a_reshape_reads_every_consumer_record_even_beyond_the_read_limit():
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -234,7 +234,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_a_context_moves_to_the_sev_provider_even_beside_a_sev_es_provider():
+def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_offered_too():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}
@@ -242,7 +242,7 @@ def test_s107_a_context_moves_to_the_sev_provider_even_beside_a_sev_es_provider(
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_reshape_is_declined_without_sev_or_for_two_contexts():
+def test_s107_a_reshape_is_declined_if_sev_is_off_or_a_guest_has_two_contexts():
     assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -262,7 +262,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_keeps_each_consumers_total_or_changes_nothing(used, wrong):
+def test_a_reshape_keeps_the_total_amounts_of_each_consumer_or_changes_nothing(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

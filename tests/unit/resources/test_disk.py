@@ -122,7 +122,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_disk_gb_inventory_has_total_reserve_and_ratio_of_the_store(world, chosen, expected):
+def test_disk_gb_inventory_contains_store_size_and_reserve_and_ratio(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -172,7 +172,7 @@ UNREAD_CACHE = {
 
 
 @pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
-def test_reserved_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
+def test_recorded_disk_reserve_is_not_reduced_if_image_cache_size_is_unknown(unread):
     recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
     world = snapshot(files=filesystem(200), placement=recorded)
     assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
@@ -180,7 +180,7 @@ def test_reserved_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_needs_only_the_source_that_reads_its_store():
+def test_disk_gb_requires_only_the_source_that_measures_the_disk_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_an_obstacle_names_a_store_that_its_source_does_not_report(world, chosen, expected):
+def test_a_disk_store_missing_from_a_report_is_named_as_the_obstacle_to_disk_gb(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 
@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_the_claims_for_held_disk_name_each_owner_with_exact_bytes():
+def test_each_disk_claim_names_the_owner_of_the_volumes_and_the_exact_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -252,7 +252,7 @@ def test_the_claims_for_held_disk_name_each_owner_with_exact_bytes():
     }
 
 
-def test_a_volume_used_by_an_unknown_guest_counts_as_held_by_the_guest():
+def test_a_volume_used_by_a_guest_unknown_to_nova_is_claimed_by_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -264,12 +264,12 @@ def test_a_volume_used_by_an_unknown_guest_counts_as_held_by_the_guest():
     [(settings(volume_groups=("vg0",)), "vg0"), (lvm_settings(volume_groups=("vg0", "vg1")), "vg1")],
     ids=["files on a file system", "another group"],
 )
-def test_volumes_outside_the_store_of_disk_gb_are_not_counted_as_held(chosen, name):
+def test_volumes_outside_the_disk_gb_store_are_not_counted_as_used_disk(chosen, name):
     world = snapshot(lvm=group(20, volume("by-hand", 3, in_group=name), name=name))
     assert Disk().held(world, chosen) == ()
 
 
-def test_promised_disk_is_the_local_disk_of_the_flavor():
+def test_an_instance_is_promised_the_local_disk_but_not_a_root_disk_on_a_volume():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -329,7 +329,7 @@ def unread(world):
     ],
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
-def test_the_image_cache_reserve_is_not_reduced_while_images_are_unread(world, chosen, reserved):
+def test_the_disk_reserve_is_not_reduced_if_cached_images_could_not_be_read(world, chosen, reserved):
     assert disk_of(world, chosen)[0].reserved == reserved
 
 

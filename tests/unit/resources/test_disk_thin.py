@@ -31,7 +31,7 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_a_thin_pool_with_only_cloud_disks_reserves_only_its_metadata() -> None:
+def test_only_the_metadata_is_reserved_in_a_thin_pool_with_only_instance_disks() -> None:
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -41,13 +41,13 @@ def test_a_thin_pool_with_only_cloud_disks_reserves_only_its_metadata() -> None:
     assert reserved(world) == 1
 
 
-def test_orphaned_volumes_in_a_cloud_thin_pool_are_reserved_once() -> None:
+def test_an_orphaned_volume_in_a_thin_pool_with_instance_disks_is_reserved_once() -> None:
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1
 
 
-def test_a_thin_pool_without_cloud_disks_is_reserved_in_full() -> None:
+def test_a_thin_pool_without_instance_disks_is_reserved_in_full() -> None:
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
@@ -56,11 +56,11 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_policies_report_and_ignore_reserve_no_foreign_volume_in_a_thin_pool(policy: UnmanagedPolicy) -> None:
+def test_a_thin_pool_reserves_0_gib_if_foreign_volumes_is_report_or_ignore(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_data_that_is_written_to_a_thin_pool_does_not_change_the_held_amounts() -> None:
+def test_data_written_to_a_thin_pool_does_not_change_the_disk_amount_per_owner() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

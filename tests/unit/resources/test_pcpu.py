@@ -64,7 +64,7 @@ def test_pcpu_inventory_counts_the_dedicated_cpus(world, options, expected):
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
-def test_s79_offline_cpus_are_an_obstacle_to_pcpu_without_power_management():
+def test_s79_offline_dedicated_cpus_stop_pcpu_updates_without_power_management():
     chosen = settings(cpu_dedicated_set=NINE)
     assert Pcpu().obstacle(snapshot(libvirt=OFFLINE), chosen) == (
         "[compute] cpu_dedicated_set names CPUs that are not online: 1-9"
@@ -74,13 +74,13 @@ def test_s79_offline_cpus_are_an_obstacle_to_pcpu_without_power_management():
     assert Pcpu().obstacle(snapshot(lost=[LIBVIRT]), chosen) is None
 
 
-def test_held_pcpus_are_the_cpus_of_pinned_guests():
+def test_the_cpus_of_pinned_guests_are_counted_as_used_pcpus():
     world = snapshot(libvirt=host(domain("i1", vcpus=3), domain("i2", vcpus=2, pinned_cpus=(2, 3))))
     (claim,) = Pcpu().held(world, settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2, 3)))
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i2"), "PCPU", 2)
 
 
-def test_promised_pcpus_are_the_cpus_of_instances_with_policy_dedicated():
+def test_pcpus_are_promised_only_to_instances_with_cpu_policy_dedicated():
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
     taken = occupied(world, NODE, frozenset()).occupancies
@@ -89,5 +89,5 @@ def test_promised_pcpus_are_the_cpus_of_instances_with_policy_dedicated():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_pcpu_needs_only_source_libvirt():
+def test_libvirt_is_the_only_source_that_pcpu_updates_require():
     assert Pcpu().needs(settings()) == {LIBVIRT}

@@ -58,7 +58,7 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_each_pmem_label_gets_a_class_that_counts_its_namespaces():
+def test_s95_the_total_of_each_pmem_label_class_is_the_number_of_namespaces():
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
@@ -111,7 +111,7 @@ def test_an_unknown_namespace_count_stops_updates_of_the_pmem_classes(world, why
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_new_pmem_class_with_missing_namespaces_is_reported_as_held_back():
+def test_a_new_pmem_class_with_missing_namespaces_is_reported_as_not_published():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
@@ -135,7 +135,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_promised_pmem_of_a_flavor_agrees_with_the_recorded_amount(asked, expected):
+def test_pmem_allocations_agree_with_the_pmem_that_the_flavor_requests(asked, expected):
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,

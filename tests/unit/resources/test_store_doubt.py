@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_function_likeness_compares_file_system_identities_across_a_reboot(before, now, expected):
+def test_the_same_file_system_is_recognized_after_a_reboot_and_another_is_not(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -151,7 +151,7 @@ def test_a_lost_or_replaced_volume_group_is_detected(found, before, expected):
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_function_guest_disks_counts_only_disks_on_the_store():
+def test_only_guest_disks_on_the_instance_store_are_counted_as_missing():
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -179,7 +179,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_a_store_is_remembered_if_it_is_new_or_larger_or_better_identified(world, expected):
+def test_a_store_is_remembered_if_it_is_new_or_larger_or_has_a_newly_known_uuid(world, expected):
     assert to_remember(world, settings()) == expected
 
 
@@ -214,7 +214,7 @@ def test_the_folder_below_a_lost_mount_is_not_remembered_as_the_store(sizes):
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_an_unchanged_store_with_its_disks_is_published_at_its_measured_size(sizes):
+def test_a_store_with_all_guest_disks_present_is_published_at_its_measured_size(sizes):
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))
@@ -224,14 +224,14 @@ def test_an_unchanged_store_with_its_disks_is_published_at_its_measured_size(siz
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_error_name_enoent_marks_a_disk_as_missing_for_any_message(words):
+def test_a_disk_with_error_enoent_is_missing_whatever_the_error_text_is(words):
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )
     assert guest_disks(with_disk_files(ONE, file), settings()).missing == (DISK,)
 
 
-def test_error_name_eacces_marks_a_disk_as_present_for_any_message():
+def test_a_disk_with_error_eacces_is_present_whatever_the_error_text_is():
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem="ENOENT", error_name="EACCES"
     )
@@ -239,7 +239,7 @@ def test_error_name_eacces_marks_a_disk_as_present_for_any_message():
 
 
 @pytest.mark.parametrize("form", ["raw", "qcow2", "ploop"])
-def test_measure_disk_reports_a_nonexistent_disk_as_missing(tmp_path, form):
+def test_a_disk_path_that_does_not_exist_is_reported_as_missing(tmp_path, form):
     (tmp_path / "file").write_text("")
     paths = (str(tmp_path / "disk"), str(tmp_path / "file" / "disk"))
     files = [measure_disk(GuestFile(path=path, format=form)) for path in paths]

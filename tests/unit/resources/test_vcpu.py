@@ -83,11 +83,11 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_vcpu_inventory_has_total_reserve_and_ratio_of_the_shared_cpus(world, options, expected):
+def test_vcpu_inventory_contains_shared_cpu_count_and_reserve_and_ratio(world, options, expected):
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 
-def test_held_vcpus_are_the_cpus_of_unpinned_guests():
+def test_the_cpus_of_unpinned_guests_are_counted_as_used_vcpus():
     world = snapshot(libvirt=host(domain("i1", vcpus=3), domain("i2", vcpus=2, pinned_cpus=(2, 3))))
     assert Vcpu().held(world, settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2, 3))) == (
         Claim(
@@ -101,7 +101,7 @@ def test_held_vcpus_are_the_cpus_of_unpinned_guests():
     )
 
 
-def test_promised_vcpus_are_the_cpus_of_the_flavor():
+def test_vcpus_promised_to_an_instance_are_the_vcpus_of_the_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     assert Vcpu().promised(taken, settings()) == (
         Claim(
@@ -116,7 +116,7 @@ def test_promised_vcpus_are_the_cpus_of_the_flavor():
     )
 
 
-def test_vcpu_needs_only_source_libvirt_and_names_missing_cpus_as_an_obstacle():
+def test_vcpu_requires_only_libvirt_and_names_configured_cpus_not_on_the_host():
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
         "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"

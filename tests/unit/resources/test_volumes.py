@@ -77,7 +77,7 @@ def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_a_leftover_disk_has_an_unknown_owner_while_nova_state_is_unread() -> None:
+def test_a_disk_of_a_missing_instance_has_no_known_owner_if_nova_was_not_read() -> None:
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )
@@ -118,7 +118,7 @@ def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_foreign_and_orphaned_volumes_are_unknown_while_libvirt_is_unread() -> None:
+def test_foreign_and_orphaned_volumes_have_unknown_owners_if_libvirt_is_down() -> None:
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(
@@ -176,7 +176,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_without_cloud_disks_has_a_single_owner(
+def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -190,7 +190,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_a_cloud_thin_pool_counts_full_volume_sizes_and_the_rest_as_free() -> None:
+def test_space_beyond_the_full_size_of_instance_disks_is_free_in_a_thin_pool() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -198,7 +198,7 @@ def test_a_cloud_thin_pool_counts_full_volume_sizes_and_the_rest_as_free() -> No
     }
 
 
-def test_an_overcommitted_thin_pool_is_divided_by_volume_size() -> None:
+def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
@@ -206,7 +206,7 @@ def test_an_overcommitted_thin_pool_is_divided_by_volume_size() -> None:
     }
 
 
-def test_foreign_volumes_in_a_cloud_thin_pool_count_only_their_size() -> None:
+def test_a_foreign_volume_in_a_thin_pool_of_instances_is_counted_with_its_size() -> None:
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -235,7 +235,7 @@ def test_a_thin_snapshot_with_an_unrecognised_name_is_counted_with_its_origin() 
     assert rows["tpool"][2] == 50 - 45 + 1
 
 
-def test_a_cached_thin_disk_is_counted_for_its_instance() -> None:
+def test_a_thin_disk_with_an_lvm_cache_is_counted_for_its_instance() -> None:
     disk = f"{HERE}_disk"
     hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
     assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {
@@ -244,12 +244,12 @@ def test_a_cached_thin_disk_is_counted_for_its_instance() -> None:
     }
 
 
-def test_a_vdo_pool_has_a_single_owner() -> None:
+def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
     vdo = volume(f"{HERE}_disk", 0, pool="vpool", segment_type="vdo")
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_thin_volume_with_no_owner_is_part_of_its_pool() -> None:
+def test_a_foreign_volume_in_a_foreign_thin_pool_is_counted_with_the_pool() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
@@ -264,7 +264,7 @@ def test_an_lvm_subvolume_with_a_missing_parent_counts_as_a_separate_volume() ->
     }
 
 
-def test_a_parent_name_is_resolved_within_its_volume_group() -> None:
+def test_an_lvm_parent_name_is_looked_up_only_in_the_same_volume_group() -> None:
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -295,7 +295,9 @@ guests = st.builds(
 
 
 @given(worlds, guests, st.booleans())
-def test_every_byte_has_one_owner(found: list[Volume], who: VolumeOwners, libvirt: bool) -> None:
+def test_every_byte_of_the_lvm_volumes_has_exactly_one_owner(
+    found: list[Volume], who: VolumeOwners, libvirt: bool
+) -> None:
     world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))
     rows = owners(world, who)
     assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
@@ -315,8 +317,6 @@ def test_owners_do_not_depend_on_the_order_of_volumes(
 
 
 @given(worlds, guests)
-def test_an_lvm_subvolume_always_refers_to_a_volume_that_is_not_a_subvolume(
-    found: list[Volume], who: VolumeOwners
-) -> None:
+def test_an_lvm_subvolume_is_never_counted_with_another_subvolume(found: list[Volume], who: VolumeOwners) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

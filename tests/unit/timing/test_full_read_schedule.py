@@ -13,19 +13,19 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_ten_periods_of_k_audits_have_one_full_and_nine_allocation_reads(host, every, first):
+def test_of_ten_scheduled_reads_one_is_full_and_nine_are_of_allocations_only(host, every, first):
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_each_period_of_k_consecutive_audits_has_one_scheduled_read(host, every, first):
+def test_exactly_one_of_any_k_consecutive_audits_has_a_scheduled_read(host, every, first):
     turns = [turn(host, audit, every) for audit in range(first, first + every)]
     assert sum(its is not Turn.NOTHING for its in turns) == 1
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_function_audits_to_turn_counts_the_audits_to_the_next_read(host, every, audit):
+def test_the_number_of_audits_until_the_next_scheduled_read_is_correct(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}
@@ -33,14 +33,14 @@ def test_function_audits_to_turn_counts_the_audits_to_the_next_read(host, every,
 
 
 @pytest.mark.parametrize("audit", [2, 7, 100, 4321])
-def test_hosts_that_start_together_read_at_different_audits(audit):
+def test_scheduled_reads_of_hosts_started_together_are_spread_over_audits(audit):
     """Of 2,000 hosts 180 ± 13 read allocations in one audit, and 20 ± 4.5 everything; five deviations are allowed."""
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_a_missed_full_read_replaces_the_next_allocation_read():
+def test_if_a_full_read_is_overdue_it_replaces_the_next_allocation_read():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

@@ -18,7 +18,7 @@ def test_phase_is_at_least_zero_and_below_one(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
-def test_phase_is_the_same_in_another_process():
+def test_a_host_has_the_same_phase_in_every_python_process():
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -41,7 +41,7 @@ def test_phases_with_different_salts_are_independent():
     assert 800 < both < 1200
 
 
-def test_phase_separates_salt_from_identity():
+def test_phases_differ_even_if_salt_and_identity_join_to_the_same_text():
     assert phase("bc", "a") != phase("c", "ab")
 
 

@@ -40,10 +40,10 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_architecture_traits_are_wanted_and_never_unwanted(capabilities, expected):
+def test_supported_architecture_traits_are_set_and_no_trait_is_cleared(capabilities, expected):
     assert architecture.wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), snapshot(lost=[LIBVIRT])])
-def test_architecture_traits_are_neither_set_nor_cleared_without_capabilities(facts):
+def test_architecture_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
     assert architecture.wish(facts, settings()) == Wish()

@@ -59,7 +59,7 @@ def test_libvirt_and_qemu_versions_decide_the_version_dependent_traits(facts, ex
 
 
 @pytest.mark.parametrize(("file_backed_mib", "there"), [(0, False), (1, True), (65536, True)])
-def test_file_backed_memory_decides_the_memory_backing_trait(file_backed_mib, there):
+def test_file_backed_memory_in_the_settings_sets_the_memory_backing_trait(file_backed_mib, there):
     wanted, unwanted = told(versions(9000000), file_backed_memory_mib=file_backed_mib)
     assert (BACKING in wanted, BACKING in unwanted) == (there, not there)
 
@@ -92,7 +92,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_only_traits_with_unknown_facts_are_neither_set_nor_cleared(facts, silent):
+def test_only_traits_whose_required_facts_are_unknown_are_left_unchanged(facts, silent):
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 
@@ -108,7 +108,7 @@ def written(before, facts):
     return set(put.traits)
 
 
-def test_s108_a_trait_is_removed_after_a_libvirt_downgrade():
+def test_s108_a_libvirt_downgrade_removes_traits_that_need_a_newer_libvirt():
     older = host(libvirt_version=8006000)
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 

@@ -75,7 +75,7 @@ def named(*suffixes):
     return frozenset(f"HW_CPU_X86_{suffix}" for suffix in suffixes)
 
 
-def test_s111_svm_sets_both_svm_traits_and_traits_of_absent_flags_are_unwanted():
+def test_s111_svm_flag_sets_both_svm_traits_and_absent_flags_clear_their_traits():
     told = wish(capable(features={"svm", "aes"}))
     assert told.wanted == named("SVM", "AMD_SVM", "AESNI")
     assert told.unwanted == ALL - told.wanted
@@ -92,11 +92,11 @@ def test_every_trait_of_the_flag_table_is_in_os_traits():
 
 
 @pytest.mark.parametrize("features", [{"pclmulqdq"}, {"sse4_1"}, {"AES"}, {"lahf_lm"}, set()])
-def test_a_flag_without_a_table_entry_sets_no_trait(features):
+def test_a_cpu_flag_missing_from_the_flag_table_sets_no_trait(features):
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 
-def test_sev_cpu_flags_neither_set_nor_clear_an_amd_sev_trait_of_the_root():
+def test_sev_cpu_flags_leave_amd_sev_traits_of_the_root_provider_unchanged():
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -183,16 +183,16 @@ NOTHING_SAID = {
 
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
-def test_cpu_traits_are_neither_set_nor_cleared_without_known_features(capabilities, cpu, virt_type):
+def test_cpu_traits_are_left_unchanged_if_the_guest_cpu_features_are_unknown(capabilities, cpu, virt_type):
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_are_neither_set_nor_cleared_while_libvirt_is_unread():
+def test_cpu_traits_are_left_unchanged_if_libvirt_could_not_be_read():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_every_cpu_trait_is_set_or_cleared_whatever_the_order_of_flags(features, flags):
+def test_each_cpu_trait_is_either_set_or_cleared_whatever_the_flag_order(features, flags):
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again

@@ -70,7 +70,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_at_most_one_trait_family_sets_or_clears_a_trait(facts, chosen):
+def test_no_two_trait_families_decide_the_same_trait(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -91,7 +91,7 @@ def test_s109_no_trait_family_sets_or_clears_an_operators_custom_trait(facts, ch
 
 
 @given(capability_sets, choices)
-def test_trait_wishes_are_independent_of_the_order_of_capabilities(capabilities, chosen):
+def test_trait_decisions_do_not_depend_on_the_order_of_host_capabilities(capabilities, chosen):
     turned = dataclasses.replace(
         capabilities,
         domain=tuple(reversed(capabilities.domain or ())),
@@ -101,7 +101,7 @@ def test_trait_wishes_are_independent_of_the_order_of_capabilities(capabilities,
 
 
 @given(capability_sets, choices)
-def test_unknown_capabilities_do_not_swap_wanted_and_unwanted_traits(capabilities, chosen):
+def test_unknown_capabilities_never_clear_a_wanted_or_set_an_unwanted_trait(capabilities, chosen):
     """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
@@ -123,7 +123,7 @@ def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_kept():
 
 
 @pytest.mark.parametrize("lost", [[], [LIBVIRT], [LIBVIRT, STATE]])
-def test_s115_the_root_always_has_compute_node_and_the_owner_trait(lost):
+def test_s115_compute_node_and_owner_traits_are_set_even_without_libvirt_data(lost):
     told = wishes(snapshot(lost=lost), settings())
     assert {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"} <= frozenset().union(*(wish.wanted for wish in told.values()))
 
@@ -133,5 +133,5 @@ def test_trait_family_names_are_unique():
     assert len(set(names)) == len(names)
 
 
-def test_usual_traits_include_traits_that_do_not_depend_on_the_host():
+def test_default_traits_of_test_data_include_traits_that_every_host_has():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

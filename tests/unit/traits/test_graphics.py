@@ -35,10 +35,10 @@ def test_graphics_traits_match_the_offered_video_models(capabilities, expected):
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_graphics_traits_are_neither_set_nor_cleared_without_capabilities(facts):
+def test_graphics_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_an_unreadable_capability_answer_removes_no_graphics_trait():
+def test_no_graphics_trait_is_removed_if_a_capability_reply_is_unreadable():
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -35,7 +35,7 @@ def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected)
 
 
 @pytest.mark.parametrize("facts", [world(None, cells=(cell(0, (0, 1)),)), snapshot(lost=[LIBVIRT])])
-def test_the_hyperthreading_trait_is_not_set_or_cleared_without_capabilities(facts):
+def test_the_hyperthreading_trait_is_unchanged_if_capabilities_are_unknown(facts):
     assert hyperthreading.wish(facts, settings()) == SILENT
 
 

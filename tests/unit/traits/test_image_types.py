@@ -30,7 +30,7 @@ CHOICES = {
 
 @pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
-def test_image_type_traits_depend_on_options_alone(choice, expected, facts):
+def test_image_type_traits_depend_on_configuration_and_not_on_libvirt(choice, expected, facts):
     wish = image_types.wish(facts, settings(**choice))
     assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
     assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
@@ -43,12 +43,12 @@ def written(before, **choice):
     return set(put.traits)
 
 
-def test_s114_an_excluded_image_type_is_removed_from_placement():
+def test_s114_the_trait_of_an_excluded_image_type_is_removed_from_placement():
     before = usual_traits()
     assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
 
 
-def test_s108_an_unsupported_image_type_set_by_an_operator_is_removed():
+def test_s108_an_unsupported_image_type_trait_set_by_an_operator_is_removed():
     # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -22,6 +22,6 @@ CASES = {
 
 
 @pytest.mark.parametrize(("world", "unwanted"), CASES.values(), ids=CASES.keys())
-def test_the_sev_trait_of_the_root_is_unwanted_only_with_a_sev_child_provider(world, unwanted):
+def test_the_root_provider_loses_the_sev_trait_only_if_a_child_provider_has_it(world, unwanted):
     wish = memory_encryption.wish(world, settings())
     assert (wish.wanted, wish.unwanted) == (frozenset(), unwanted)

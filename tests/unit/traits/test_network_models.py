@@ -47,13 +47,13 @@ def test_the_igb_trait_needs_recent_libvirt_and_qemu(libvirt, qemu, there):
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_only_the_igb_trait_is_not_set_or_cleared_if_versions_are_unknown():
+def test_if_versions_are_unknown_only_the_igb_network_trait_is_unchanged():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)
 
 
-def test_other_network_model_traits_are_set_or_cleared_without_libvirt():
+def test_network_traits_except_igb_are_set_or_cleared_without_libvirt_data():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -17,13 +17,13 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_the_root_wants_the_agents_owner_trait_and_not_owner_nova():
+def test_s115_the_agents_owner_trait_is_wanted_and_owner_nova_is_unwanted():
     assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )
 
 
-def test_owner_traits_are_wanted_even_if_nova_and_host_sources_are_unread():
+def test_owner_traits_are_wanted_even_if_nova_and_host_could_not_be_read():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 
@@ -32,7 +32,7 @@ def test_a_new_root_is_created_with_compute_node_and_owner_traits():
     assert traits_put(snapshot(placement=view(providers=()))) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
-def test_s110_a_removed_agent_trait_is_restored_by_the_next_audit():
+def test_s110_the_next_audit_restores_a_required_trait_that_was_removed():
     taken = view(provider=root(traits=OTHERS | {"CUSTOM_OWNER_STOCKTAKE"}))
     assert traits_put(snapshot(placement=taken)) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 

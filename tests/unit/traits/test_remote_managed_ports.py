@@ -42,10 +42,10 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_serial(facts, entries, expected):
+def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_card_serial_number(facts, entries, expected):
     assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 
-def test_the_remote_managed_trait_is_independent_of_pci_reporting():
+def test_the_remote_managed_trait_is_set_even_if_pci_reporting_is_disabled():
     assert remote_managed_ports.wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
     assert remote_managed_ports.wish(world(FUNCTION), settings()) == CLEARED

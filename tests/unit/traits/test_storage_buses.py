@@ -45,10 +45,10 @@ def test_storage_bus_traits_match_the_offered_buses(virt_type, capabilities, exp
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_storage_bus_traits_are_neither_set_nor_cleared_without_capabilities(facts, virt_type):
+def test_storage_bus_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts, virt_type):
     assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
-def test_an_unreadable_capability_answer_removes_no_storage_bus_trait():
+def test_no_storage_bus_trait_is_removed_if_a_capability_reply_is_unreadable():
     told = storage_buses.wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

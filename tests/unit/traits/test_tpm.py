@@ -47,7 +47,7 @@ def test_tpm_traits_match_the_emulated_models_and_versions(capabilities, expecte
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
-def test_a_disabled_tpm_clears_model_and_version_traits_but_no_secret_traits():
+def test_disabling_tpm_clears_model_and_version_traits_but_no_secret_traits():
     for facts in (world(capable(tpm())), world(None), snapshot(lost=[LIBVIRT])):
         assert told(facts, enabled=False) == (set(), ALL)
 
@@ -60,10 +60,10 @@ def test_secret_security_traits_follow_the_configuration(ways):
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_tpm_model_traits_are_neither_set_nor_cleared_without_capabilities(facts):
+def test_tpm_model_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
     assert told(facts) == (SECRETS, set())
 
 
-def test_an_unreadable_capability_answer_removes_no_tpm_trait():
+def test_no_tpm_trait_is_removed_if_a_capability_reply_is_unreadable():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

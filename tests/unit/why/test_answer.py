@@ -90,7 +90,7 @@ def test_freeing_capacity_is_not_advised_for_an_amount_above_max_unit():
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
+def test_asking_less_and_freeing_capacity_are_advised_together_if_both_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
@@ -99,7 +99,7 @@ def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_capacity_is_not_advised_if_min_unit_or_step_size_refuses(amount, constraint):
+def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
@@ -131,7 +131,7 @@ def test_a_capacity_obstacle_advises_to_lower_reserved():
         ("VGPU", ""),
     ],
 )
-def test_the_reserved_advice_names_the_option_and_the_explain_command(resource_class, option):
+def test_advice_to_lower_reserved_names_the_option_and_the_explain_command(resource_class, option):
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
@@ -170,7 +170,7 @@ def test_obstacles_are_ordered_as_placement_checks_them():
     ]
 
 
-def test_traits_of_the_unnumbered_group_may_be_spread_over_its_providers():
+def test_required_traits_of_the_unnumbered_group_may_be_on_several_providers():
     world = [HOST, *PF]
     assert asked(world, group(VCPU=1, VF=1, required=["CUSTOM_A", "NET_B"])).fits
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
@@ -241,7 +241,7 @@ def test_a_granular_group_is_served_by_one_provider():
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_each_isolated_group_needs_its_own_provider():
+def test_with_group_policy_isolate_each_group_needs_a_separate_provider():
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -249,7 +249,7 @@ def test_each_isolated_group_needs_its_own_provider():
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.GROUP_POLICY, 3, 2)
 
 
-def test_groups_on_one_provider_are_summed_against_capacity_and_max_unit():
+def test_the_sum_of_groups_on_one_provider_must_fit_capacity_and_max_unit():
     twice = [group("1", VF=3, required=["NET_A"]), group("2", VF=2, required=["NET_A"])]
     [obstacle] = asked([HOST, *PF], *twice, group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 5, 4)
@@ -257,7 +257,7 @@ def test_groups_on_one_provider_are_summed_against_capacity_and_max_unit():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_freeing_capacity_is_not_advised_for_a_sum_above_max_unit():
+def test_freeing_capacity_is_not_advised_if_the_sum_of_groups_exceeds_max_unit():
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())
@@ -284,7 +284,7 @@ NUMA = [
 ]
 
 
-def test_same_subtree_needs_a_common_ancestor_among_its_groups():
+def test_same_subtree_needs_one_group_on_a_common_ancestor_of_the_others():
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}
@@ -303,14 +303,14 @@ def test_a_resourceless_group_with_only_in_tree_or_forbidden_traits_is_refused()
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_root_aggregates_cover_the_tree_only_for_the_unnumbered_group():
+def test_only_the_unnumbered_group_applies_root_aggregates_to_child_providers():
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
     assert asked([HOST, *PF], group("1", VF=1, forbidden_aggregates=["agg"])).fits
 
 
-def test_one_provider_must_be_a_member_of_every_aggregate_set():
+def test_several_member_of_conditions_must_be_met_by_the_same_provider():
     child = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b"])
     assert refused([HOST, child], group(VF=1, member_of=["agg", "b"])) == [Constraint.MEMBER_OF]
     both = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b", "agg"])
@@ -337,7 +337,7 @@ def test_in_tree_excludes_sharing_providers_from_the_unnumbered_group():
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10, in_tree="nfs")).fits
 
 
-def test_root_aggregates_do_not_apply_to_a_sharing_provider():
+def test_aggregates_of_the_root_provider_do_not_apply_to_a_sharing_provider():
     host = of("host", CPUS, aggregates=["agg", "az"])
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, member_of=["az"])) == [Constraint.MEMBER_OF]
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, forbidden_aggregates=["az"])) == [
@@ -354,7 +354,7 @@ def test_root_required_and_root_forbidden_check_the_roots_traits():
     ]
 
 
-def test_advice_for_a_hardware_trait_depends_on_the_real_capability():
+def test_advice_to_change_a_hardware_trait_is_conditional_on_real_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider has that capability, or ask without the trait"
     assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
@@ -365,7 +365,7 @@ def test_advice_for_a_hardware_trait_depends_on_the_real_capability():
     )
 
 
-def test_a_disabled_service_obstacle_advises_to_enable_the_service():
+def test_if_the_compute_service_is_disabled_the_advice_is_to_enable_it():
     host = of("host", CPUS, traits=["COMPUTE_STATUS_DISABLED"])
     [obstacle] = asked([host], group(VCPU=1, forbidden=["COMPUTE_STATUS_DISABLED"])).obstacles
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
@@ -382,7 +382,7 @@ def test_the_obstacle_names_the_provider_with_the_smallest_shortage():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_are_sorted_by_fit_and_then_by_shortage():
+def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

@@ -55,7 +55,7 @@ def test_the_advised_ratio_suffices_in_single_and_double_precision():
 
 
 @given(st.floats(0.0001, 1e6))
-def test_single_returns_the_nearest_four_byte_float(ratio):
+def test_a_ratio_is_rounded_to_the_nearest_single_precision_float(ratio):
     assert single(ratio) == struct.unpack("f", struct.pack("f", ratio))[0]
 
 
@@ -64,7 +64,7 @@ NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREG
 DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
-def test_a_caveat_warns_if_only_sharing_providers_serve_a_group():
+def test_a_caveat_warns_if_only_sharing_providers_serve_the_unnumbered_group():
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one host's tree" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

@@ -98,7 +98,7 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_every_remedy_lifts_its_obstacle(seed):
+def test_applying_an_advised_remedy_removes_the_obstacle(seed):
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_after_a_remedy_the_same_inventory_has_no_obstacle_left(seed):
+def test_after_a_remedy_no_limit_of_the_same_inventory_refuses_the_request(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_missing_trait_is_still_refused_after_every_other_remedy(seed):
+def test_a_missing_trait_remains_an_obstacle_after_each_other_remedy(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -147,7 +147,7 @@ def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_a_remedy_has_the_smallest_sufficient_number(seed):
+def test_a_remedy_advises_the_smallest_change_that_is_sufficient(seed):
     """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_an_in_tree_obstacle_is_correct_and_its_advice_works():
+def test_an_in_tree_obstacle_is_correct_and_following_its_advice_removes_it():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):

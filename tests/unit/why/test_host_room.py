@@ -43,14 +43,14 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_free_amounts_of_a_cell_exclude_used_and_pinned_and_reserved_amounts():
+def test_free_amounts_of_a_numa_cell_exclude_used_pinned_and_reserved_amounts():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_huge_pages_reduce_the_memory_for_a_guest_without_a_page_size():
+def test_huge_pages_reduce_free_memory_for_guests_that_request_no_page_size():
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
@@ -60,7 +60,7 @@ def test_huge_pages_reduce_the_memory_for_a_guest_without_a_page_size():
     assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
-def test_a_guest_cell_cannot_exceed_the_host_cell_at_any_ratio():
+def test_a_guest_numa_cell_cannot_exceed_a_host_numa_cell_at_any_ratio():
     (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
@@ -70,11 +70,11 @@ def test_a_guest_without_numa_request_has_no_host_obstacle():
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_guest_that_fits_its_cells_has_no_host_obstacle(count):
+def test_a_guest_that_fits_the_numa_cells_of_the_host_has_no_obstacle(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_a_one_cell_guest_with_more_vcpus_than_any_host_cell_is_refused():
+def test_a_one_cell_guest_with_more_vcpus_than_any_host_numa_cell_is_refused():
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -99,7 +99,7 @@ def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs, ")
 
 
-def test_a_two_cell_guest_is_limited_by_the_memory_of_the_second_best_cell():
+def test_the_numa_cell_with_second_most_memory_limits_a_two_cell_guest():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "second most room" in found.words
@@ -112,19 +112,19 @@ def test_pinned_cpus_ignore_the_allocation_ratio():
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_an_overcommitted_cell_refuses_only_the_exhausted_resource():
+def test_an_overcommitted_numa_cell_refuses_vcpus_but_accepts_pinned_cpus():
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()
     assert host_obstacles(shape(1, VCPU=1), overdrawn) != ()
 
 
-def test_a_guest_with_more_cells_than_the_host_is_refused():
+def test_a_guest_with_more_numa_cells_than_the_host_is_refused():
     (found, *_) = host_obstacles(shape(3, VCPU=3, MEMORY_MB=3), rooms(*TWO))
     assert "this host has fewer" in found.words
 
 
-def test_an_amount_not_divisible_by_the_cell_count_is_refused():
+def test_an_amount_not_divisible_by_the_guests_numa_cell_count_is_refused():
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 
@@ -135,13 +135,13 @@ def test_a_host_without_numa_topology_refuses_a_numa_guest():
 
 
 @pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
-def test_a_page_size_is_refused_without_a_numa_topology(page, asked):
+def test_a_page_size_request_is_refused_if_the_host_has_no_numa_topology(page, asked):
     (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
     assert found.words == f"the request needs {asked}, and this host reports no NUMA topology"
     assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size (hw:mem_page_size)")
 
 
-def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_different_cells():
+def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_separate_numa_cells():
     split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
     (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
     assert "both enough CPUs and enough memory" in found.words
@@ -171,7 +171,7 @@ def test_memory_not_divisible_by_the_page_size_is_refused():
     assert "cannot be divided into whole pages" in found.words
 
 
-def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
+def test_host_notes_name_the_numa_cell_with_most_room_and_if_the_guest_fits():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
         "NUMA cell 1 has the most room, 8 CPUs and 16384 MiB; with hw:numa_nodes=1, the requested CPUs and "
@@ -182,7 +182,7 @@ def test_host_notes_name_the_largest_cell_and_whether_a_guest_fits():
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_host_notes_are_empty_without_cpus_memory_or_cells():
+def test_host_notes_need_requested_cpus_or_memory_and_a_host_with_numa_cells():
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 
@@ -195,7 +195,7 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_function_rooms_of_uses_placements_ratios_for_free_amounts_of_cells():
+def test_free_amounts_of_numa_cells_use_the_ratios_stored_in_placement():
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 
@@ -210,15 +210,15 @@ def test_function_rooms_of_uses_placements_ratios_for_free_amounts_of_cells():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_function_rooms_of_returns_none_if_a_source_is_missing(report, root):
+def test_free_amounts_of_numa_cells_are_unknown_if_a_source_is_missing(report, root):
     assert rooms_of(report, root) is None
 
 
-def test_function_rooms_of_returns_an_empty_tuple_without_numa_cells():
+def test_the_list_of_numa_cell_amounts_is_empty_if_the_host_has_no_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_disabled_service_is_noted_unless_the_disabled_trait_is_forbidden():
+def test_a_note_names_a_disabled_service_unless_the_request_forbids_the_trait():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

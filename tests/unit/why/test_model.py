@@ -19,5 +19,5 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_every_constraint_of_the_model_is_used_in_another_module(constraint):
+def test_each_defined_constraint_is_used_outside_the_module_that_defines_it(constraint):
     assert constraint.name in NAMED

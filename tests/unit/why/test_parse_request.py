@@ -130,7 +130,7 @@ def test_a_usage_error_names_the_invalid_input(words, said):
     assert said in str(caught.value)
 
 
-def test_a_usage_error_suggests_no_name_for_non_ascii_letters():
+def test_a_usage_error_suggests_no_correction_for_a_non_ascii_class_name():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
     assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (use only upper case, digits and _)"

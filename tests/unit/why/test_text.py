@@ -53,7 +53,7 @@ def test_the_lines_of_the_text_are_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_text_has_further_obstacles_and_notes_and_sources_not_read():
+def test_the_text_lists_further_obstacles_notes_and_sources_not_read():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -99,7 +99,7 @@ def test_trees_that_were_not_read_cause_exit_code_2_unless_another_tree_fits():
         (asked(), 3),
     ],
 )
-def test_the_exit_code_depends_on_the_fit_and_the_scope_and_unread_sources(report, code):
+def test_exit_code_is_0_for_a_fit_3_for_no_fit_and_2_if_a_source_was_not_read(report, code):
     assert code_of(report) == code
 
 
@@ -112,7 +112,7 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(others, is_whole, code):
+def test_a_request_refused_by_this_host_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: offered by Placement, but refused by this host"
@@ -167,14 +167,14 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_a_missing_host_provider_is_printed_with_the_reason():
+def test_if_placement_lacks_the_host_provider_the_text_says_fit_is_unknown():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said
     assert document(report)["tree"] is None
 
 
-def test_an_answer_whose_search_was_given_up_returns_exit_code_2():
+def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)
@@ -182,7 +182,7 @@ def test_an_answer_whose_search_was_given_up_returns_exit_code_2():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
 
 
-def test_the_document_has_obstacle_and_cells_and_cloud_summary_and_request():
+def test_the_json_document_has_obstacle_numa_cells_cloud_summary_and_request():
     cells = (
         CellRoom(
             id=0,
@@ -227,7 +227,7 @@ def test_caveats_of_a_fitting_tree_are_printed():
     assert document(report)["tree"]["caveats"] == ["MariaDB rounds"]
 
 
-def test_request_text_prints_every_part_of_a_request():
+def test_every_part_of_a_request_appears_in_the_printed_request_text():
     request = ResourceRequest(
         groups=(
             RequestGroup(

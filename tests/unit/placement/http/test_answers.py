@@ -64,7 +64,7 @@ def test_a_409_for_a_full_provider_maps_to_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_409_without_an_error_code_for_a_delete_maps_to_provider_in_use():
+def test_a_409_for_a_delete_means_provider_in_use_if_it_has_no_error_code():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 
@@ -93,7 +93,7 @@ def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
     assert "GET /x" in str(error)
 
 
-def test_the_message_for_a_keystone_401_has_url_reason_and_remedy_only_once():
+def test_the_error_for_a_keystone_401_shows_url_reason_and_remedy_once_each():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
@@ -102,7 +102,7 @@ def test_the_message_for_a_keystone_401_has_url_reason_and_remedy_only_once():
     )
 
 
-def test_a_shortened_connection_error_keeps_its_reason():
+def test_a_shortened_connection_error_shows_the_url_once_and_the_reason():
     raised = kx.ConnectFailure(
         "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
         "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "
@@ -119,7 +119,7 @@ def test_a_missing_endpoint_error_names_endpoint_override():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 
-def test_credentials_in_a_url_are_masked():
+def test_credentials_in_a_url_are_masked_in_the_error_message():
     text = str(failure("GET /x", kx.ConnectFailure("no route to http://admin:hunter2@placement:8778/x")))
     assert "hunter2" not in text
     assert "//***@placement:8778" in text
@@ -139,5 +139,5 @@ def test_deeply_nested_json_raises_placement_unavailable():
         Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
 
 
-def test_function_quoted_collapses_whitespace_in_short_text():
+def test_a_quoted_response_has_no_line_breaks_or_repeated_spaces():
     assert quoted("  all \n of it ") == "all of it"

@@ -103,7 +103,7 @@ def providers(count: int) -> bytes:
     [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
     ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
 )
-def test_large_cloud_responses_fit_the_size_limit_both_compressed_and_plain(body, bound):
+def test_responses_of_a_large_cloud_fit_the_limits_compressed_or_uncompressed(body, bound):
     tally = estimated(body, bound)
     assert tally.problem(None) is None
     assert tally.problem(len(zlib.compress(body, 9))) is None
@@ -113,12 +113,12 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
     return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
 
 
-def test_a_size_error_names_the_limit_and_its_purpose_and_the_remedy():
+def test_the_error_for_a_too_large_response_names_limit_purpose_and_remedy():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
     assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
 
 
-def test_a_response_may_unpack_to_at_most_100_times_its_size():
+def test_a_response_that_unpacks_to_over_100_times_its_size_is_rejected():
     tally = estimated(b" " * 100_000, bound_of(MIB))
     assert tally.problem(1000) is None
     assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")

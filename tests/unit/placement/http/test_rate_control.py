@@ -45,7 +45,7 @@ def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> P
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
-def test_a_client_does_not_pause_while_responses_are_fast(answers):
+def test_a_client_does_not_pause_if_all_responses_are_fast(answers):
     pace = Pace()
     for at, (latency_s, chance) in enumerate(answers):
         pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)
@@ -53,7 +53,7 @@ def test_a_client_does_not_pause_while_responses_are_fast(answers):
 
 
 @given(ANSWERS, st.floats(0.1, 120))
-def test_a_pause_never_exceeds_longest_s(answers, longest_s):
+def test_no_pause_between_requests_is_longer_than_the_configured_maximum(answers, longest_s):
     manners, pace = Manners(longest_s=longest_s), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -62,7 +62,7 @@ def test_a_pause_never_exceeds_longest_s(answers, longest_s):
 
 
 @given(ANSWERS)
-def test_longest_s_of_zero_disables_pauses(answers):
+def test_a_maximum_pause_of_0_seconds_disables_pauses(answers):
     manners, pace = Manners(longest_s=0.0), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -78,7 +78,7 @@ def test_a_slower_response_never_causes_a_shorter_pause(latency_s, more_s):
     assert delay_s(later, 100) >= delay_s(late, 100) > 0
 
 
-def test_the_mean_pause_is_proportional_to_the_excess_latency():
+def test_the_mean_pause_is_proportional_to_the_latency_above_the_threshold():
     quick = paced(answer(latency_s=0.0))
     pauses = [delay_s(paced(answer(latency_s=1.5), start=quick, chance=n / 1000), 100) for n in range(1000)]
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
@@ -145,7 +145,7 @@ def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chan
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
-def test_pauses_after_consecutive_writes_add_up_for_the_next_read(latencies):
+def test_the_read_after_consecutive_writes_waits_for_the_sum_of_their_pauses(latencies):
     """The pauses after writes add up, because writes do not wait between one another."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
@@ -161,7 +161,7 @@ def ideal_s(fleet: Fleet, capacity: float) -> float:
     return fleet.agents * (fleet.reads + fleet.writes) / capacity
 
 
-def test_a_fleet_whose_agents_start_at_once_does_not_overload_the_server():
+def test_rate_control_prevents_server_overload_if_1000_agents_start_together():
     seen = Simulation(CROWDED, THOUSAND).run()
     assert len(seen.done_at) == 1000
     assert seen.error_share == 0.0
@@ -173,7 +173,7 @@ def test_a_fleet_whose_agents_start_at_once_does_not_overload_the_server():
     assert max(latency for second, latency in seen.latency.items() if second > 30) < THOUSAND.timeout_s * 0.8
 
 
-def test_a_fleet_without_rate_control_overloads_the_server():
+def test_1000_agents_starting_together_without_rate_control_overload_the_server():
     seen = Simulation(CROWDED, Fleet(agents=1000, manners=None)).run()
     assert seen.error_share > 0.3
     assert len(seen.done_at) < 1000 or max(seen.done_at) > 2 * ideal_s(THOUSAND, CROWDED.capacity)
@@ -186,13 +186,13 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_full_server_queue_causes_few_errors_after_the_first_pauses(seed):
+def test_a_server_with_a_short_queue_causes_few_errors_after_the_first_30_s(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_a_splayed_start_reduces_the_errors_of_a_server_with_a_short_queue():
+def test_a_start_spread_over_120_s_reduces_errors_if_the_server_queue_is_short():
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -215,13 +215,13 @@ def test_a_single_agent_completes_its_first_reads_and_writes_without_delay():
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_single_agent_with_a_slow_server_completes_its_start_in_five_minutes():
+def test_a_single_agent_needs_less_than_5_minutes_to_start_with_a_slow_server():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 
 
 @pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
-def test_a_slow_server_delays_one_audit_by_at_most_ten_minutes(latency_s):
+def test_pauses_because_of_a_slow_server_add_at_most_10_minutes_to_an_audit(latency_s):
     """A first read of seventeen providers takes 72 requests; without the bound it would take 15 to 51 minutes."""
     pace, now = Pace(), 0.0
     for _ in range(72):

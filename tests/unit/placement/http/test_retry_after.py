@@ -34,12 +34,12 @@ def test_an_invalid_retry_after_is_ignored(text):
 
 
 @given(st.text())
-def test_asked_s_accepts_any_text_without_an_exception(text):
+def test_any_text_in_retry_after_is_parsed_without_an_exception(text):
     asked = asked_s(text, text, NOW)
     assert asked is None or asked >= 0
 
 
-def test_a_retry_after_date_is_relative_to_the_servers_clock():
+def test_a_retry_after_date_is_compared_with_the_servers_date_header():
     ahead = NOW + datetime.timedelta(hours=5)
     date = email.utils.format_datetime(ahead, usegmt=True)
     until = email.utils.format_datetime(ahead + datetime.timedelta(seconds=30), usegmt=True)
@@ -48,16 +48,16 @@ def test_a_retry_after_date_is_relative_to_the_servers_clock():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_hold_s_is_at_least_the_requested_time_and_at_most_the_cap(asked, random01):
+def test_the_wait_for_retry_after_is_at_least_the_requested_time_up_to_a_cap(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
 
-def test_hold_s_adds_random_jitter_to_the_requested_time():
+def test_the_wait_for_retry_after_includes_random_jitter():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_wait_s_uses_retry_after_or_else_the_configured_delay_or_else_back_off():
+def test_a_retry_waits_for_retry_after_or_the_configured_delay_or_a_back_off():
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

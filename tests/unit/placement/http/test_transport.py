@@ -121,7 +121,7 @@ def test_the_connection_of_an_oversized_response_is_closed(session, framing):
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
 
 
-def test_the_body_of_a_garbled_redirect_is_not_read_to_the_end(session):
+def test_a_redirect_body_that_is_not_valid_gzip_is_not_read_to_the_end(session):
     """requests discards the body of a redirect, and reads it for that purpose."""
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
@@ -130,7 +130,7 @@ def test_the_body_of_a_garbled_redirect_is_not_read_to_the_end(session):
     assert refused.wait(20)
 
 
-def test_is_over_uses_the_time_limit_of_the_innermost_block():
+def test_the_innermost_of_nested_time_limits_decides_if_the_time_is_over():
     assert not is_over()
     with within(None):
         assert not is_over()
@@ -143,7 +143,7 @@ def test_is_over_uses_the_time_limit_of_the_innermost_block():
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_the_unpack_limit_applies_to_received_bytes_for_every_framing(session, framing):
+def test_the_unpack_limit_uses_the_received_size_and_not_the_content_length(session, framing):
     """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()

@@ -28,7 +28,7 @@ def root(name):
     return capabilities_document(document("capabilities", name))
 
 
-def test_function_host_cpu_reads_the_cpu_of_a_recorded_host():
+def test_the_host_cpu_is_read_from_recorded_capabilities():
     cpu = host_cpu(root("x86_64_qemu_7_2"))
     assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
@@ -36,7 +36,7 @@ def test_function_host_cpu_reads_the_cpu_of_a_recorded_host():
     assert len(cpu.features) == RECORDED.count("<feature name=")
 
 
-def test_function_host_cpu_omits_a_disabled_feature():
+def test_a_disabled_feature_is_not_listed_for_the_host_cpu():
     assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
 
 
@@ -56,13 +56,13 @@ def test_maxphysaddr_without_a_bits_attribute_is_accepted():
         ("test_driver", "i686", None, None),
     ],
 )
-def test_function_host_cpu_reads_other_architectures_and_drivers(name, arch, model, features):
+def test_the_host_cpu_of_other_architectures_and_hypervisors_is_read(name, arch, model, features):
     cpu = host_cpu(root(name))
     assert (cpu.arch, cpu.model, cpu.features) == (arch, model, features)
 
 
 @pytest.mark.parametrize(("written", "read"), [("amd64", "x86_64"), ("i386", "i686"), ("AArch64", "aarch64")])
-def test_function_host_cpu_uses_novas_architecture_name(written, read):
+def test_the_host_cpu_architecture_is_converted_to_the_name_that_nova_uses(written, read):
     xml = f"<capabilities><host><cpu><arch>{written}</arch></cpu></host></capabilities>"
     assert host_cpu(capabilities_document(xml)).arch == read
 
@@ -81,13 +81,13 @@ def test_function_host_cpu_uses_novas_architecture_name(written, read):
         ("test_driver", [("i686", "hvm", ("test",)), ("i686", "xen", ("test",))]),
     ],
 )
-def test_function_guests_lists_each_guest_kind_of_a_host(name, kinds):
+def test_each_guest_architecture_is_listed_with_os_type_and_domain_types(name, kinds):
     assert [guest.kind for guest in guests(root(name))] == [
         GuestKind(arch=arch, os_type=os_type, domain_types=types) for arch, os_type, types in kinds
     ]
 
 
-def test_method_domain_for_falls_back_to_the_guests_emulator_and_aliases():
+def test_a_domain_type_without_details_uses_emulator_and_aliases_of_the_guest():
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -103,11 +103,11 @@ def test_method_domain_for_falls_back_to_the_guests_emulator_and_aliases():
     assert guest.domain_for("hvf") == beside
 
 
-def test_function_host_question_returns_the_unchanged_cpu_element():
+def test_the_host_cpu_query_is_the_unchanged_cpu_element():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_function_model_question_replaces_the_model_and_drops_features():
+def test_the_cpu_model_query_replaces_the_model_and_omits_the_features():
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (
@@ -117,14 +117,14 @@ def test_function_model_question_replaces_the_model_and_drops_features():
     )
 
 
-def test_function_model_question_does_not_modify_the_document():
+def test_building_the_cpu_model_query_does_not_modify_the_capabilities():
     whole = root("x86_64_two_sockets")
     before = ET.tostring(whole)
     model_question(whole, "EPYC")
     assert ET.tostring(whole) == before
 
 
-def test_function_expanded_features_omits_disabled_features():
+def test_disabled_features_are_omitted_from_the_expanded_cpu_features():
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")
@@ -143,7 +143,7 @@ def test_function_expanded_features_omits_disabled_features():
         ("mode='passthrough'", "", "<maxphysaddr> has no attribute mode"),
     ],
 )
-def test_the_error_of_function_host_cpu_names_the_invalid_element(old, new, named):
+def test_the_host_cpu_error_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         host_cpu(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -158,7 +158,7 @@ def test_the_error_of_function_host_cpu_names_the_invalid_element(old, new, name
         ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
-def test_the_error_of_function_guests_names_the_invalid_element(old, new, named):
+def test_the_guest_capabilities_error_names_the_invalid_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -174,17 +174,17 @@ def everything(xml):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_raise_only_source_inconsistent(xml):
+def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
     for part in (everything, lambda xml: guests(capabilities_document(xml))):
         assert (refusal(part, xml) or "capabilities").startswith("capabilities")
 
 
 @given(damaged([expanded_cpu()]) | st.text(st.characters(exclude_categories=())))
-def test_a_damaged_cpu_answer_raises_only_source_inconsistent(xml):
+def test_a_damaged_expanded_cpu_is_either_parsed_or_rejected_as_inconsistent(xml):
     assert (refusal(expanded_features, xml) or "answer").startswith("answer")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_raises_source_inconsistent(text):
+def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         capabilities_document(text)

@@ -29,7 +29,7 @@ def test_each_machine_type_is_queried_once_with_all_its_names():
     )
 
 
-def test_the_domain_type_selects_the_queried_machine_types():
+def test_the_configured_virt_type_determines_the_queried_machine_types():
     assert machines("x86_64_two_sockets", virt_type="qemu") == [
         ("x86_64", "pc", ("pc", "pc-i440fx-rhel7.6.0")),
         ("x86_64", "q35", ("pc-q35-rhel9.2.0", "q35")),
@@ -66,7 +66,7 @@ def test_a_configured_machine_type_replaces_the_default():
         ("xen", [("x86_64", "pc", ("pc",))]),
     ],
 )
-def test_each_architecture_queries_its_default_machine_types(name, expected):
+def test_the_default_machine_types_of_each_architecture_are_queried(name, expected):
     assert machines(name) == expected
 
 

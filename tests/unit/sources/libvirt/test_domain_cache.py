@@ -34,12 +34,12 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_every_domain_is_read_each_time_while_events_are_not_trusted():
+def test_every_domain_is_read_each_time_if_libvirt_events_may_be_lost():
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_each_domain_is_read_once_in_ten_reads_while_events_are_trusted():
+def test_each_domain_is_read_once_in_ten_rounds_if_libvirt_events_are_reliable():
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_all_domains_are_read_once_after_method_trust_or_forget_is_called():
+def test_all_domains_are_read_once_after_events_resume_or_may_have_been_lost():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -77,7 +77,7 @@ def test_all_domains_are_read_once_after_method_trust_or_forget_is_called():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_each_time_after_a_call_of_distrust():
+def test_all_domains_are_read_each_time_after_events_become_unreliable():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]

@@ -13,7 +13,7 @@ from tests.rigs.xml_mutation import damaged, refusal
 SNP = document("domain_capabilities", "x86_64_q35_sev_snp")
 
 
-def test_parse_domain_capabilities_reads_every_field():
+def test_every_field_of_the_domain_capabilities_is_read():
     assert parse_domain_capabilities(SNP, ("q35",)) == DomainCapabilities(
         arch="x86_64",
         domain_type="kvm",
@@ -70,7 +70,7 @@ def test_recorded_capabilities_of_machine_type_pc_are_parsed():
     assert (found.sev, found.launch_security) == (None, frozenset())
 
 
-def test_machine_types_pc_and_q35_differ_only_in_the_ide_bus():
+def test_the_disk_buses_of_machine_types_pc_and_q35_differ_only_in_ide():
     pc, q35 = (
         parse_domain_capabilities(document("domain_capabilities", f"x86_64_{name}_qemu_7_2"), ()).buses
         for name in ("pc", "q35")
@@ -109,11 +109,11 @@ def test_the_parse_error_names_the_invalid_element(old, new, named):
 
 
 @given(damaged(documents("domain_capabilities").values()))
-def test_a_damaged_document_raises_only_source_inconsistent(xml):
+def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
     assert (refusal(parse_domain_capabilities, xml, ("asked",)) or "domain cap").startswith("domain cap")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_raises_source_inconsistent(text):
+def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_domain_capabilities(text, ())

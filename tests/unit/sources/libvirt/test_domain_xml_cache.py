@@ -24,7 +24,7 @@ def test_unchanged_xml_returns_the_cached_domain():
     assert texts.parse(uuid("a"), text("a"), RUNNING) is first
 
 
-def test_a_call_of_keep_drops_unlisted_domains_from_the_cache():
+def test_a_domain_that_is_no_longer_listed_is_dropped_from_the_cache():
     texts = DomainTexts()
     first, other = (texts.parse(uuid(name), text(name), RUNNING) for name in "ab")
     texts.keep({uuid("b")})
@@ -44,7 +44,7 @@ def test_invalid_xml_raises_an_error_each_time_and_the_cache_stays_valid(odd):
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.sampled_from([RUNNING, SHUTOFF])), max_size=20))
-def test_cached_parse_equals_a_fresh_parse_of_xml_and_state(reads):
+def test_a_domain_from_the_cache_equals_a_domain_parsed_from_the_same_xml(reads):
     texts = DomainTexts()
     for name, vcpus, state in reads:
         found = texts.parse(uuid(name), text(name, vcpus), state)

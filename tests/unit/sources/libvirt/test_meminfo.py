@@ -15,7 +15,7 @@ HugePages_Total:     512
 """
 
 
-def test_used_memory_excludes_free_buffers_and_cached():
+def test_used_memory_is_total_minus_free_minus_buffers_minus_cached():
     assert parse_used_mib(TEXT, 8192) == 8192 - 1024 - 512 - 2048
 
 
@@ -28,7 +28,7 @@ def test_used_memory_is_unknown_if_free_exceeds_total():
     assert parse_used_mib(TEXT, 1024) is None
 
 
-def test_used_mib_reads_the_meminfo_file_in_the_given_folder(tmp_path):
+def test_used_memory_is_read_from_file_meminfo_in_the_given_folder(tmp_path):
     assert used_mib(tmp_path, 8192) is None
     (tmp_path / "meminfo").write_text(TEXT)
     assert used_mib(tmp_path, 8192) == 4608

@@ -60,7 +60,7 @@ def test_a_recorded_pci_function_and_network_device_are_parsed():
     )
 
 
-def test_a_pci_domain_above_16_bits_is_kept_and_ids_are_lower_case():
+def test_a_pci_domain_above_16_bits_is_not_cut_and_device_ids_are_lower_case():
     function = read("pci_10000_e1_00_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 
@@ -100,7 +100,7 @@ def test_a_vdpa_device_is_parsed():
 
 
 @pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
-def test_function_pci_name_derives_the_device_name_from_the_address(name):
+def test_the_libvirt_device_name_is_derived_from_the_pci_address(name):
     assert pci_name(read(name).pci.address) == name
 
 
@@ -131,11 +131,11 @@ def test_an_mdev_type_without_available_instances_is_rejected():
 
 
 @given(damaged(documents("node_devices").values()))
-def test_a_damaged_device_raises_only_source_inconsistent(xml):
+def test_a_damaged_device_is_either_parsed_or_rejected_as_inconsistent(xml):
     assert (refusal(parse_node_device, xml) or "device").startswith("device")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_raises_source_inconsistent(text):
+def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_node_device(text)

@@ -43,7 +43,7 @@ def test_a_physical_function_uses_its_non_representor_interface():
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_combines_its_own_facts_with_the_facts_of_its_pf():
+def test_a_virtual_function_takes_mac_and_serial_from_its_physical_function():
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
@@ -53,7 +53,7 @@ def test_a_virtual_function_combines_its_own_facts_with_the_facts_of_its_pf():
     assert device.card_serial == "MT2108X12345"
 
 
-def test_a_virtual_function_without_network_device_keeps_its_pf_mac():
+def test_a_vf_without_a_network_device_still_has_the_mac_address_of_its_pf():
     device = found("pci_0000_81_00_3")
     assert (device.interface, device.parent_interface, device.network_features) == (None, None, ())
     assert (device.pf_mac_address, device.vf_number) == ("0c:42:a1:00:00:10", 1)
@@ -79,7 +79,7 @@ def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
     assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
 
 
-def test_function_devices_from_lists_mdevs_and_mdev_parents():
+def test_mediated_devices_and_devices_with_mdev_types_are_listed():
     devices = devices_from(NODES, ())
     assert devices.mdev_parents == (
         MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),
@@ -98,13 +98,13 @@ def test_function_devices_from_lists_mdevs_and_mdev_parents():
 
 
 @given(st.permutations(NODES))
-def test_function_devices_from_ignores_the_order_of_the_listing(nodes):
+def test_the_device_list_does_not_depend_on_the_order_of_node_devices(nodes):
     odd = [OddDevice(name="b", reason="?"), OddDevice(name="a", reason="?")]
     assert devices_from(nodes, odd) == devices_from(NODES, odd[::-1])
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_function_devices_from_accepts_any_subset_of_the_devices(names):
+def test_any_subset_of_the_node_devices_is_accepted(names):
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)

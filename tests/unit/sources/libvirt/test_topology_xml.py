@@ -75,7 +75,7 @@ def test_each_sibling_set_of_a_numa_cell_is_listed_once():
     assert second.siblings == ((2, 6), (7,))
 
 
-def test_each_numa_cell_has_its_page_pools():
+def test_the_page_sizes_and_page_counts_of_each_numa_cell_are_read():
     assert [[(pool.size_kib, pool.total) for pool in cell.page_pools] for cell in parse_topology(WHOLE).cells] == [
         [(4, 8388608), (2048, 16384)],
         [(4, 16777216), (2048, 0)],
@@ -142,7 +142,7 @@ def test_invalid_or_duplicate_topology_values_are_rejected(old, new):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_raise_only_source_inconsistent(xml):
+def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
     try:
         topology = parse_topology(xml)
     except SourceInconsistent:
@@ -154,6 +154,6 @@ def test_damaged_capabilities_raise_only_source_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_raises_source_inconsistent(text):
+def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_topology(text)

@@ -38,7 +38,7 @@ def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
 
-def test_parse_domain_reads_every_field_that_the_ledger_uses():
+def test_every_domain_field_that_the_ledger_uses_is_parsed():
     domain = parse(WHOLE_DOMAIN)
     assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
@@ -66,7 +66,7 @@ def test_foreign_metadata_is_not_read_as_nova_metadata():
     assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
 
 
-def test_nova_metadata_without_a_flavor_sets_managed_by_nova():
+def test_a_domain_with_nova_metadata_without_a_flavor_is_managed_by_nova():
     metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
@@ -174,14 +174,14 @@ def test_an_xml_entity_bomb_is_rejected_before_parsing():
     ],
     ids=["empty", "surrogate", "nul", "encoding", "deep", "long-uuid", "long-number"],
 )
-def test_pathological_xml_raises_a_short_source_inconsistent(xml):
+def test_malformed_or_oversized_xml_is_rejected_with_a_short_error(xml):
     with pytest.raises(SourceInconsistent) as raised:
         parse(xml)
     assert len(str(raised.value)) < 500
 
 
 @given(damaged([WHOLE_DOMAIN]))
-def test_a_damaged_domain_raises_only_source_inconsistent(xml):
+def test_a_damaged_domain_is_either_parsed_or_rejected_as_inconsistent(xml):
     try:
         domain = parse(xml)
     except SourceInconsistent:
@@ -191,7 +191,7 @@ def test_a_damaged_domain_raises_only_source_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_raises_source_inconsistent(text):
+def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse(text)
 

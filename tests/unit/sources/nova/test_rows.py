@@ -306,7 +306,7 @@ def test_a_broken_row_invalidates_only_its_own_instance(changes):
     assert state(**groups).unreadable == (broken.problem,)
 
 
-def test_the_problem_of_an_instance_names_the_invalid_column():
+def test_the_error_of_an_instance_row_names_the_invalid_column():
     instance = one_instance(instances=(instance_row(flavor=None),))
 
     assert instance.problem == f"instance_extra of instance {ONE}: flavor is NULL"
@@ -340,18 +340,18 @@ def test_an_instances_compute_id_os_type_and_power_state_are_read():
     assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_missing_columns_are_none_and_unknown_columns_are_ignored():
+def test_a_missing_column_is_read_as_null_and_an_unknown_column_is_ignored():
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 
     assert (instance.compute_id, instance.numa, instance.problem) == (None, None, None)
 
 
-def test_an_instance_has_the_cells_of_its_numa_topology():
+def test_the_numa_cells_of_an_instance_are_read_from_the_numa_topology():
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(CELL))),)).numa == (PINNED,)
 
 
-def test_numa_cells_are_sorted_by_id_and_newer_versions_are_read():
+def test_numa_cells_are_sorted_by_id_and_a_newer_object_version_is_accepted():
     newer = {**cell(id=1, cpu_pinning_raw=None, burst=1), "nova_object.version": "1.9"}
     cells = one_instance(instances=(instance_row(numa_topology=json.dumps(numa(newer, CELL))),)).numa
 
@@ -359,7 +359,7 @@ def test_numa_cells_are_sorted_by_id_and_newer_versions_are_read():
     assert cells[1].pinning == ()
 
 
-def test_a_pinned_cell_without_pcpuset_is_read_from_cpuset():
+def test_pinned_cpus_of_a_numa_cell_without_pcpuset_are_read_from_cpuset():
     fields = {name: value for name, value in CELL["nova_object.data"].items() if name != "pcpuset"}
     old = {**CELL, "nova_object.version": "1.4", "nova_object.data": {**fields, "cpuset": [0]}}
 
@@ -374,7 +374,7 @@ def test_an_unpinned_cell_without_pcpuset_keeps_its_cpuset():
     assert found == InstanceCell(id=0, memory_mib=512, cpuset=(0, 1))
 
 
-def test_a_migration_context_has_old_and_new_numa_cells_and_pci():
+def test_a_migration_context_has_old_and_new_numa_cells_and_pci_addresses():
     text = context_text(
         old_numa_topology=numa(CELL),
         new_numa_topology=numa(cell(id=1)),
@@ -473,7 +473,7 @@ def test_a_broken_migration_row_invalidates_its_instance(changes):
     assert "migrations id" in result.unreadable[0]
 
 
-def test_a_broken_finished_evacuation_is_only_reported_as_unreadable():
+def test_a_broken_row_of_a_finished_evacuation_does_not_invalidate_the_instance():
     result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
 
     assert result.instances[0].flavor == SMALL_FLAVOR
@@ -565,7 +565,7 @@ def bent_document(draw, document):
 
 
 @given(ANY_ROWS)
-def test_arbitrary_rows_raise_only_source_inconsistent(rows):
+def test_arbitrary_rows_are_either_read_or_rejected_as_inconsistent(rows):
     try:
         result = state_from_rows("cmp1", rows)
     except SourceInconsistent:
@@ -576,7 +576,7 @@ def test_arbitrary_rows_raise_only_source_inconsistent(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_arbitrary_documents_raise_an_error_with_the_source_name(text):
+def test_the_error_for_an_arbitrary_document_names_the_source_of_the_document(text):
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
