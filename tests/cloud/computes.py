@@ -167,8 +167,8 @@ def check_beside(cloud: Cloud, heals: Healing) -> None:
         row = cloud.instances.get(uuid)
         if row is not None and not row.deleted and row.task_state is not None and _second(row.updated_at) <= began:
             raise Intruded(f"instance {uuid} has task {row.task_state}")
-    written = heals.written.get(heals.consumer, -STEADY_S)
-    if written <= began and now - written < STEADY_S:
+    written = heals.written.get(heals.consumer)
+    if written is not None and written <= began and now - written < max(STEADY_S, heals.min_age_s):
         raise Intruded(f"the allocations of {heals.consumer} changed {now - written} s ago")
     row = cloud.instances.get(heals.consumer)
     if row is not None and row.deleted and now - _second(row.deleted_at) < NOVA_AUDITS_S:

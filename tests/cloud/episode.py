@@ -383,6 +383,9 @@ class Episode:
         for _ in range(6):
             self._audit_of(agent, dice)
             self.cloud.seconds += 10
+            # Some operations begin and end between two audits, so that no audit sees their tasks.
+            for _ in range(dice.choice((0, 0, 10))):
+                self._step(dice)
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
         """Audit while the cloud changes between any two reads and reads may fail; heal acts on what was read."""

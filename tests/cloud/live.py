@@ -446,7 +446,8 @@ def errors_in(log: TextIO) -> collections.Counter[str]:
     """Return nova-compute's errors since the last call, without uuids, numbers and times."""
     found: collections.Counter[str] = collections.Counter()
     for line in log:
-        if " ERROR " in line or " CRITICAL " in line:
+        # The lines of a traceback have no request id.
+        if (" ERROR " in line or " CRITICAL " in line) and "[" in line.partition(" ERROR ")[2]:
             words = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "UUID", line.partition(" ERROR ")[2] or line)
             found[re.sub(r"\d+", "N", words).strip()[:160]] += 1
     return found
