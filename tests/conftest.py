@@ -42,12 +42,19 @@ from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)
 
-from tests.rigs import heart  # noqa: E402
+from agent.demo import cell  # noqa: E402
+from tests.rigs import heart, nova_env, releases  # noqa: E402
 from tests.rigs.groups import pytest_collection_modifyitems  # noqa: E402, F401 - pytest finds the hook here
 from tests.rigs.placement import Rest, close_clients, running  # noqa: E402
 
 if TYPE_CHECKING:
     from tests.rigs.conductor import Cell
+
+# The tables of a cell database are those of the release that the run is about.
+if releases.chosen() is not releases.NEWEST:
+    cell.SCHEMA = nova_env.cell_schema(releases.chosen())
+    # nova-conductor refuses to start if the oldest service of the cell is newer than itself.
+    cell.HEART_VERSION = releases.chosen().service_version
 
 # `ci` gives the same examples each time; `deep` looks further, by hand. A busy
 # machine is slow without any fault of ours, so no example has a deadline.

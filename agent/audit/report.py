@@ -14,7 +14,7 @@ from agent.books.storage_ledger import storage_ledger
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
 from agent.model.nova import NovaState
-from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.model.report import AuditReport, NovaVersions, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, AnyReading, Snapshot
 from agent.node_record.record import record_note
@@ -68,8 +68,16 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirm
         cell_usages=decision.used.cells if decision.used else None,
         record_note=record_note(settings, snapshot.nova.value),
         microversion=view.microversion if view else None,
+        nova_versions=_nova_versions(snapshot.nova.value),
         notes=task.parts.notes(),
     )
+
+
+def _nova_versions(state: NovaState | None) -> NovaVersions | None:
+    if state is None or not state.kind.has_cloud:
+        return None
+    compute = None if state.service is None else state.service.version
+    return NovaVersions(state_source=state.kind.value, compute=compute, conductors=state.conductor_versions)
 
 
 def _outcome(role: Role, acted: Acted, confirmed: Confirmed) -> Outcome:

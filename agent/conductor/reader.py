@@ -65,7 +65,11 @@ class ConductorState:
             pci_devices=tuple(row for node in live for row in questions.pci_devices(node.get("id"))),
         )
         state = state_from_rows(host, rows, self._guests.parsed(rows), StateKind.CONDUCTOR)
-        return dataclasses.replace(state, records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)))
+        return dataclasses.replace(
+            state,
+            records=tuple(sorted(map(record_from_fields, live), key=lambda r: r.id or 0)),
+            conductor_versions=_versions(conductors),
+        )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
         """See StateSource. Four calls while nova-compute has just reported, and no instance elsewhere is looked up.
@@ -145,6 +149,10 @@ def _contents(rows: tuple[Row, ...]) -> frozenset[tuple[object, ...]]:
 def _own_clock() -> datetime.datetime:
     """Return this host's time in UTC."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def _versions(services: tuple[Row, ...]) -> tuple[int, ...]:
+    return tuple(sorted({version for row in services if isinstance(version := row["version"], int)}))
 
 
 def _heartbeats(services: tuple[Row, ...]) -> tuple[object, ...]:

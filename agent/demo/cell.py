@@ -12,6 +12,7 @@ import functools
 import importlib.resources
 import json
 from collections.abc import Iterable, Mapping
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import sqlalchemy
@@ -25,13 +26,19 @@ INDEX_PREFIX = 100
 # The nova-conductor whose heartbeat shows that the cell is current. The id must differ from all other services' ids.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
+# Its service version: that of the schema's release.
+HEART_VERSION = 74
+
+
+# The tables' description; the tests replace it, and HEART_VERSION, by that of another nova release.
+SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 
 @functools.cache
 def tables() -> MetaData:
     """Return the tables of the schema file, for any SQL dialect."""
     metadata = MetaData()
-    schema = json.loads(importlib.resources.files(__package__).joinpath("cell_schema.json").read_text())
+    schema = json.loads(SCHEMA.read_text())
     for name, table in schema["tables"].items():
         columns = [_column(column, table["primary_key"]) for column in table["columns"]]
         uniques = [sqlalchemy.UniqueConstraint(*names) for names in table["unique"]]
@@ -73,7 +80,14 @@ def add_heartbeat(connection: Connection) -> None:
     moment = connection.execute(sqlalchemy.select(now)).scalar()
     if isinstance(moment, str):
         moment = datetime.datetime.fromisoformat(moment)
-    heart = Service(id=HEART_ID, version=68, disabled=False, forced_down=False, last_seen_up=moment, created_at=moment)
+    heart = Service(
+        id=HEART_ID,
+        version=HEART_VERSION,
+        disabled=False,
+        forced_down=False,
+        last_seen_up=moment,
+        created_at=moment,
+    )
     add_service(connection, HEART_HOST, heart, "nova-conductor", "conductor")
 
 

@@ -65,20 +65,21 @@ def start_placement(
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     *,
     cell: Path | None = None,
+    python: str = sys.executable,
 ) -> PlacementServer:
     """Start a server with its files in ``folder``, and return when the server accepts requests.
 
     ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder. ``port``: 0
     means a free port. ``waiting`` returns a context manager in which this function waits for the server's start: a
     signal may interrupt only this wait. ``cell``: a SQLite cell database, into which the server process writes a
-    nova-conductor's heartbeat.
+    nova-conductor's heartbeat. ``python``: the interpreter of the environment with Placement.
 
     If the server does not start, raises PlacementUnavailable with the end of its log. No exception leaves a process.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "port").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "agent.demo.placement_server", "--folder", str(folder), "--port", str(port)]
+    command = [python, "-m", "agent.demo.placement_server", "--folder", str(folder), "--port", str(port)]
     command += ["--connection", connection] if connection else []
     command += ["--until-stdin-closes"] if lifetime is Lifetime.WITH_US else []
     command += ["--cell", str(cell)] if cell else []

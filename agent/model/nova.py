@@ -240,6 +240,7 @@ class NovaState:
     None if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of any service; the agent compares nova-compute's heartbeat with it.
     ``pulse_at``: the source's clock at the moment when the heartbeats were read, for the age of the heartbeats.
+    ``conductor_versions``: the service versions of the cell's nova-conductors; only ``conductor`` reads them.
     ``unreadable``: one message for each row that does not parse.
     """
 
@@ -256,6 +257,7 @@ class NovaState:
     heartbeat: datetime.datetime | None = None
     newest_heartbeat: datetime.datetime | None = None
     pulse_at: datetime.datetime | None = None
+    conductor_versions: tuple[int, ...] = ()
     unreadable: tuple[str, ...] = ()
 
     @property

@@ -178,6 +178,18 @@ class HostSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NovaVersions:
+    """The versions of nova's services (``services.version``) that an audit read, and from which state source.
+
+    ``compute``: this host's nova-compute, None if it has no row. ``conductors``: the cell's, () if not read.
+    """
+
+    state_source: str
+    compute: int | None
+    conductors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
     """Everything that one audit found and did. ``started_at`` is ISO 8601 UTC.
 
@@ -186,6 +198,7 @@ class AuditReport:
     ``cell_usages``: usage of the NUMA cells in ``resource_view``, None if the cells or their usage are unknown.
     ``record_note``: one sentence that says who writes this host's compute node record.
     ``microversion``: the newest microversion that Placement supports, None if the agent did not ask.
+    ``nova_versions``: None if the agent did not read the state of a cloud.
     ``notes``: sentences about problems of the agent's own files: parts that it ignored, files that it cannot write.
     """
 
@@ -220,4 +233,5 @@ class AuditReport:
     record_note: str = ""
     healed: tuple[HealNote, ...] = ()
     microversion: tuple[int, int] | None = None
+    nova_versions: NovaVersions | None = None
     notes: tuple[str, ...] = ()

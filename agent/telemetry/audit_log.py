@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from agent.model.plan import HeldBack, Plan
-from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
+from agent.model.report import AuditReport, HostSummary, NovaVersions, Outcome, SourceStatus
 from agent.telemetry import events
 from agent.telemetry.finding_changes import Change, FindingChange, ReportedFinding, begins, changes, worth_reporting
-from agent.telemetry.lines import Line, audit_line, counted, finding_fields, speaks, views, written
+from agent.telemetry.lines import Line, audit_line, counted, finding_fields, nova_speaks, speaks, views, written
 
 # The parts of an error text that differ even if the same error occurs again: the request id and the time of the next
 # request (agent/errors.py, agent/placement/http/client.py). They are removed before two errors are compared.
@@ -77,7 +77,8 @@ class LogState:
 
     A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
     the last summary; only the 1st, 2nd, 4th, … is logged. ``error`` is the last audit's error, and how many audits in a
-    row had it. ``changed`` are the changes of findings that the last audit logged. ``microversion`` is Placement's.
+    row had it. ``changed`` are the changes of findings that the last audit logged. ``microversion`` is Placement's,
+    ``nova_versions`` are those of nova's services.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class LogState:
     view: HostSummary | None = None
     summary_at: float | None = None
     microversion: tuple[int, int] | None = None
+    nova_versions: NovaVersions | None = None
     counts: Counts = field(default_factory=Counts)
 
 
@@ -108,9 +110,11 @@ def lines(
     # The measured free amounts change all the time, so a change of only these amounts logs no new resource view.
     view = replace(report.summary, free_ram_mib=None, free_disk_gib=None) if report.summary else state.view
     microversion = report.microversion or state.microversion
+    nova_versions = report.nova_versions or state.nova_versions
     logged = (
         *source_lines,
         *((speaks(microversion),) if microversion and microversion != state.microversion else ()),
+        *((nova_speaks(nova_versions),) if nova_versions and nova_versions != state.nova_versions else ()),
         *error_lines,
         *_outcome(state.outcome, report, spells),
         *(Line(levels.INFO, _EVENTS[change.change], finding_fields(change.seen)) for change in changed),
@@ -131,6 +135,7 @@ def lines(
         view=view,
         summary_at=now if summary_due or state.summary_at is None else state.summary_at,
         microversion=microversion,
+        nova_versions=nova_versions,
         counts=Counts() if summary_due else counts,
     )
     return after, tuple(replace(line, fields={"audit_id": report.audit_id, **line.fields}) for line in logged)

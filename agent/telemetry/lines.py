@@ -21,10 +21,11 @@ from agent.model.plan import (
     PutTraits,
     Write,
 )
-from agent.model.report import AuditReport, HostSummary
+from agent.model.report import AuditReport, HostSummary, NovaVersions
 from agent.placement.microversions import optional_features, spoken
 from agent.render.record_words import record_text
 from agent.telemetry import events
+from agent.telemetry.nova_releases import missing_in, with_release
 from agent.text.amounts import with_class
 from agent.text.wording import amount
 
@@ -93,6 +94,17 @@ def speaks(newest: tuple[int, int]) -> Line:
     uses, lacks = optional_features(newest)
     fields = {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
     return Line(levels.INFO, events.PLACEMENT_SPEAKS, fields)
+
+
+def nova_speaks(versions: NovaVersions) -> Line:
+    """Return the line with the versions of nova's services, their releases, and what the agent does without."""
+    fields = {
+        "state_source": versions.state_source,
+        "nova_compute": None if versions.compute is None else with_release(versions.compute),
+        "nova_conductors": tuple(map(with_release, versions.conductors)),
+        "lacks": missing_in(versions),
+    }
+    return Line(levels.INFO, events.NOVA_SPEAKS, {name: value for name, value in fields.items() if value is not None})
 
 
 def written(report: AuditReport) -> tuple[Line, ...]:

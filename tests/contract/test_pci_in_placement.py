@@ -12,6 +12,7 @@ from tests.rigs.domains import node_xml
 from tests.rigs.host import AgentHost, host_on
 from tests.rigs.node_devices import device_xml, functions_xml
 from tests.rigs.placement import Rest
+from tests.rigs.releases import needs_all_traits
 
 GPU, PF, VFS = "0000:81:0a.0", "0000:82:00.0", ("0000:82:10.0", "0000:82:10.1")
 MANAGED, OURS = "COMPUTE_MANAGED_PCI_DEVICE", "CUSTOM_OWNER_STOCKTAKE"
@@ -83,6 +84,7 @@ def pci(tmp_path: Path, placement: Rest) -> PciHost:
     return made
 
 
+@needs_all_traits()
 def test_s116_pci_devices_become_providers_and_a_second_audit_writes_nothing(pci, placement):
     assert pci.audit() == {}
     assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {VF_CLASS: 2}}
@@ -137,6 +139,7 @@ def test_s128_a_device_spec_conflict_stops_updates_of_the_affected_provider(pci,
     assert list(found) == ["pci-spec-conflict"]
 
 
+@needs_all_traits()
 def test_s127_a_one_time_use_device_stays_reserved_after_its_allocation_ends(pci, placement):
     pci.hands_out({"vendor_id": "10de", "one_time_use": True})
     pci.audit()

@@ -24,6 +24,7 @@ from tests.rigs import heart, mariadb, rabbitmq
 from tests.rigs.mariadb import MariaDb
 from tests.rigs.nova_env import nova_python
 from tests.rigs.rabbitmq import RabbitMq
+from tests.rigs.releases import chosen
 from tests.rigs.wait import until
 from tools.make_cell_schema import run_migrations
 
@@ -77,7 +78,7 @@ class Conductor:
                 [str(program), "--config-file", str(self._config)],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"},
+                env=os.environ if chosen().on_eventlet else {**os.environ, "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"},
                 start_new_session=True,
             )
         until(self._answers, START_TIMEOUT_S, f"nova-conductor takes calls; its log:\n{self.folder}")

@@ -28,6 +28,7 @@ from agent.placement.http.client import PlacementClient
 from agent.placement.http.throttled_session import PacedSession
 from agent.ports import ViewRequest
 from agent.timing.full_read_schedule import Turn, turn
+from tests.rigs import releases
 from tests.rigs.programs import FORKED, INSTALLED, start_function
 from tests.rigs.wait import until
 
@@ -153,13 +154,19 @@ class Rest:
 @contextlib.contextmanager
 def running(folder: Path, connection: str | None = None) -> Iterator[Rest]:
     """Start a server and yield a ``Rest`` for it."""
-    server = start_placement(folder, connection) if FORKED is INSTALLED else _forked(folder, connection)
+    server = _started(folder, connection)
     rest = Rest(server)
     try:
         yield rest
     finally:
         rest.close()
         server.stop()
+
+
+def _started(folder: Path, connection: str | None) -> PlacementServer:
+    if (release := releases.chosen()) is not releases.NEWEST:
+        return start_placement(folder, connection, python=str(releases.environment(release)))
+    return start_placement(folder, connection) if FORKED is INSTALLED else _forked(folder, connection)
 
 
 def _forked(folder: Path, connection: str | None) -> PlacementServer:

@@ -170,6 +170,7 @@ def test_each_change_of_guest_or_volume_or_libvirt_or_placement_is_logged_once(s
         # The domain has 8192 MiB, unlike the flavor: the agent reports that and no other finding.
         assert lines(stage.told(), "before", "outcome", "code", "confirmed") == [
             ("placement speaks",),
+            ("nova speaks",),
             ("outcome changed", None, "findings"),
             ("finding appeared", "guest-size-differs", True),  # confirmed: --once has seen the same
             *views(host.name, used_disk=0),

@@ -15,6 +15,7 @@ from agent.ports import Deadline
 from agent.sources.nova.sql import NovaSql
 from tests.rigs.cell_worlds import HOST, LARGE, NODE, SMALL, T0, instance, migration, uuid, world
 from tests.rigs.conductor_reads import client_of
+from tests.rigs.releases import chosen
 
 pytestmark = pytest.mark.xdist_group("conductor")
 
@@ -68,6 +69,7 @@ def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, s
     state = read(source, world().consumers)
 
     assert state.kind is StateKind.CONDUCTOR
+    assert state.conductor_versions == (chosen().service_version,)
     assert same(state, by_sql(filled, world().consumers))
     assert same(state, world().expected)
 

@@ -9,7 +9,7 @@ from agent.errors import PlacementDenied
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.placement import Inventory
 from agent.model.plan import HeldBack, Plan, PutInventories
-from agent.model.report import AuditReport, HostSummary, Outcome, SourceStatus
+from agent.model.report import AuditReport, HostSummary, NovaVersions, Outcome, SourceStatus
 from agent.telemetry import events
 from agent.telemetry.audit_log import LogState, lines
 from agent.telemetry.lines import FINAL_VIEW, HYPERVISOR_VIEW, USABLE_VCPUS, emit, views
@@ -273,6 +273,43 @@ def test_the_microversion_log_line_lists_used_and_missing_features(log):
             "lacks": ("consumer types (1.38)", "any-of traits (1.39)"),
         },
     )
+
+
+def test_novas_service_versions_are_logged_at_start_and_on_change(log):
+    old, new = versions(67, 74), versions(74, 74)
+    told = [events.NOVA_SPEAKS in log.audit(replace(REPORT, nova_versions=each)) for each in (old, old, None, old, new)]
+    assert told == [True, False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        (65, "older than OpenStack 2023.1, not tested"),
+        (67, "OpenStack 2024.1 or 2024.2"),
+        (69, "OpenStack 2025.2"),
+        (74, "OpenStack 2026.2"),
+        (75, "newer than OpenStack 2026.2, not tested"),
+    ],
+)
+def test_a_service_version_is_logged_with_its_release(log, version, release):
+    log.audit(replace(REPORT, nova_versions=versions(version, 74)))
+    (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
+    assert line.fields["nova_compute"] == f"{version} ({release})"
+    assert line.fields["nova_conductors"] == ("74 (OpenStack 2026.2)",)
+
+
+@pytest.mark.parametrize(
+    ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
+)
+def test_missing_migration_indexes_are_logged_by_the_oldest_service(log, compute, conductors, lacks):
+    log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
+    (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
+    assert len(line.fields["lacks"]) == lacks
+    assert ("nova_compute" in line.fields) == (compute is not None)
+
+
+def versions(compute: int | None, *conductors: int) -> NovaVersions:
+    return NovaVersions(state_source="conductor", compute=compute, conductors=conductors)
 
 
 def test_a_cancelled_audit_logs_nothing_and_keeps_the_log_state(log):

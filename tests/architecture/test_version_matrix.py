@@ -1,0 +1,107 @@
+"""tools/matrix: the README's table has its releases, its columns name test files, and it reads pytest's results."""
+
+import datetime
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.rigs.releases import NEWEST, RELEASES
+from tests.rigs.source_tree import ROOT
+from tools.version_matrix import BEGIN, COLUMNS, END, Cell, Column, Row, cases, cells, in_readme, in_turn, table
+
+README = (ROOT / "README.md").read_text()
+OUTCOMES = """
+import pytest
+def test_green(): pass
+def test_without(record_property): record_property("without", "no shelf: the agent uses the floor")
+def test_red(): assert False
+@pytest.mark.skip(reason="no lamp: the agent works in the dark")
+def test_skipped(): assert False
+@pytest.fixture
+def broken(): raise ValueError
+def test_error(broken): pass
+"""
+
+
+def readme_rows() -> list[list[str]]:
+    lines = README.partition(BEGIN)[2].partition(END)[0].strip().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+
+
+def test_the_readme_table_lists_the_releases_of_the_matrix_and_their_versions():
+    _, _, *rows = readme_rows()
+    assert [(row[0], row[1], row[5]) for row in rows] == [(r.series, r.nova, r.placement) for r in RELEASES]
+
+
+def test_the_readme_table_has_a_verdict_for_each_column():
+    header, _, *rows = readme_rows()
+    assert [name for name in header if name in {c.name for c in COLUMNS}] == [c.name for c in COLUMNS]
+    assert all(len(row) == len(header) for row in rows)
+    verdicts = {row[number] for row in rows for number in (2, 3, 4, 6, 7, 8)}
+    assert [verdict for verdict in verdicts if not re.fullmatch(r"green( \([0-9, ]+\))?", verdict)] == []
+
+
+def test_each_number_in_the_readme_table_has_its_note():
+    notes = re.findall(r"^(\d+)\. ", README.partition(BEGIN)[2].partition(END)[0], re.MULTILINE)
+    named = {number for row in readme_rows()[2:] for cell in row[2:5] + row[6:] for number in re.findall(r"\d+", cell)}
+    assert named == set(notes)
+
+
+@pytest.mark.parametrize("test", [test for column in COLUMNS for test in column.tests])
+def test_each_test_of_a_column_exists(test):
+    file, _, name = test.partition("::")
+    assert f"def {name or 'test_'}" in (ROOT / file).read_text()
+
+
+def test_every_older_release_has_its_turn_within_as_many_days():
+    first = datetime.date(2026, 11, 23)
+    turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
+    assert turns == set(RELEASES) - {NEWEST}
+
+
+def test_a_cell_counts_the_results_of_its_files_and_keeps_the_notes(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "things.py").write_text(OUTCOMES)
+    (tmp_path / "others.py").write_text("def test_other(): assert False\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "--junitxml=junit.xml",
+        "-o",
+        "junit_family=xunit1",
+        "things.py",
+        "others.py",
+    ]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    column = Column("things", "Nova", ("things.py",))
+    found = cells([column], cases((tmp_path / "junit.xml").read_text()))["things"]
+
+    assert found.passed == 2
+    assert found.failed == ("things.py::test_red", "things.py::test_error")
+    assert found.notes == ("no shelf: the agent uses the floor", "no lamp: the agent works in the dark")
+    assert found.verdict == "RED: 2 of 4"
+
+
+def test_the_table_has_a_line_for_each_release_and_numbers_each_note_once():
+    green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
+    first = Row(RELEASES[0], {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green})
+    second = Row(RELEASES[1], {}, problem="no network")
+
+    header, _, one, two, _, note = table([first, second]).splitlines()
+    assert header == "| OpenStack | Nova | conductor | SQL | record written | Placement | reader | writer | why |"
+    versions = (RELEASES[0].series, RELEASES[0].nova, RELEASES[0].placement)
+    assert one == "| {} | {} | green (1) | green (1) | RED: 1 of 2 | {} | not run | not run | green |".format(*versions)
+    assert two.count("not run") == 6
+    assert note == "1. no shelf"
+    assert (first.is_green, second.is_green) == (False, False)
+
+
+def test_only_the_text_between_the_markers_of_the_readme_is_replaced():
+    text = f"before {BEGIN} old {END} after"
+    assert in_readme(text, "new") == f"before {BEGIN}\n\nnew\n\n{END} after"
