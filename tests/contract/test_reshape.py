@@ -423,7 +423,7 @@ def test_s155_heal_reports_placements_error_for_a_rejected_reshape(cards):
 
 @pytest.mark.skipif(
     chosen().admin_reshapes,
-    reason=f"Placement {chosen().placement_series} allows a reshape to role admin too: heal sends it with either role",
+    reason="This Placement also allows a reshape to role admin: heal sends it with role admin or service.",
 )
 def test_heal_reports_that_placement_allows_a_reshape_only_to_role_service(cards):
     """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""

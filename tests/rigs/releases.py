@@ -65,6 +65,12 @@ RELEASES = (
 NEWEST = RELEASES[-1]
 
 
+UNKNOWN_TRAITS = (
+    "This Placement does not know every trait that the agent sets: the agent sets the others, reports write-refused"
+    " (a warning) with the names, and tries again only after a restart."
+)
+
+
 def chosen() -> Release:
     """Return the release that the tests run against."""
     return named(os.environ.get(VARIABLE) or NEWEST.series)
@@ -72,9 +78,7 @@ def chosen() -> Release:
 
 def needs_all_traits() -> pytest.MarkDecorator:
     """Return the mark of a test that needs a Placement with all traits of the agent."""
-    lacking = f"Placement {chosen().placement_series} does not know all traits that the agent sets"
-    then = "it sets the others, reports write-refused (a warning), and tries again only after a restart"
-    return pytest.mark.skipif(not chosen().knows_all_traits, reason=f"{lacking}: {then}")
+    return pytest.mark.skipif(not chosen().knows_all_traits, reason=UNKNOWN_TRAITS)
 
 
 def named(series: str) -> Release:

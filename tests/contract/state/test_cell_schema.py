@@ -61,7 +61,9 @@ def test_the_cell_schema_file_matches_novas_database_migration_scripts(tmp_path,
     assert made["tables"] == expected["tables"]
     assert f"nova {chosen().nova}:" in made["made_by"]
     if missing:
-        record_property("without", f"{' and '.join(missing)} (indexes): the agent's statements do not need them")
+        record_property(
+            "without", f"The cell has no indexes {' and '.join(missing)}: the agent's statements need no index."
+        )
     else:
         assert again.read_text() == TARGET.read_text()
 
