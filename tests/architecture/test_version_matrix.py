@@ -63,8 +63,8 @@ def test_every_older_release_has_its_turn_within_as_many_days():
 
 def test_a_cell_counts_the_results_of_its_files_and_keeps_the_notes(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "things.py").write_text(OUTCOMES)
-    (tmp_path / "others.py").write_text("def test_other(): assert False\n")
+    (tmp_path / "test_reader.py").write_text(OUTCOMES)
+    (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")
     command = [
         sys.executable,
         "-m",
@@ -75,15 +75,15 @@ def test_a_cell_counts_the_results_of_its_files_and_keeps_the_notes(tmp_path):
         "--junitxml=junit.xml",
         "-o",
         "junit_family=xunit1",
-        "things.py",
-        "others.py",
+        "test_reader.py",
+        "test_writer.py",
     ]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
-    column = Column("things", "Nova", ("things.py",))
+    column = Column("things", "Nova", ("test_reader.py",))
     found = cells([column], cases((tmp_path / "junit.xml").read_text()))["things"]
 
     assert found.passed == 2
-    assert found.failed == ("things.py::test_red", "things.py::test_error")
+    assert found.failed == ("test_reader.py::test_red", "test_reader.py::test_error")
     assert found.notes == ("no shelf: the agent uses the floor", "no lamp: the agent works in the dark")
     assert found.verdict == "RED: 2 of 4"
 
