@@ -3,7 +3,7 @@
     tools/matrix                          # every release, every column: about three minutes per release
     tools/matrix --release 2024.1 --column conductor --column why
     tools/matrix --readme                 # also write the table into README.md
-    tools/matrix --in-turn                # one older release, another one each day: what .ci/run does
+    tools/matrix --in-turn                # one older release, another one each day
 
 Exit status: 0 if every cell is green, 1 otherwise. The names of failed tests follow the table, with the end of pytest's
 output on stderr. A test tells what a release lacks, and what the agent then does, in two ways: it records the property

@@ -75,6 +75,7 @@ def audit_document(report: AuditReport) -> Document:
         "error": report.error,
         "simulated": list(report.simulated),
         "record_note": report.record_note,
+        "nova_versions": dataclasses.asdict(report.nova_versions) if report.nova_versions else None,
         "healed": [dataclasses.asdict(note) for note in report.healed],
         "notes": list(report.notes),
     }
