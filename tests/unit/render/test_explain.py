@@ -304,7 +304,7 @@ def test_the_held_disk_of_a_consumer_is_shown_as_not_read_if_lvm_was_not_read():
     assert [shown["unread_books"] for shown in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_amounts_count_as_read_if_any_instance_has_a_promised_amount():
+def test_promised_is_shown_as_not_read_only_if_no_instance_has_such_an_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     assert "  promised: not mentioned" in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))

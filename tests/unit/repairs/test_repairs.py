@@ -171,7 +171,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_declines_a_flavor_that_requests_more_than_standard_classes(spec):
+def test_s161_heal_declines_flavors_that_request_more_than_cpu_memory_and_disk(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))

@@ -202,7 +202,7 @@ def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     )  # fmt: skip
 
 
-def test_a_trait_obstacle_names_providers_with_the_trait_but_no_requested_class():
+def test_a_trait_obstacle_names_providers_that_have_the_trait_but_not_the_class():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
