@@ -27,7 +27,7 @@ from agent.model.finding import STEADY_AUDITS
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.render.explain import unread
-from agent.repairs import BY_CODE
+from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
@@ -37,7 +37,10 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: the digest of the approved plan, and finding ids (none: all findings with a repair)."""
+    """The operator's request: the digest of the approved plan, and the finding ids.
+
+    Without ids, the request is for all findings that the daemon may repair too.
+    """
 
     ids: frozenset[str]
     digest: str | None
@@ -126,11 +129,11 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
             # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
-            to_stderr(f"findings are not confirmed yet: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
+            to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
-        asked = asked_for(result.report.findings, frozenset(BY_CODE), ordered.ids)
+        asked = asked_for(result.report.findings, DAEMON_CODES, ordered.ids)
         if result.report.outcome is Outcome.UNREADABLE or all(
             seen.confirmed and seen.times >= steady for seen in asked
         ):
@@ -174,7 +177,8 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
-        found = prepared(task, result, frozenset(BY_CODE), ordered.ids)
+        # A repair that only an operator starts needs the finding's id: it rests on the operator's judgement.
+        found = prepared(task, result, DAEMON_CODES, ordered.ids)
         run = HealRun(ordered=ordered, report=result.report, prepared=found)
         if found is None or ordered.digest is None:
             return run

@@ -34,7 +34,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedy(audit: AuditFacts) -> str:
     is_healed = audit.settings.role is not Role.OBSERVER and audit.state is not None and audit.state.kind.has_cloud
-    return RULE.remedy if is_healed else f"{_COMPARE}; then {_NOVA_MANAGE}"
+    return RULE.remedy if is_healed else _COMPARE
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
@@ -58,12 +58,16 @@ def _recorded(row: Row) -> str:
     return f"{amount_text(row.resource_class, row.recorded)}{where}"
 
 
-_COMPARE = "compare the instance's flavor with its allocation"
-_NOVA_MANAGE = "nova-manage placement heal_allocations --instance CONSUMER --force"
+# The remedy names no other command: nova-manage placement heal_allocations --force replaces all allocations of the
+# consumer, also those of devices and sharing providers (nova/cmd/manage.py), and knows no CPU policy of an image.
+_COMPARE = (
+    "compare the instance's flavor and image properties with its allocation: "
+    "openstack resource provider allocation show CONSUMER"
+)
 
 RULE = Rule(
     code="allocation-differs",
     severity=Severity.WARNING,
-    remedy=f"{_COMPARE}; if the flavor is right: {HEAL}; if heal declines: {_NOVA_MANAGE}",
+    remedy=f"{_COMPARE}; if the flavor is right: {HEAL}",
     find=_find,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
 from agent.findings.base_places import HEAL
+from agent.model.compared import Row
 from agent.model.finding import Severity
 from agent.model.report import Verdict
 from agent.model.settings import Role
@@ -18,19 +19,20 @@ def _find(audit: AuditFacts) -> Findings:
             actual="Placement records nothing for this consumer on this host",
             evidence=claims_of(rows),
             rests_on_recorded=True,
-            remedy=_remedy(audit),
+            remedy=_remedy(audit, rows),
         )
 
 
-def _remedy(audit: AuditFacts) -> str:
+def _remedy(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
     if audit.state and not audit.state.kind.has_cloud:
-        return _WITHOUT_NOVA
+        promised = (f"--allocation rp=PROVIDER,{row.resource_class}={row.promised}" for row in rows if row.promised)
+        return f"{_WITHOUT_NOVA} {' '.join(promised)}"
     return f"{_PROBLEM}; {_NOVA_MANAGE}" if audit.settings.role is Role.OBSERVER else RULE.remedy
 
 
 _WITHOUT_NOVA = (
     "schedulers that use this Placement believe that these resources are free; allocate them, with the guest's uuid as "
-    "the consumer: openstack resource provider allocation set CONSUMER --allocation rp=PROVIDER,CLASS=AMOUNT"
+    "the consumer: openstack resource provider allocation set CONSUMER"
 )
 
 _PROBLEM = "the scheduler believes that these resources are free"

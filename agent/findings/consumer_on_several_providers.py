@@ -56,20 +56,34 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
-        remedy=_remedy(audit, record.consumer_uuid, sorted({a.provider_uuid for a in elsewhere})),
+        remedy=_remedy(audit, record.consumer_uuid, _providers(here), _providers(elsewhere)),
     )
 
 
-def _remedy(audit: AuditFacts, consumer: str, others: list[str]) -> str:
+def _providers(allocations: list[Allocation]) -> list[str]:
+    return sorted({a.provider_uuid for a in allocations})
+
+
+def _remedy(audit: AuditFacts, consumer: str, own: list[str], others: list[str]) -> str:
     """Return a remedy that never removes the allocations on the instance's host, because these are right."""
-    instance = next((i for i in audit.state.instances if i.uuid == consumer), None) if audit.state else None
-    if instance is None or instance.host is None or instance.deleted:
-        return RULE.remedy
+    uuid = _instance_uuid(audit, consumer)
+    instance = next((i for i in audit.state.instances if i.uuid == uuid), None) if audit.state else None
+    if instance is not None and instance.deleted:
+        return "the instance is deleted; check that it is gone everywhere, then run: " + _DELETE
+    if instance is None or instance.host is None:
+        commands = "; ".join(f"{UNSET} {provider} CONSUMER" for provider in (*own, *others))
+        return f"{_FIND.replace('INSTANCE', uuid)}; then run all but the command of that host's provider: {commands}"
     if instance.host != audit.settings.host:
         lives = f"the instance lives on {instance.host}"
         return f"{lives}, so remove its allocations on this host: {heal_or(audit, f'{UNSET} PROVIDER CONSUMER')}"
     commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
     return f"the instance lives on this host: find out why it also has allocations elsewhere, then run: {commands}"
+
+
+def _instance_uuid(audit: AuditFacts, consumer: str) -> str:
+    """Return the consumer's instance: for a migration, the instance that it moved."""
+    migrations = audit.state.migrations if audit.state else ()
+    return next((m.instance_uuid for m in migrations if m.uuid == consumer), consumer)
 
 
 def _text(allocations: list[Allocation]) -> str:
@@ -88,10 +102,12 @@ def _claim(audit: AuditFacts, allocation: Allocation) -> Claim:
     )
 
 
+_FIND = "find on which host the instance is (openstack server show INSTANCE)"
+_DELETE = "openstack resource provider allocation delete CONSUMER"
+
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy="find where the instance really is (openstack server show CONSUMER), then remove the other allocations: "
-    f"{UNSET} UUID CONSUMER, with the UUID of each provider whose host does not have the instance",
+    remedy=f"{_FIND.replace('INSTANCE', 'CONSUMER')}, then remove the consumer's allocations on the other hosts",
     find=_find,
 )

@@ -132,7 +132,8 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
 # nova/compute/resource_tracker.py:_update_to_placement allocates PCI devices in each update.
 _BESIDE_NOVA = (
     "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "
-    "report_in_placement = true; to make it update now: systemctl restart nova-compute"
+    "report_in_placement = true; to make it update now: systemctl restart nova-compute (your distribution may name the "
+    "unit differently)"
 )
 
 RULE = Rule(

@@ -66,7 +66,8 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 # it starts (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (
     "nova-compute of this host moves CLASS to its FAMILY providers itself when it starts: systemctl restart "
-    "nova-compute; if its log then says ReshapeFailed, migrate or shelve these guests first"
+    "nova-compute (your distribution may name the unit differently); if its log then says ReshapeFailed, migrate or "
+    "shelve these guests first"
 )
 
 RULE = Rule(

@@ -16,7 +16,9 @@ from agent.model.nova import Instance, Migration, NovaState
 @beside_nova
 def _refuses(guarded: GuardedFinding) -> str | None:
     state = guarded.scene.snapshot.nova.value
-    if state is None or state.now is None:
+    if state is not None and not state.kind.has_cloud:
+        return "[state] source = none has no rows of nova, so it is unknown whether nova is changing the instance"
+    if state is None or _clock(state) is None:
         return "nova's rows could not be read, so it is unknown whether nova is changing the instance"
     return next((why for uuid in guarded.consumer_uuids if (why := _at_work(guarded, state, uuid))), None)
 
@@ -49,14 +51,19 @@ def _changes(
 def _recent(
     guarded: GuardedFinding, state: NovaState, changes: Iterable[tuple[str, datetime.datetime | None]]
 ) -> str | None:
-    wanted = guarded.scene.settings.heal.min_age_s
+    wanted, now = guarded.scene.settings.heal.min_age_s, _clock(state)
     for row, changed_at in changes:
-        if state.now is None or changed_at is None:
+        if now is None or changed_at is None:
             return f"nova's row of {row} does not say when it was last changed"
-        age_s = (state.now - changed_at).total_seconds()
+        age_s = (now - changed_at).total_seconds()
         if age_s < wanted:
             return f"nova changed the row of {row} {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
     return None
+
+
+def _clock(state: NovaState) -> datetime.datetime | None:
+    """Return the newest heartbeat of nova's services, which write the rows; the agent's own clock may be ahead."""
+    return state.newest_heartbeat or state.heartbeat
 
 
 GUARD = Guard(name="nova-at-work", refuses=_refuses)

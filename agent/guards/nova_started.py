@@ -1,8 +1,9 @@
-"""nova-started: in role companion, refuse for a minute after nova-compute of this host has started.
+"""nova-started: in role companion, refuse until nova-compute of this host has been alive for a minute.
 
-In its first seconds nova-compute finishes what it left unfinished: it destroys guests that were evacuated from this
-host, completes deletes and writes allocations (nova/compute/manager.py:init_host). The services row has no time of the
-start, so the agent counts from the first audit that found nova-compute's heartbeat alive again.
+When nova-compute starts, it finishes what it left unfinished: it destroys guests that were evacuated from this host,
+completes deletes and removes allocations (nova/compute/manager.py:init_host). Only then does it send its first
+heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal waits. The services
+row has no time of the start; the agent counts from the first audit that found the heartbeat alive.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     state, alive_s = guarded.scene.snapshot.nova.value, guarded.scene.nova_alive_s
     if state is None or state.service is None:
         return "nova's database shows no nova-compute service of this host, so it is unknown when nova-compute started"
-    if alive_s is None or alive_s >= START_S:
+    if alive_s is None:
+        return f"nova-compute of this host is not alive and may be starting; it must be alive for {START_S} s"
+    if alive_s >= START_S:
         return None
-    return f"the agent has seen nova-compute alive for {alive_s} s; it waits {START_S} s after a start of nova-compute"
+    return f"audits have seen nova-compute alive for {alive_s} s so far, and heal waits for {START_S} s of it"
 
 
 GUARD = Guard(name="nova-started", refuses=_refuses)

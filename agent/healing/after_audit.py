@@ -19,8 +19,6 @@ from agent.guards.after_nova import GUARD as AFTER_NOVA
 from agent.guards.allocation_steady import GUARD as ALLOCATION_STEADY
 from agent.guards.confirmed import GUARD as CONFIRMED
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
-from agent.guards.nova_at_work import GUARD as NOVA_AT_WORK
-from agent.guards.nova_started import GUARD as NOVA_STARTED
 from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.host_files.journal import Result
@@ -32,10 +30,7 @@ from agent.telemetry import events
 LOG = logging.getLogger(__name__)
 
 # The refusals of these guards end by themselves after a while, so the daemon does not log them.
-_WAITING = frozenset(
-    guard.name
-    for guard in (CONFIRMED, MINIMUM_AGE, RECORDED_FRESH, AFTER_NOVA, ALLOCATION_STEADY, NOVA_AT_WORK, NOVA_STARTED)
-)
+_WAITING = frozenset(guard.name for guard in (CONFIRMED, MINIMUM_AGE, RECORDED_FRESH, AFTER_NOVA, ALLOCATION_STEADY))
 _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
 
 

@@ -25,6 +25,7 @@ from agent.repairs.base import (
     healing,
     rewritten,
 )
+from agent.repairs.base_cpus import cpus_unclear, guest_differs
 from agent.text.amounts import with_class
 
 #: The classes that a flavor's vcpus, ram and disk determine (nova/scheduler/utils.py:ResourceRequest).
@@ -58,8 +59,18 @@ def _problem(scene: Scene, instance: Instance, rows: tuple[Row, ...]) -> str | N
         return "a migration or a resize of the instance is in progress or has failed"
     others = sorted({row.resource_class for row in rows} - OF_FLAVOR)
     if others:
-        return f"{', '.join(others)} differs too, and a flavor's numbers do not decide about it"
-    return None if all(row.provider_key == ROOT for row in rows) else "a child provider has part of the allocation"
+        return f"{', '.join(others)} differs too, and the flavor's vcpus, ram and disk do not decide about it"
+    if any(row.provider_key != ROOT for row in rows):
+        return "a child provider has part of the allocation"
+    every = [row for row in scene.rows if row.key == rows[0].key]
+    return cpus_unclear(scene, instance, every) or guest_differs(rows) or _not_offered(scene, rows)
+
+
+def _not_offered(scene: Scene, rows: tuple[Row, ...]) -> str | None:
+    root = scene.snapshot.observed_root
+    offered = {inventory.resource_class for inventory in root.inventories} if root else set()
+    absent = sorted({row.resource_class for row in rows if row.promised} - offered)
+    return f"this host's provider offers no {', '.join(absent)}, so another provider may serve it" if absent else None
 
 
 def _moves(state: NovaState, instance: Instance) -> bool:

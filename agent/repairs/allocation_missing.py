@@ -28,6 +28,7 @@ from agent.repairs.base import (
     healing,
     rewritten,
 )
+from agent.repairs.base_cpus import cpus_unclear
 
 # Extra specs that ask for more than the flavor's vcpus, ram and disk (nova/scheduler/utils.py:ResourceRequest).
 _BEYOND_NUMBERS = re.compile(
@@ -61,7 +62,7 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
     instance = rows[0].instance
     if any(m.instance_uuid == instance.uuid and m.in_progress for m in state.migrations):
         return "a migration of the instance is in progress or has failed"
-    return _unfit(instance) or _unclear(scene, rows)
+    return _unfit(instance) or cpus_unclear(scene, instance, rows) or _unclear(scene, rows)
 
 
 def _unfit(instance: Instance) -> str | None:

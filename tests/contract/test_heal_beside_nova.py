@@ -43,10 +43,10 @@ class Beside:
         assert ended.stdout, ended.stderr
         return ended.document
 
-    def healed(self) -> Any:
-        plan = self.document("heal")
+    def healed(self, *findings: str) -> Any:
+        plan = self.document("heal", *findings)
         assert plan["actions"], plan
-        return self.document("heal", "--plan", plan["digest"], "--yes")
+        return self.document("heal", *findings, "--plan", plan["digest"], "--yes")
 
     def finding(self, code: str) -> Any:
         (found,) = [f for f in self.document("audit")["findings"] if f["code"] == code]
@@ -128,7 +128,8 @@ def test_heal_by_hand_gives_an_instance_its_flavors_amounts_and_keeps_a_ports_ba
     bandwidth = {"NET_BW_EGR_KILOBIT_PER_SEC": 100}
     host.rest.allocate({here: OF_B | {"VCPU": 7}, child: bandwidth}, uuid("i1"))
     host.cell(host.instance("i1"))
-    host.healed()
+    assert host.document("heal")["actions"] == []
+    host.healed("--finding", host.finding("allocation-differs")["id"])
     assert host.amounts("i1") == {here: OF_B, child: bandwidth}
 
 

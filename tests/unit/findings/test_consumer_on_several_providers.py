@@ -73,8 +73,8 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     [
         (state(instance()), OTHER_SIDE, THIS_SIDE),
         (state(instance(host="cmp2", node="x")), THIS_SIDE, OTHER_SIDE),
-        (state(), "openstack server show", THIS_SIDE),
-        (state(instance(deleted=True)), "openstack server show", THIS_SIDE),
+        (state(), f"openstack server show {I1}); then run all but the command of that host's provider: ", "UUID"),
+        (state(instance(deleted=True)), f"openstack resource provider allocation delete {I1}", "unset"),
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )

@@ -162,7 +162,7 @@ def beside_nova(case: GuardedFinding, **of_instance) -> GuardedFinding:
     changed = {"updated_at": facts.NOW - datetime.timedelta(hours=1)} | of_instance
     instances = tuple(dataclasses.replace(each, **changed) for each in state.instances)
     case = with_state(case, instances=instances, service=service(facts.NOW))
-    return with_seen(with_settings(case, role=Role.COMPANION), times=3)
+    return with_seen(with_settings(with_scene(case, nova_alive_s=3600), role=Role.COMPANION), times=3)
 
 
 def service(seen: datetime.datetime | None) -> Service:
@@ -206,8 +206,10 @@ WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFindin
     ("nova-at-work", "does not say when it was last changed", lambda c: moving(c, created_at=None)),
     ("nova-at-work", "does not say when", lambda c: beside_nova(c, updated_at=None)),
     ("nova-at-work", "shows no instance for the consumer", lambda c: with_state(c, instances=())),
-    ("nova-at-work", "could not be read", lambda c: with_state(c, now=None)),
-    ("nova-started", "alive for 59 s; it waits 60 s", lambda c: with_scene(c, nova_alive_s=59)),
+    ("nova-at-work", "could not be read", lambda c: with_state(c, heartbeat=None)),
+    ("nova-at-work", "290 s ago", lambda c: with_state(beside_nova(c, updated_at=ago(300)), newest_heartbeat=ago(10))),
+    ("nova-started", "alive for 59 s so far, and heal waits for 60 s", lambda c: with_scene(c, nova_alive_s=59)),
+    ("nova-started", "is not alive and may be starting", lambda c: with_scene(c, nova_alive_s=None)),
     ("nova-started", "shows no nova-compute service of this host", lambda c: with_state(c, service=None)),
 ]
 

@@ -1,0 +1,51 @@
+"""For repairs that allocate VCPU or PCPU: why it is not certain which of the two classes the instance needs. Pure.
+
+The agent decides by the flavor and by its own ``cpu_dedicated_set``. But the scheduler also reads the image's property
+hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest), and beside a running nova-compute, nova-compute's configuration
+decides what the host offers. A wrong class would let Placement offer the guest's dedicated CPUs to a second guest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.model.compared import Row
+from agent.model.nova import Instance
+from agent.model.settings import Role
+from agent.repairs.base import Scene
+
+_CPUS = frozenset({"VCPU", "PCPU"})
+_PINNED = frozenset({"dedicated", "mixed"})
+
+
+def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str | None:
+    """Return why these rows of the instance may name the wrong CPU class, None if two more sources agree with them.
+
+    The sources are nova's NUMA cells of the instance and the provider's inventory; ``guest_differs`` asks libvirt.
+    """
+    promised = {row.resource_class for row in rows if row.promised}
+    if not _CPUS & promised:
+        return None
+    if _is_pinned(instance) != ("PCPU" in promised):
+        return (
+            "nova's NUMA cells of the instance and its flavor disagree whether the guest has dedicated CPUs; the image "
+            "may set hw_cpu_policy"
+        )
+    root = scene.snapshot.observed_root
+    offers_dedicated = root is not None and root.inventory("PCPU") is not None
+    if scene.settings.role is Role.COMPANION and offers_dedicated != bool(scene.settings.cpu_dedicated_set):
+        return (
+            "nova-compute and the agent disagree whether this host has dedicated CPUs; compare [compute] "
+            "cpu_dedicated_set in the nova.conf that each of them reads"
+        )
+    return None
+
+
+def guest_differs(rows: Iterable[Row]) -> str | None:
+    """Return why libvirt does not confirm the promised CPUs of these rows; None if it does."""
+    wrong = sorted(row.resource_class for row in rows if row.resource_class in _CPUS and row.held != row.promised)
+    return f"the guest in libvirt does not have the flavor's {', '.join(wrong)}" if wrong else None
+
+
+def _is_pinned(instance: Instance) -> bool:
+    return any(cell.pcpuset or cell.cpu_policy in _PINNED for cell in instance.numa or ())
