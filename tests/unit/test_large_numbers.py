@@ -139,7 +139,7 @@ def test_the_error_names_the_field_with_an_invalid_number(field, number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_report_row_with_an_oversized_number_is_dropped_and_named(number):
+def test_a_report_row_with_an_oversized_number_is_dropped_with_a_problem_text(number):
     text = json.dumps({**DOCUMENT, "inventory": [USED, *DOCUMENT["inventory"]]}).replace('"NUMBER"', number)
     found = shown(text)
     assert len(found.inventory) == len(DOCUMENT["inventory"])
@@ -156,13 +156,13 @@ def test_the_error_names_an_extra_spec_with_an_oversized_amount(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_compute_nodes_file_with_an_invalid_time_lists_no_hosts(tmp_path, number):
+def test_no_hosts_are_read_from_a_compute_nodes_file_with_an_invalid_time(tmp_path, number):
     (tmp_path / "compute_nodes").write_text(f'{{"a": {number}}}')
     assert registered_hosts(str(tmp_path), 1e9) == ()
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_an_oversized_journal_number_is_reported_by_line_and_field(number):
+def test_an_oversized_number_in_the_journal_is_reported_with_line_and_field(number):
     change = {"schema_version": 1, "line": "change", "id": "e1", "at": "x", "kind": "allocations", "why": "w"}
     line = json.dumps({**change, "before": {"amounts": [1, "NUMBER"]}, "after": None})
     read = parsed(line.replace('"NUMBER"', number).encode() + b"\n")
@@ -171,7 +171,7 @@ def test_an_oversized_journal_number_is_reported_by_line_and_field(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_host_message_with_an_oversized_number_is_rejected(number):
+def test_an_oversized_number_in_a_host_state_message_is_rejected(number):
     message = host_state(REPORT, Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1"))
     for name in ("interval_s", "guests"):
         with pytest.raises(SourceInconsistent, match=name):
@@ -181,7 +181,7 @@ def test_a_host_message_with_an_oversized_number_is_rejected(number):
         host_seen({**message, "resources": rows}, 1000.0)
 
 
-def test_number_helpers_reject_values_out_of_range():
+def test_number_checks_return_none_for_oversized_values_and_wrong_types():
     assert [whole(value) for value in (MOST, -MOST, 0, MOST + 1, 1.0, True, "1", None)] == [
         MOST, -MOST, 0, None, None, None, None, None
     ]  # fmt: skip

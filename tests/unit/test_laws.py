@@ -95,7 +95,7 @@ def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: Placement
 
 
 @given(trees())
-def test_law_1_a_plan_turns_any_tree_into_the_wanted_tree(drawn):
+def test_law_1_the_planned_writes_turn_any_provider_tree_into_the_wanted_tree(drawn):
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     for provider in wanted.providers:
@@ -107,7 +107,7 @@ def test_law_1_a_plan_turns_any_tree_into_the_wanted_tree(drawn):
 
 
 @given(worlds())
-def test_law_1_a_decision_changes_only_owned_providers_and_classes(world):
+def test_law_1_an_audit_changes_only_providers_and_classes_the_agent_owns(world):
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     root = wanted_root(decision)
@@ -142,7 +142,7 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_in_use(world):
 
 
 @given(worlds())
-def test_law_1_wanted_children_of_the_root_have_unique_names_and_owner_trait(world):
+def test_law_1_child_providers_have_unique_names_and_the_owner_trait(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:
@@ -153,7 +153,7 @@ def test_law_1_wanted_children_of_the_root_have_unique_names_and_owner_trait(wor
 
 
 @given(worlds())
-def test_law_1_no_class_is_published_on_the_root_and_on_a_child_at_once(world):
+def test_law_1_no_resource_class_is_published_on_both_root_and_child_providers(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -195,7 +195,7 @@ def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_class_with_an_unread_source_is_not_written(world, lost):
+def test_law_3_a_class_is_not_written_if_one_of_its_sources_could_not_be_read(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost)
     if PLACEMENT in lost:
         assert decision.plan.writes == ()
@@ -209,7 +209,7 @@ def test_law_3_a_class_with_an_unread_source_is_not_written(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_change_dependent_child_providers(world, lost):
+def test_law_3_child_providers_do_not_change_if_a_source_they_need_is_lost(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -235,7 +235,7 @@ def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child_provider(world, l
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_shrink_a_root_inventory(world, lost):
+def test_law_3_a_failed_read_does_not_reduce_the_inventory_of_the_root_provider(world, lost):
     # Only the state source shows that a nova-compute is alive: without that source the inventory is published.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
@@ -261,7 +261,7 @@ def _of_root(look: PlacementView, resource_class: str):
 
 
 @given(worlds(), lost_sources)
-def test_law_4_totals_are_integers_and_reserved_is_at_most_total(world, lost):
+def test_law_4_inventory_totals_are_integers_and_reserved_is_at_most_the_total(world, lost):
     decision = decision_of(world, *lost)
     root = wanted_root(decision)
     puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]
@@ -404,7 +404,7 @@ def _is_extra(ones: list) -> int:
 
 
 @given(states(), st.sampled_from(sorted(FINISHED_MIGRATION_STATUSES)))
-def test_law_9_occupancy_ignores_finished_migrations(state, status):
+def test_law_9_finished_migrations_do_not_occupy_resources(state, status):
     ended = dataclasses.replace(
         state, migrations=tuple(dataclasses.replace(m, status=status) for m in state.migrations)
     )
@@ -429,7 +429,7 @@ def test_law_9_a_migration_does_not_change_how_resident_instances_are_counted(st
 
 
 @given(worlds(), st.integers(0, 3))
-def test_a_rival_writer_prevents_every_write(world, strikes):
+def test_the_agent_writes_nothing_if_another_writer_changes_the_same_provider(world, strikes):
     """Whatever else is wanted, the agent does not write a root that another writer writes."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)

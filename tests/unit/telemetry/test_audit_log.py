@@ -97,7 +97,7 @@ def test_the_usable_vcpus_line_is_omitted_if_total_vcpus_is_zero():
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_a_change_of_free_memory_and_disk_alone_is_not_logged(log):
+def test_resource_views_are_not_logged_if_only_free_memory_and_disk_changed(log):
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
@@ -120,7 +120,7 @@ def test_a_day_without_changes_logs_fewer_than_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_logged_when_new_and_when_confirmed_and_changed_and_gone(log):
+def test_a_finding_is_logged_when_it_is_new_confirmed_changed_or_gone(log):
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
@@ -140,20 +140,20 @@ def test_a_finding_log_line_has_all_its_fields(log):
     }  # fmt: skip
 
 
-def test_a_finding_is_not_logged_as_gone_while_its_source_is_unread(log):
+def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
     log.audit(replace(REPORT, findings=(seen(),)))
     assert events.FINDING_GONE not in log.audit(lost(REPORT, "placement"))
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_the_end_of_a_finding_that_does_not_use_the_lost_source_is_logged(log):
+def test_a_finding_is_logged_as_gone_even_if_an_unrelated_source_is_lost(log):
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE, Outcome.CANCELLED])
-def test_a_failed_or_cancelled_audit_logs_no_finding_as_gone(log, outcome):
+def test_a_failed_or_cancelled_audit_does_not_log_a_finding_as_gone(log, outcome):
     log.audit(replace(REPORT, findings=(seen(),)))
     assert events.FINDING_GONE not in log.audit(replace(REPORT, outcome=outcome, sources=()))
     assert log.audit(replace(REPORT, findings=(seen(),))) in ([], [events.OUTCOME_CHANGED])
@@ -186,7 +186,7 @@ def test_a_lost_source_is_logged_with_back_off_until_its_return(log):
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
 
 
-def test_a_lost_source_log_line_has_error_and_age(log):
+def test_the_log_line_of_a_lost_source_has_the_error_and_the_age_of_its_data(log):
     log.audit(lost(REPORT, "libvirt"))
     line = next(line for line in log.last if line.event == events.SOURCE_LOST)
     assert line.fields == {
@@ -212,20 +212,20 @@ def test_a_placement_write_logs_the_written_inventory(log):
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_a_held_back_write_is_logged_once(log):
+def test_a_placement_write_that_is_held_back_is_logged_only_once(log):
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
 
 
-def test_a_repeated_error_is_logged_at_counts_that_are_powers_of_two(log):
+def test_a_repeated_error_is_logged_at_occurrences_1_2_4_8_and_so_on(log):
     failing = replace(REPORT, error="placement: denied (HTTP 403)")
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
     assert events.AUDIT_ERROR in log.audit(failing)
 
 
-def test_an_error_with_a_new_time_or_request_id_counts_as_repeated(log):
+def test_an_error_that_differs_only_in_time_or_request_id_counts_as_repeated(log):
     def failing(number: int) -> AuditReport:
         until = f"nothing is sent before 2026-11-22T02:{number:02}:00Z: HTTP 503"
         error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
@@ -235,7 +235,7 @@ def test_an_error_with_a_new_time_or_request_id_counts_as_repeated(log):
     assert events.AUDIT_ERROR in log.audit(replace(REPORT, error="placement: PUT /y: denied"))
 
 
-def test_the_hourly_summary_counts_audits_and_conflicts(log):
+def test_the_hourly_summary_line_has_the_number_of_audits_and_conflicts(log):
     for number in range(59):
         kinds = (("no-room", 1), ("provider-generation", 2)) if number % 2 else ()
         log.audit(
@@ -312,7 +312,7 @@ def versions(compute: int | None, *conductors: int) -> NovaVersions:
     return NovaVersions(state_source="conductor", compute=compute, conductors=conductors)
 
 
-def test_a_cancelled_audit_logs_nothing_and_keeps_the_log_state(log):
+def test_a_cancelled_audit_logs_nothing_and_leaves_the_log_state_unchanged(log):
     before = log.state
     assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
     assert log.state is before

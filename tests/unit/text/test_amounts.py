@@ -21,12 +21,12 @@ from agent.text.amounts import beside_its_class, is_wanted, number_text, unit_of
         (0.0001, "0.0001"),
     ],
 )
-def test_number_text_prints_floats_without_rounding_noise(number, text):
+def test_a_float_is_printed_without_rounding_noise(number, text):
     assert number_text(number) == text
 
 
 @given(st.integers())
-def test_number_text_keeps_every_digit_of_an_integer(number):
+def test_every_digit_of_an_integer_is_printed(number):
     assert int(number_text(number)) == number
 
 
@@ -39,7 +39,7 @@ def test_number_text_keeps_every_digit_of_an_integer(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_amount_texts_name_the_unit_or_the_resource_class(resource_class, beside, unit, full):
+def test_an_amount_is_printed_with_its_unit_or_its_resource_class(resource_class, beside, unit, full):
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full
@@ -55,9 +55,9 @@ def test_amount_texts_name_the_unit_or_the_resource_class(resource_class, beside
         ("VCPU", 0, "0 VCPU are wanted"),
     ],
 )
-def test_the_text_of_is_wanted_is_singular_for_1_and_plural_otherwise(resource_class, number, text):
+def test_the_verb_after_an_amount_is_singular_for_1_and_plural_otherwise(resource_class, number, text):
     assert is_wanted(resource_class, number) == text
 
 
-def test_amount_text_prints_none_as_the_word_nothing():
+def test_a_missing_amount_is_printed_as_the_word_nothing():
     assert amount_text("VCPU", None) == "nothing"

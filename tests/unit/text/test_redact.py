@@ -18,7 +18,7 @@ WITHOUT_MASK = st.characters(exclude_characters="*", exclude_categories=["Cs"])
 
 
 @given(st.text(WITHOUT_MASK, min_size=SECRET_LENGTH), st.text(WITHOUT_MASK), st.text(WITHOUT_MASK))
-def test_function_blotted_masks_a_known_secret_in_every_encoding(secret, before, after):
+def test_a_known_secret_is_masked_as_plain_html_escaped_and_url_quoted_text(secret, before, after):
     """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
         text = blotted(f"{before}{form}{after}", (secret,))
@@ -54,7 +54,7 @@ def test_function_blotted_masks_a_known_secret_in_every_encoding(secret, before,
         ("Cookie: a=b", "Cookie: ***"),
     ],
 )
-def test_function_blotted_masks_text_in_a_known_credential_format(text, left):
+def test_credentials_in_a_known_format_are_masked(text, left):
     assert blotted(text) == left
 
 
@@ -67,7 +67,7 @@ def test_function_blotted_masks_text_in_a_known_credential_format(text, left):
         "Unable to create allocation for 'VCPU' on resource provider 'u'.",
     ],
 )
-def test_function_blotted_does_not_change_text_without_credentials(text):
+def test_text_without_credentials_is_not_changed_by_masking(text):
     assert blotted(text) == text
 
 
@@ -91,12 +91,12 @@ def test_function_blotted_does_not_change_text_without_credentials(text):
         r"secret: \&quot;\\",
     ],
 )
-def test_function_blotted_processes_a_long_string_within_two_seconds(unit):
+def test_masking_credentials_in_a_long_string_takes_less_than_two_seconds(unit):
     """Each took minutes with a pattern that searched the rest of the text from each letter."""
     began = time.process_time()
     blotted(unit * 20_000)
     assert time.process_time() - began < 2
 
 
-def test_function_blotted_does_not_mask_a_short_known_secret():
+def test_a_known_secret_that_is_too_short_is_not_masked():
     assert blotted("the admin said admin", ("admin",)) == "the admin said admin"

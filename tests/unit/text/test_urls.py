@@ -15,7 +15,7 @@ from agent.text.urls import url_problem, without_login
         "http://joe:hunter2@keystone:5000",
     ],
 )
-def test_url_problem_accepts_a_url_with_scheme_and_host(url):
+def test_a_url_with_scheme_and_host_is_accepted(url):
     assert url_problem(url) == ""
 
 
@@ -35,7 +35,7 @@ def test_url_problem_accepts_a_url_with_scheme_and_host(url):
         ("http://[2001:db8::1/v3", "Invalid IPv6 URL"),
     ],
 )
-def test_url_problem_names_the_reason_for_an_invalid_url(text, says):
+def test_the_error_for_an_invalid_url_names_the_reason(text, says):
     assert url_problem(text).startswith("not a URL: ")
     assert says in url_problem(text)
 
@@ -53,7 +53,7 @@ def test_url_problem_names_the_reason_for_an_invalid_url(text, says):
         ("http://p:8778/x?password=hunter2", "http://p:8778/x?password=***"),
     ],
 )
-def test_function_without_login_masks_the_credentials_of_a_url(text, shown):
+def test_credentials_in_a_url_are_masked(text, shown):
     assert without_login(text) == shown
 
 
@@ -68,5 +68,5 @@ def test_function_without_login_masks_the_credentials_of_a_url(text, shown):
         "",
     ],
 )
-def test_function_without_login_does_not_change_text_without_a_password(text):
+def test_text_without_a_password_is_not_changed_by_masking(text):
     assert without_login(text) == text

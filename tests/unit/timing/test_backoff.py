@@ -16,12 +16,12 @@ def test_a_back_off_wait_is_between_zero_and_five_seconds(conflict, random01, ro
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_a_wait_never_decreases_with_more_conflicts_or_a_longer_write_attempt(conflict, random01, round_s):
+def test_more_conflicts_or_a_longer_write_attempt_never_shorten_the_wait(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
 
-def test_the_maximum_wait_grows_from_50_ms_to_the_cap():
+def test_the_maximum_wait_grows_from_50_ms_to_5_s_over_five_conflicts():
     longest = [round(wait_s(conflict, ALMOST_1), 6) for conflict in range(1, 6)]
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
@@ -30,22 +30,22 @@ def test_a_longer_write_attempt_increases_the_maximum_wait():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 
-def test_the_wait_is_proportional_to_the_random_draw():
+def test_the_wait_is_the_maximum_wait_multiplied_by_the_random_number():
     assert wait_s(2, 0.0) == 0.0
     assert wait_s(2, 0.5) == 0.1
 
 
-def test_a_first_conflict_sets_the_first_write_delay():
+def test_a_conflict_sets_the_first_write_delay_of_the_next_periodic_audit():
     assert hold_s(0.0, 0, 0.1, 0.5) == 0.0
     assert hold_s(0.0, 1, 3.7, 0.5) == 3.7
 
 
-def test_the_first_write_delay_is_kept_until_the_next_conflict():
+def test_the_first_write_delay_of_periodic_audits_is_kept_until_a_conflict():
     assert hold_s(1.6, 0, 1.6, 0.25) == 1.6
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_a_first_write_delay_that_would_exceed_ten_seconds_is_drawn_at_random():
+def test_a_first_write_delay_above_ten_seconds_is_replaced_by_a_random_one():
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 

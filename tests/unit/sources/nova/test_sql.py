@@ -14,20 +14,20 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_lock_errors_connection_errors_and_schema_errors_are_retried(code):
+def test_a_query_is_retried_after_a_lock_error_lost_connection_or_schema_error(code):
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_login_errors_connect_errors_and_limit_errors_are_not_retried(code):
+def test_a_query_is_not_retried_if_login_or_connecting_fails_or_a_limit_is_hit(code):
     assert not _worth_repeating(failure(code))
 
 
-def test_an_invalidated_connection_is_retried():
+def test_a_query_is_retried_if_its_connection_was_invalidated():
     # 4031: the server closed the connection for inactivity.
     assert _worth_repeating(failure(4031, invalidated=True))
 
 
-def test_an_error_without_a_code_is_not_retried():
+def test_a_query_is_not_retried_after_an_error_without_a_database_error_code():
     assert not _worth_repeating(sqlalchemy.exc.InvalidRequestError("text"))

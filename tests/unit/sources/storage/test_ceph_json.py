@@ -85,6 +85,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_arbitrary_json_raises_only_source_inconsistent(document):
+def test_parsing_arbitrary_json_succeeds_or_raises_source_inconsistent(document):
     with contextlib.suppress(SourceInconsistent):
         parse_pool(json.dumps(document), "p")

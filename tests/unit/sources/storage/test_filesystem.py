@@ -19,7 +19,7 @@ def reader():
     thread.stop()
 
 
-def test_filesystem_size_equals_the_df_size(tmp_path, reader):
+def test_the_reported_file_system_size_equals_the_size_that_df_prints(tmp_path, reader):
     facts = FileSystems([str(tmp_path)], reader).read(Deadline.after(5))
     answer = subprocess.run(
         ["df", "-B1", "--output=size", str(tmp_path)], capture_output=True, text=True, check=True, env=os.environ
@@ -42,7 +42,7 @@ def test_a_missing_path_raises_an_error_with_its_name(tmp_path, reader):
         source.read(Deadline.after(5))
 
 
-def test_a_blocked_reader_thread_raises_an_error_with_the_path(tmp_path, reader):
+def test_a_read_error_names_the_path_if_the_reader_thread_is_blocked(tmp_path, reader):
     gate = threading.Event()
     with pytest.raises(SourceUnavailable):
         reader.call(gate.wait, Deadline.after(0.01))

@@ -89,14 +89,14 @@ def test_a_read_returns_disks_and_the_image_store_and_its_file_system(source, pl
     }
 
 
-def test_a_missing_instances_path_yields_no_store_but_disks_are_still_read(tmp_path, reader):
+def test_if_instances_path_is_missing_disks_are_read_without_an_image_store(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
     assert facts.disk_files[0].virtual_bytes == 1
 
 
-def test_a_read_is_cached_until_max_age(source, place, clock):
+def test_the_result_of_a_read_is_cached_until_it_reaches_the_maximum_age(source, place, clock):
     first = read(source, raw(place / UUID / "disk"))
     (place / UUID / "disk").write_bytes(b"x" * 90000)
     clock.now += MAX_AGE_S - 1
@@ -130,7 +130,7 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_changed_folder_or_changed_disks_or_forget_triggers_a_new_read(source, place, reason):
+def test_a_changed_folder_other_disks_or_a_call_of_forget_triggers_a_new_read(source, place, reason):
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
@@ -146,7 +146,7 @@ def test_an_unreadable_disk_is_retried_at_every_read(source, place):
     assert read(source, late).disk_files[0].virtual_bytes == 3
 
 
-def test_a_hung_file_raises_a_timeout_error_with_its_path(source, place, reader, monkeypatch):
+def test_a_hanging_stat_of_a_disk_file_raises_a_timeout_error_with_the_path(source, place, reader, monkeypatch):
     # No network file system hangs on demand here, so stat of one path blocks, as it would on a dead NFS server.
     gate, entered = threading.Event(), threading.Event()
     hung, real = str(place / "hung"), os.stat
@@ -200,7 +200,7 @@ def test_a_measurement_that_ends_after_its_deadline_serves_the_next_read(source,
     assert len(begun) == 1
 
 
-def test_a_measurement_slower_than_max_age_is_still_cached(source, clock, monkeypatch):
+def test_a_measurement_that_takes_longer_than_the_maximum_cache_age_is_cached(source, clock, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = images.measure
@@ -211,7 +211,7 @@ def test_a_measurement_slower_than_max_age_is_still_cached(source, clock, monkey
     assert len(begun) == 1
 
 
-def test_forget_during_a_measurement_discards_its_result(source, monkeypatch):
+def test_a_call_of_forget_during_a_measurement_discards_the_measured_result(source, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -270,7 +270,7 @@ KERNEL_FILES = {
 
 
 @pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
-def test_a_file_of_a_kernel_file_system_is_not_opened(source, monkeypatch, path, kind):
+def test_a_disk_path_in_proc_or_sysfs_is_reported_without_opening_the_file(source, monkeypatch, path, kind):
     opened, real = [], os.open
     monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
     (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
@@ -286,7 +286,7 @@ def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
     assert file.problem == "not a qcow2 image: the first bytes are not those of a qcow2 header"
 
 
-def test_a_problem_text_escapes_control_characters_of_a_data_file_name(source, tmp_path):
+def test_control_characters_in_a_qcow2_data_file_name_are_escaped_in_the_error(source, tmp_path):
     """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
     name, head = b"\xff\x1b[31mgone", bytearray(512)
     for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
@@ -297,13 +297,13 @@ def test_a_problem_text_escapes_control_characters_of_a_data_file_name(source, t
     assert file.problem == rf"ENOENT: No such file or directory ({tmp_path}/\udcff\x1b[31mgone)"
 
 
-def test_a_symlink_to_a_disk_is_measured_as_the_disk(source, place):
+def test_a_symlink_to_a_disk_is_reported_with_the_size_of_the_disk(source, place):
     (place / "link").symlink_to(place / UUID / "disk")
     assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
-def test_s89_an_os_error_is_a_problem_of_only_its_own_disk(source, place, monkeypatch, number):
+def test_s89_an_os_error_on_one_disk_is_reported_for_that_disk_only(source, place, monkeypatch, number):
     real, bad = os.stat, str(place / "bad")
 
     def stat(path, **kwargs):
@@ -332,7 +332,7 @@ def all_bytes(place):
     return sum(map(blocks, (place, *place.rglob("*"))))
 
 
-def test_walk_counts_every_byte_in_exactly_one_row(place):
+def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place):
     (place / "snapshots" / "a" / "b").mkdir(parents=True)
     (place / "snapshots" / "a" / "b" / "file").write_bytes(b"x" * 30000)
     (place / f"{UUID}_resize").mkdir()
@@ -344,7 +344,7 @@ def test_walk_counts_every_byte_in_exactly_one_row(place):
     }
 
 
-def test_a_disk_in_a_folder_with_an_unknown_suffix_has_its_own_row(place):
+def test_a_disk_in_a_folder_with_an_unknown_suffix_is_counted_separately(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -355,7 +355,7 @@ def test_a_disk_in_a_folder_with_an_unknown_suffix_has_its_own_row(place):
     assert str(inside) not in found
 
 
-def test_hard_links_are_counted_once_by_their_first_path(place):
+def test_a_file_with_several_hard_links_is_counted_once_at_the_first_path(place):
     before = walked(place)
     os.link(place / "_base" / "89abcdef", place / "locks" / "again")
     assert walked(place) == before
@@ -366,7 +366,7 @@ def test_walk_does_not_follow_symlinks(place):
     assert walked(place)[str(place / "all")] == blocks(place / "all")
 
 
-def test_a_disk_outside_instance_folders_has_its_own_row(place):
+def test_a_disk_outside_the_instance_folders_is_counted_separately(place):
     deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "disk").write_bytes(b"x" * 60000)
@@ -377,7 +377,7 @@ def test_a_disk_outside_instance_folders_has_its_own_row(place):
     assert sum(found.values()) == all_bytes(place)
 
 
-def test_walk_stops_after_max_entries(place, monkeypatch):
+def test_the_folder_walk_stops_after_the_maximum_number_of_entries(place, monkeypatch):
     monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
     for number in range(100):
         (place / f"many-{number}").touch()
@@ -396,7 +396,7 @@ def test_walk_escapes_a_non_utf_8_path(place):
     assert f"{place}/\\xff\\xfe" in walked(place)
 
 
-def test_walk_skips_the_contents_of_an_unlistable_folder(place, monkeypatch):
+def test_a_folder_that_cannot_be_listed_is_counted_without_its_contents(place, monkeypatch):
     real = os.scandir
 
     def scandir(path):
@@ -408,13 +408,13 @@ def test_walk_skips_the_contents_of_an_unlistable_folder(place, monkeypatch):
     assert walked(place)[str(place / UUID)] == blocks(place / UUID)
 
 
-def test_function_cache_bytes_counts_only_files_directly_in_the_cache(place):
+def test_the_image_cache_size_excludes_files_in_subfolders_of_the_cache(place):
     (place / "_base" / "folder").mkdir()
     (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
-def test_function_cache_bytes_skips_a_vanishing_image_and_counts_the_others(place, monkeypatch):
+def test_an_image_that_vanishes_is_left_out_of_the_image_cache_size(place, monkeypatch):
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
@@ -437,7 +437,7 @@ def refusing(monkeypatch, call, refused, number):
 
 @pytest.mark.parametrize("number", REFUSALS)
 @pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
-def test_an_unreadable_image_cache_has_an_unknown_size_until_the_next_read(
+def test_the_image_cache_size_is_unknown_until_the_cache_can_be_read_again(
     source, place, monkeypatch, number, call, of
 ):
     with monkeypatch.context() as patched:
@@ -458,12 +458,12 @@ def test_an_unlistable_image_store_is_reported_and_disks_are_still_read(source, 
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_function_cache_bytes_returns_0_without_a_cache_on_the_same_device(place):
+def test_the_image_cache_size_is_0_if_the_cache_is_missing_or_on_another_device(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_a_store_counts_as_shared_if_the_file_compute_nodes_lists_several_hosts(place):
+def test_an_image_store_is_shared_if_its_compute_nodes_file_lists_several_hosts(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
@@ -473,12 +473,12 @@ def test_a_store_counts_as_shared_if_the_file_compute_nodes_lists_several_hosts(
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_an_invalid_or_old_compute_nodes_file_lists_no_hosts(place, written):
+def test_no_hosts_are_read_from_an_invalid_or_outdated_compute_nodes_file(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
 
-def test_function_filesystem_type_finds_a_mount_by_its_device(tmp_path):
+def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path):
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 27 0:21 / /proc rw - proc proc rw\n"
@@ -490,5 +490,5 @@ def test_function_filesystem_type_finds_a_mount_by_its_device(tmp_path):
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_function_filesystem_type_reads_the_type_of_the_real_proc_mount():
+def test_the_file_system_type_of_the_real_proc_mount_is_read_as_proc():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

@@ -97,7 +97,7 @@ KINDS = {
 }
 
 
-def test_each_extent_is_counted_once_in_its_own_volume() -> None:
+def test_each_extent_is_counted_once_in_the_volume_that_occupies_it() -> None:
     volumes = volumes_of("every_kind").values()
     assert {v.name: (v.extent_bytes // EXTENT, v.pool, v.origin, v.parent) for v in volumes} == KINDS
     types = {v.name: v.segment_type for v in volumes}
@@ -124,7 +124,7 @@ def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     }
 
 
-def test_a_cache_origin_keeps_its_parent_beside_a_thin_snapshot() -> None:
+def test_a_cache_origin_that_has_a_thin_snapshot_is_a_child_of_the_cached_lv() -> None:
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
@@ -145,7 +145,7 @@ def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
     return report("lv", *(volume_row(**inside, **row) for row in thin), volume_row(**known))
 
 
-def test_a_thin_pool_has_its_percentages_and_mapped_bytes() -> None:
+def test_a_thin_pool_is_parsed_with_its_fill_percentages_and_mapped_bytes() -> None:
     text = thin_report(
         {"data_percent": "95.31", "metadata_percent": "11.23"},
         {"lv_name": "b", "data_percent": "50.00"},
@@ -165,14 +165,14 @@ def test_a_thin_pool_has_its_percentages_and_mapped_bytes() -> None:
     )
 
 
-def test_a_missing_thin_pool_percentage_is_none() -> None:
+def test_a_thin_pool_percentage_is_parsed_as_none_if_the_report_has_no_value() -> None:
     pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
     (pool,) = pools
     assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
     assert (pool.data_percent, pool.metadata_percent, pool.mapped) == (None, None, ())
 
 
-def test_an_identical_report_returns_the_cached_storage() -> None:
+def test_parsing_an_identical_report_again_returns_the_cached_result() -> None:
     groups = parse_groups(recorded("every_kind.vgs.json"))
     text = recorded("every_kind.lvs.json")
     assert parse_storage(text, groups) is parse_storage(
@@ -194,7 +194,7 @@ def test_a_report_without_groups_returns_an_empty_tuple() -> None:
     assert parse_groups(recorded("no_devices.vgs.json")) == ()
 
 
-def test_volumes_of_other_groups_are_ignored() -> None:
+def test_logical_volumes_of_unselected_volume_groups_are_ignored() -> None:
     text = report("lv", volume_row(), volume_row(vg_name="other", lv_size="none of our business"))
     assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
@@ -212,7 +212,7 @@ def test_group_and_volume_reports_with_contradicting_sizes_are_refused() -> None
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_duplicate_group_names_raise_only_for_a_selected_group() -> None:
+def test_a_duplicate_volume_group_name_is_an_error_only_if_it_is_selected() -> None:
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):
@@ -277,7 +277,7 @@ odd_rows = st.lists(
 
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
-def test_arbitrary_text_raises_only_source_inconsistent(text: str) -> None:
+def test_parsing_arbitrary_text_succeeds_or_raises_source_inconsistent(text: str) -> None:
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
@@ -286,7 +286,7 @@ def test_arbitrary_text_raises_only_source_inconsistent(text: str) -> None:
 
 
 @given(odd_rows, odd_rows)
-def test_arbitrary_rows_raise_only_source_inconsistent(
+def test_parsing_arbitrary_rows_succeeds_or_raises_source_inconsistent(
     groups: list[dict[str, object]], volumes: list[dict[str, object]]
 ) -> None:
     complete = [{**group_row(), **row} for row in groups], [{**volume_row(), **row} for row in volumes]

@@ -53,7 +53,7 @@ def test_the_upper_of_two_stacked_mounts_is_measured(tmp_path: Path, mounts: Mou
 
 
 @needs_mounts
-def test_a_bind_mount_or_link_has_the_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
+def test_a_bind_mount_or_symlink_is_identified_by_the_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")

@@ -67,7 +67,7 @@ def test_a_missing_ndctl_raises_source_unavailable(tmp_path):
         source.read(Deadline.after(30.0))
 
 
-def test_an_unstartable_ndctl_raises_source_unavailable(tmp_path):
+def test_source_unavailable_is_raised_if_the_ndctl_file_cannot_be_executed(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ndctl").write_bytes(b"\x7fELF")
     (tmp_path / "bin" / "ndctl").chmod(0o755)

@@ -102,7 +102,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_arbitrary_json_raises_only_source_inconsistent(report):
+def test_parsing_arbitrary_json_succeeds_or_raises_source_inconsistent(report):
     try:
         found = parse_namespaces(json.dumps(report))
     except SourceInconsistent:
@@ -114,7 +114,7 @@ def test_arbitrary_json_raises_only_source_inconsistent(report):
 
 
 @given(st.text(alphabet='[]{}":, name7', max_size=40))
-def test_arbitrary_text_raises_only_source_inconsistent(text):
+def test_parsing_arbitrary_text_succeeds_or_raises_source_inconsistent(text):
     try:
         parse_namespaces(text)
     except SourceInconsistent:

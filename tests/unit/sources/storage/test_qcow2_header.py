@@ -31,7 +31,7 @@ def ploop(magic=b"WithoutFreeSpace", sectors=2048):
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("size", [0, 1, GIB, (1 << 63) - 1])
-def test_parse_qcow2_returns_the_virtual_size(version, size):
+def test_the_virtual_size_is_read_from_a_qcow2_header(version, size):
     assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
 
 
@@ -40,7 +40,7 @@ def test_the_data_file_is_read_after_other_header_extensions():
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
 
-def test_a_data_file_name_without_its_feature_bit_is_ignored():
+def test_a_data_file_name_is_ignored_if_the_data_file_feature_bit_is_not_set():
     assert parse_qcow2(qcow2(extensions=extension(DATA_FILE, b"d.raw"))).data_file is None
 
 
@@ -77,7 +77,7 @@ def test_a_broken_qcow2_header_raises_a_specific_error(head, said):
 
 @given(st.binary(max_size=300), st.integers(0, 255))
 @example(b"", 4)
-def test_a_damaged_header_raises_only_header_error(noise, position):
+def test_parsing_a_damaged_image_header_succeeds_or_raises_header_error(noise, position):
     head = bytearray(qcow2(incompatible=4, extensions=extension(DATA_FILE, b"d.raw")))
     head[position : position + len(noise)] = noise
     for parse in (parse_qcow2, parse_ploop):
