@@ -71,7 +71,7 @@ def test_in_demo_story_3_max_unit_of_vcpu_equals_the_number_of_host_cpus(documen
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
-    (answer,) = [line for line in third["evidence"] if line.startswith("stocktake why: max-unit: ")]
+    (answer,) = [line for line in third["evidence"] if line.startswith("stocktake why says max-unit: ")]
     assert "64 VCPU" in answer
     assert "at most 48" in answer
     assert "no ratio raises it" in answer
@@ -227,7 +227,15 @@ def test_the_demo_text_is_at_most_120_columns_wide(text):
 
 
 # A part of each progress line of the demo; the tests end the demo after that line.
-MOMENTS = ("Placement on", "demo-1-vg", "demo-2-vg", "cell database", "first audit", "demo-1: two", "demo-2: two")
+MOMENTS = (
+    "Placement on",
+    "demo-1-vg",
+    "demo-2-vg",
+    "cell database",
+    "first audit",
+    "demo-1 runs two",
+    "demo-2 runs two",
+)
 ENDINGS = ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129))
 
 
@@ -325,7 +333,7 @@ def test_a_demo_with_a_failed_lvm2_command_leaves_no_files_or_loop_devices(tmp_p
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))
     assert done.returncode == code, done.stderr
-    failure = f"{command} ended with 5: {command}: no more"
+    failure = f"{command} ended with exit code 5: {command}: no more"
     if code:
         assert done.stdout == ""
         assert done.stderr.splitlines()[-1] == f"stocktake demo: {failure}"

@@ -270,12 +270,12 @@ def a_database_of_something_else(host: AgentHost) -> tuple[str, ...]:
 
 def a_missing_column(host: AgentHost) -> tuple[str, ...]:
     _alter(host, "ALTER TABLE instance_extra DROP COLUMN flavor")
-    return ("state", f"sqlite:///{host.cell_path}", "lacks instance_extra.flavor")
+    return ("state", f"sqlite:///{host.cell_path}", "it has no instance_extra.flavor")
 
 
 def a_missing_table(host: AgentHost) -> tuple[str, ...]:
     _alter(host, "DROP TABLE instance_extra")
-    return ("state", f"sqlite:///{host.cell_path}", "lacks instance_extra")
+    return ("state", f"sqlite:///{host.cell_path}", "it has no instance_extra")
 
 
 def _alter(host: AgentHost, statement: str) -> None:

@@ -131,7 +131,10 @@ NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (RIGHT + "cafile = /nowhere.pem\n", "{file}: [placement] cafile = /nowhere.pem: No such file or directory"),
+        (
+            RIGHT.replace("http://127", "https://127") + "cafile = /nowhere.pem\n",
+            "{file}: [placement] cafile = /nowhere.pem: No such file or directory",
+        ),
         (
             RIGHT.replace("token = s3cret\n", ""),
             "[placement] token is not set: {file}: [placement] auth_type = admin_token needs it",

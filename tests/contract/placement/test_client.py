@@ -188,7 +188,7 @@ def test_a_server_below_microversion_1_30_is_rejected(rest, tmp_path):
     root = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     transport = ScriptedAdapter(always(Answer(200, root)))
     client = client_of(tmp_path, rest.server.url, transport)
-    with pytest.raises(PlacementRejected, match=r"up to 1\.29, 1\.30 is needed"):
+    with pytest.raises(PlacementRejected, match=r"up to 1\.29, the agent needs 1\.30"):
         listed(client)
     transport.script = lambda _request: None
     assert listed(client) == ()
@@ -359,8 +359,12 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
             r"\[placement\] endpoint = placement.example: not a URL",
         ),
         (
-            {"auth_type": "none", "endpoint_override": "http//p", "cafile": "/nowhere.pem"},
-            r"endpoint_override = http//p: not a URL.*cafile = /nowhere.pem: No such",
+            {"auth_type": "none", "endpoint_override": "http//p"},
+            r"endpoint_override = http//p: not a URL",
+        ),
+        (
+            {"auth_type": "none", "endpoint_override": "https://p", "cafile": "/nowhere.pem"},
+            r"cafile = /nowhere.pem: No such",
         ),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "timeout": "soon"}, "timeout"),
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),

@@ -439,7 +439,7 @@ def test_a_placement_downgrade_is_reported_with_the_needed_microversion(rest, ga
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
     gate.before = lambda asked: Answer(status=200, body=old) if asked.path == "/" else Answer(status=406, body=refused)
     assert "Unacceptable version" in source(one.audit()).error
-    assert "up to 1.29, 1.30 is needed" in source(one.audit()).error
+    assert "up to 1.29, the agent needs 1.30" in source(one.audit()).error
     put_right(rest, one, gate)
 
 
