@@ -32,6 +32,6 @@ RULE = Rule(
     code="guest-unknown",
     severity=Severity.WARNING,
     remedy="inspect the guest with virsh dominfo CONSUMER; if nobody needs the guest, virsh undefine CONSUMER; "
-    "if [agent] unknown_guests = reserve, the agent reserves the guest's use until then",
+    "with [agent] unknown_guests = reserve, the agent reserves the guest's resources until the guest is gone",
     find=_find,
 )

@@ -16,7 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
             expected=f"instance {stuck.instance_uuid}'s migration_context names migration {stuck.migration_uuid}",
-            actual=f"{stuck.why}; the agent counts no use for this migration",
+            actual=f"{stuck.why}; the agent counts no resources for this migration",
             facts=(("migration_uuid", stuck.migration_uuid),),
         )
 

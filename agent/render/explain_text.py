@@ -42,7 +42,7 @@ def _book_line(resource_class: str, book: Book) -> str:
     if book.not_counted:
         return f"{resource_class} {book.name} {NOT_COUNTED}"
     if book.amount is None:
-        return f"{resource_class} {book.name} unknown ({'; '.join(book.problems)})"
+        return f"{resource_class} {book.name}: amount unknown ({'; '.join(book.problems)})"
     least, unread_text = (" at least", f" ({'; '.join(book.problems)})") if book.problems else ("", "")
     made_of = f" = {' + '.join(map(_part, book.parts))}" if book.parts else ""
     exactly = _exactly(resource_class, book.amount, book.exact) if book.exact else ""

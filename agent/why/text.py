@@ -61,7 +61,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"{who}: not known whether the request fits, because {_why_not_known(report)}"
     elif own.fits:
         refused = report.answer.host_obstacles
-        yield f"{who}: {'offered by Placement, but refused by this host' if refused else 'fits: Placement offers it'}"
+        yield f"{who}: {'Placement offers it, but this host refuses it' if refused else 'fits: Placement offers it'}"
         yield from (f"  but: {caveat}" for caveat in own.caveats)
     else:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
@@ -107,7 +107,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
         yield f"  {len(report.unread)} trees were not read, so each may fit or not: {some_of(report.unread)}"
     for tree in filter(report.is_refused_by_host, trees):
         first = report.answer.host_obstacles[0].constraint.value
-        yield f"  1 refused by {first}: {tree.root_name}: offered by Placement, but refused by this host"
+        yield f"  1 refused by this host: {tree.root_name}: Placement offers it, but {first} fails on this host"
     refused = [tree for tree in trees if not tree.fits]
     yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
     if refused:

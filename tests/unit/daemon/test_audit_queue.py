@@ -116,7 +116,7 @@ def test_requests_without_a_pause_cause_one_audit_per_maximum_waiting_time(queue
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_is_due_at_once_and_includes_earlier_requests(queue):
+def test_an_operator_request_is_due_at_once_and_absorbs_queued_requests(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")

@@ -25,7 +25,7 @@ def resizing(context):
 def test_s38_the_finding_names_the_migration_and_says_its_use_is_not_counted():
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
-    assert found.actual.endswith("belongs to migration 2; the agent counts no use for this migration")
+    assert found.actual.endswith("belongs to migration 2; the agent counts no resources for this migration")
     assert uuid("i1") in found.remedy
 
 

@@ -28,7 +28,7 @@ def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
     assert found.rests_on_recorded
 
 
-def test_the_finding_is_not_reported_if_all_usage_is_listed():
+def test_no_finding_if_placements_listed_allocations_add_up_to_its_usage():
     assert told() == []
 
 

@@ -398,7 +398,7 @@ def test_s38_a_migration_is_only_reported_if_migration_context_names_another():
     assert used(world) == (0, 0, 0)
     (found,) = findings(snapshot(nova=world), "migration-stuck")
     assert found.consumer_uuid == uuid("i1")
-    assert found.actual.endswith("the agent counts no use for this migration")
+    assert found.actual.endswith("the agent counts no resources for this migration")
 
 
 def test_s39_a_migration_without_an_instance_is_ignored():

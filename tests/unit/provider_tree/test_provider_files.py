@@ -168,7 +168,7 @@ def test_contradicting_entries_do_not_remove_values_that_earlier_entries_added()
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_a_foreign_provider_loses_only_the_class_that_a_removed_entry_added():
+def test_a_removed_provider_yaml_entry_removes_only_its_class_from_novas_child():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))

@@ -270,7 +270,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     )
     said = text_of(found)
     assert "not read: placement: refused (HTTP 503)" in said
-    assert "VCPU recorded unknown (placement: refused (HTTP 503))" in said
+    assert "VCPU recorded: amount unknown (placement: refused (HTTP 503))" in said
     assert "VCPU promised 4 = 4 (1 instance, unknown)" in said
     assert "  free unknown: the recorded amounts could not be read" in said
     assert "  Placement could not be read" in said

@@ -81,6 +81,6 @@ def test_demand_includes_a_custom_class_from_extra_specs():
         ((("resources!:VGPU", "1"), ("trait1:VGPU", "required"), ("resources:VGPU", "one")), {}),
     ],
 )
-def test_demand_includes_vgpu_memory_encryption_and_pmem_requests(specs, expected):
+def test_demand_includes_requests_for_vgpus_for_pmem_and_for_memory_encryption(specs, expected):
     wanted = demand(dataclasses.replace(FLAVOR_B, extra_specs=specs), boots_from_volume=False)
     assert wanted == {**expected, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}

@@ -195,7 +195,7 @@ sizes = st.integers(1, 2000)
 
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
-def test_a_lost_store_does_not_change_the_published_total(identity, size, remembered, guests):
+def test_the_published_disk_total_stays_if_the_mount_of_the_images_is_lost(identity, size, remembered, guests):
     """Whatever file system answers below a lost mount, remembered or (with guests) not: 300 GiB stay."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]

@@ -182,7 +182,7 @@ def test_host_notes_name_the_numa_cell_with_most_room_and_if_the_guest_fits():
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_host_notes_need_requested_cpus_or_memory_and_a_host_with_numa_cells():
+def test_host_notes_appear_only_for_cpu_or_memory_requests_on_numa_hosts():
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 

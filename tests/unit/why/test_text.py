@@ -115,7 +115,7 @@ def refused_here(report):
 def test_a_request_refused_by_this_host_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
-    assert lines(report, WIDE)[1] == "host-1: offered by Placement, but refused by this host"
+    assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
 def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
@@ -123,7 +123,7 @@ def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
     assert "everywhere: 1 of 3 provider trees fit: host-2" in text
-    assert "  1 refused by numa-cell: host-1: offered by Placement, but refused by this host" in text
+    assert "  1 refused by this host: host-1: Placement offers it, but numa-cell fails on this host" in text
     found = document(report)
     assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
     assert found["cloud"]["refused"] == {"numa-cell": 1, "max-unit": 1}
