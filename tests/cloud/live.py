@@ -470,6 +470,7 @@ def main() -> int:
     parser.add_argument("--node", required=True, help="name of its hypervisor, which is its provider's name")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--alone-minutes", type=float, default=2)
+    parser.add_argument("--calm-minutes", type=float, default=3, help="at the end, without new lives")
     parser.add_argument("--lives", type=int, default=200)
     parser.add_argument("--leaks", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -508,7 +509,7 @@ def _phases(wanted: argparse.Namespace, cloud: LiveCloud, rest: TokenRest) -> in
     before = rest.generation(root)
     began = time.time()
     with _Daemon(wanted.agent_conf):
-        driver.play(wanted.lives, wanted.leaks, time.time() + 60 * (wanted.minutes - 1.5))
+        driver.play(wanted.lives, wanted.leaks, time.time() + 60 * (wanted.minutes - wanted.calm_minutes))
         while time.time() < began + 60 * wanted.minutes:
             time.sleep(1)
     journal = json.loads(_stocktake(wanted.agent_conf, "journal", "-f", "json"))
