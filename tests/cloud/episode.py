@@ -46,8 +46,9 @@ PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
 AUDITS_TO_FIND = 2
 AUDITS_TO_HEAL = 3
-# A companion waits for three audits of nova-compute, a minute each, before it repairs a leak.
-AUDITS_BESIDE_NOVA = 6
+# A companion waits for three audits of nova-compute, a minute each, before it repairs a leak, and again if the agent of
+# another host then removes its own part of the consumer.
+AUDITS_BESIDE_NOVA = 10
 # The share of quiet times that are long enough for a full read of Placement.
 THOROUGH = 0.1
 # The share of operations abandoned at each step before a quiet time: stuck states are the hard ones.
@@ -340,6 +341,12 @@ class Episode:
             computes.stop(self.cloud, host)
         self._tell(f"nova-compute of {host}: {self.cloud.lives[host]}")
 
+    def _start_all(self) -> None:
+        """Start each nova-compute that is down: beside a nova-compute that is down, heal changes nothing."""
+        for host in HOSTS:
+            if self._may_compute(host) and not computes.is_alive(self.cloud, host):
+                computes.start(self.cloud, self._model, host)
+
     def _may_compute(self, host: str) -> bool:
         is_known = self.cloud.roots[host] in self._model.providers
         return host in self.shared and host not in self.cloud.retired and is_known
@@ -439,6 +446,8 @@ class Episode:
                 self._advance(one)
         self._tally.quiet += 1
         since = self.cloud.seconds
+        if self._is_companion:
+            self._start_all()
         for agent in self.agents.values():
             agent.feed.mend()
             told = any(seen.finding.code == "rival-writer" for seen in agent.findings())
