@@ -71,7 +71,10 @@ def _counted_twice(seen: Seen) -> Story:
         shown=promised == expected and recorded == expected + cast.EVACUATED.flavor.vcpus and bool(notes and found),
         evidence=(
             f"VCPU on {report.node}: nova promised {promised} to instances, and Placement records {recorded}",
-            *(f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises it 0 VCPU here" for note in notes),
+            *(
+                f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises that instance 0 VCPU on this host"
+                for note in notes
+            ),
             *_sentences(found),
         ),
         host=cast.FIRST.name,

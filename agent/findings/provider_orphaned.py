@@ -1,7 +1,7 @@
 """provider-orphaned: Placement still has a provider of a former compute node of this host.
 
-The agent does not delete the provider while its tree contains allocations, which no audit changes, or a provider of
-another service. While the compute node's record exists, the agent also reports compute-node-orphaned.
+The agent does not delete the provider while its tree contains allocations or a provider of another service. No audit
+removes these allocations. While the compute node's record exists, the agent also reports compute-node-orphaned.
 """
 
 from __future__ import annotations

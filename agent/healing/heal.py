@@ -200,7 +200,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the audit's identity and the identity in the files now; (None, None) if files are invalid or differ."""
+    """Return the audit's identity and the files' identity; (None, None) if a file is invalid or two files differ."""
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

@@ -69,7 +69,7 @@ def words_of(step: AdoptStep) -> str:
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
-            return f"remember {_in_words(step.after)} as what DISK_GB counts, in place of {_in_words(step.before)}"
+            return f"remember that DISK_GB now counts {_in_words(step.after)} instead of {_in_words(step.before)}"
 
 
 def _in_words(mark: StoreMark | None) -> str:

@@ -119,7 +119,7 @@ def _identity(found: dict[str, Json]) -> FileSystemIdentity:
 def _object(document: Json) -> dict[str, Json]:
     if isinstance(document, dict):
         return document
-    raise BadRow("the store or its file system is not a JSON object")
+    raise BadRow("the entry of the store, or the entry of its file system, is not a JSON object")
 
 
 def _text_or_none(found: dict[str, Json], key: str) -> str | None:

@@ -131,8 +131,8 @@ def claim_document(claim: Claim) -> Document:
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
     """Return the writes in execution order with their digest, and the withheld writes (``held_back``).
 
-    ``traits`` are the trait rows of the report. Each write of traits contains all traits of the provider, and in
-    ``added`` and ``removed`` the difference from the traits that Placement records.
+    ``traits`` are the trait rows of the report. Each write of traits lists all traits of the provider; its
+    ``added`` and ``removed`` list the difference from the traits that Placement records.
     """
     recorded: dict[str, set[str]] = defaultdict(set)
     for row in traits:

@@ -118,7 +118,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but the host's facts show that it uses: "
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but libvirt shows that its guest uses "
             f"{placed or 'nothing'}"
         )
     after = amounts | {place: amount for place, amount in wanted.items() if amount}

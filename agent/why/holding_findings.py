@@ -21,8 +21,9 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return one HoldingFinding per finding code, sorted; () unless the first obstacle of tree ``own`` is CAPACITY.
+    """Return the findings that take capacity of this host's tree ``own``, one for each finding code, sorted.
 
+    The result is empty if the first obstacle of the tree is another one than CAPACITY.
     ``repairable`` are the codes of findings that heal can repair.
     """
     first = own.obstacles[0] if own and own.obstacles else None

@@ -244,8 +244,8 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
         constraint=Constraint.HUGE_PAGES,
         words=f"each guest cell needs {_counted(wanted, 'pages')} of {size} KiB for its {memory_mib} MiB, and the host "
         f"cell with the {_nth(count)}most of these pages free has only {available}",
-        change=f"free {_counted(wanted - available, 'pages')} of {size} KiB in a cell, or ask for at most "
-        f"{max(available, 0) * size // 1024} MiB per cell",
+        change=f"release {_counted(wanted - available, 'pages')} of {size} KiB in one host cell, or ask for at most "
+        f"{max(available, 0) * size // 1024} MiB per guest cell",
         resource_class="MEMORY_MB",
         wanted=wanted,
         available=available,

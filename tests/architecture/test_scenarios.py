@@ -36,7 +36,7 @@ def test_every_scenario_number_cited_in_a_file_is_listed_in_scenarios_md():
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
-def test_all_scenario_numbers_cited_in_a_file_are_found(tmp_path: pathlib.Path):
+def test_the_scanner_finds_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

@@ -329,7 +329,7 @@ def test_the_companion_role_does_not_create_a_missing_provider(placement, host, 
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_the_report_and_the_ledger_show_the_allocation_of_role_companion(placement, host):
+def test_the_report_and_the_ledger_show_the_allocation_that_a_companion_writes(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]

@@ -26,9 +26,9 @@ OPTS = [
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What the agent does about foreign volumes: volumes in the volume group of the guests' disks that belong "
-        "to no instance and to no known service. reserve: increase DISK_GB's reserved (in role companion: write "
-        "allocations of the agent's own consumers) and report the volumes; report: only report them; ignore: do "
-        "neither. SIGHUP applies it.",
+        help="What the agent does about foreign volumes. A foreign volume lies in the volume group of the guests' "
+        "disks and belongs to no instance and no known service. reserve: reserve its space in DISK_GB (in role "
+        "companion: by an allocation of a consumer that the agent creates) and report the volumes; report: only "
+        "report them; ignore: do neither. SIGHUP applies it.",
     ),
 ]

@@ -148,7 +148,7 @@ def test_without_a_nova_state_source_promised_claims_are_read_from_libvirt():
     }
 
 
-def test_promised_claims_are_unknown_without_nova_state_source_and_libvirt():
+def test_promised_claims_are_unknown_if_neither_nova_nor_libvirt_could_be_read():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

@@ -54,7 +54,7 @@ def test_a_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_the_finding_has_no_resource_class_if_disk_gb_does_not_count_the_group():
+def test_the_finding_has_no_resource_class_if_disk_gb_excludes_the_volume_group():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

@@ -140,7 +140,7 @@ def test_s156_the_provider_of_a_card_without_capacity_is_deleted_if_unused():
 def test_a_reshape_is_declined_if_devices_differ_from_the_allocation(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
-    assert why == (f"consumer {uuid('i2')} has 1 VGPU on the root, but the host's facts show that it uses: {said}")
+    assert why == (f"consumer {uuid('i2')} has 1 VGPU on the root, but libvirt shows that its guest uses {said}")
 
 
 def test_a_reshape_is_declined_for_a_consumer_without_a_guest():

@@ -92,7 +92,7 @@ def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     assert pinned.words.startswith("the guest's NUMA cell needs 1 CPU to pin to, and the host cell with the most room")
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
     assert pages.words.startswith("each guest cell needs 1 page of 2048 KiB for its 2 MiB, ")
-    assert pages.change.startswith("free 1 page of 2048 KiB in a cell")
+    assert pages.change.startswith("release 1 page of 2048 KiB in one host cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
     assert uneven.words == "the 1 MiB of each guest cell cannot be divided into whole pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
@@ -150,7 +150,7 @@ def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_separate_numa_cells()
 def test_huge_pages_of_the_requested_size_must_be_free():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
     assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
-    assert "free 512 pages" in found.change
+    assert "release 512 pages" in found.change
     assert host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
