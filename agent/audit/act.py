@@ -14,7 +14,7 @@ from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
 from agent.audit.light_or_full import why_not_enough
 from agent.audit.parts import AuditTask
-from agent.audit.read import read_placement, with_full_state, with_orphans
+from agent.audit.read import read_placement, with_full_state, with_orphans, with_storage
 from agent.books.confirm import AuditReads
 from agent.errors import (
     Acknowledged,
@@ -96,7 +96,7 @@ def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[
     why = why_not_enough(decision.findings, memory, is_writing=is_writing)
     if not why:
         return snapshot, decision
-    snapshot = with_full_state(task, memory, snapshot, why)
+    snapshot = with_storage(task, with_full_state(task, memory, snapshot, why))
     task = dataclasses.replace(task, read_by=task.parts.clock.monotonic())
     return snapshot, _decide(task, memory, snapshot, decision.compared)
 

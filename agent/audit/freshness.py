@@ -28,11 +28,12 @@ def oldest_s(settings: Settings) -> float:
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
     """Return the heartbeat and since when it is unchanged: since now (``monotonic``) if the heartbeat is new.
 
-    If the read returned no heartbeat (None), the result is ``before``.
+    If the read returned no heartbeat (None) or an older one, the result is ``before``: a light read may show another
+    service's heartbeat than a full read, and with each change between the two, frozen rows would look new.
     """
     if heartbeat is None:
         return before
-    if before is not None and before.heartbeat == heartbeat:
+    if before is not None and before.heartbeat >= heartbeat:
         return before
     return Standing(heartbeat, monotonic)
 

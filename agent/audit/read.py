@@ -89,6 +89,14 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     snapshot = Snapshot(placement=placement, nova=nova, host=_host(task), store=memory.store, state_read=how)
     if how.is_light and guests_changed(memory.full_state, snapshot.host.value):
         snapshot = with_full_state(task, memory, snapshot, "libvirt's guests changed, or were not read")
+    return with_storage(task, snapshot)
+
+
+def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with storage read now, after state and libvirt.
+
+    If storage were older than the state, the disk of an instance deleted in between would look like an orphan.
+    """
     task.stop_if_cancelled()
     storage = tuple(
         reading(task, source.name, functools.partial(source.read, deadline_of(task.settings)))
@@ -100,7 +108,8 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, why: str) -> Snapshot:
     """Return the snapshot of a light read with the state read in full for the reason ``why``, and then libvirt again.
 
-    The order of the reads is that of every audit: the state after Placement, libvirt after the state.
+    The order of the reads is that of every audit: the state after Placement, libvirt after the state. A caller that has
+    read storage before calls ``with_storage`` afterwards.
     """
     how = dataclasses.replace(snapshot.state_read, why_full=why, saw_change=True)
     nova = in_full(task, memory, how.consumers)

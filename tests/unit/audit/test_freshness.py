@@ -62,6 +62,8 @@ def test_the_first_read_time_of_a_heartbeat_is_kept_until_a_newer_heartbeat():
     later = NOW + datetime.timedelta(seconds=10)
     assert standing(first, later, 50.0) == Standing(later, 50.0)
     assert standing(first, None, 50.0) == first
+    earlier = NOW - datetime.timedelta(seconds=5)
+    assert standing(first, earlier, 50.0) == first
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
