@@ -167,9 +167,6 @@ def check_beside(cloud: Cloud, heals: Healing) -> None:
     written = heals.written.get(heals.consumer)
     if written is not None and written <= began and now - written < max(STEADY_S, heals.min_age_s):
         raise Intruded(f"the allocations of {heals.consumer} changed {now - written} s ago")
-    row = cloud.instances.get(heals.consumer)
-    if row is not None and row.deleted and now - _second(row.deleted_at) < NOVA_AUDITS_S:
-        raise Intruded(f"nova-compute may still remove the leak of {heals.consumer}, deleted at {row.deleted_at}")
     _check_started(cloud, heals)
 
 
@@ -182,6 +179,10 @@ def _check_rows(cloud: Cloud, heals: Healing) -> None:
         row = cloud.instances.get(uuid)
         if row is not None and not row.deleted and row.task_state is not None and _second(row.updated_at) <= began:
             raise Intruded(f"instance {uuid} has task {row.task_state}")
+    leaked = cloud.instances.get(heals.consumer)
+    deleted_at = _second(leaked.deleted_at) if leaked is not None and leaked.deleted else None
+    if deleted_at is not None and deleted_at <= began and now - deleted_at < NOVA_AUDITS_S:
+        raise Intruded(f"nova-compute may still remove the leak of {heals.consumer}, deleted {now - deleted_at} s ago")
 
 
 def _check_started(cloud: Cloud, heals: Healing) -> None:

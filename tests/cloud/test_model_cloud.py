@@ -6,7 +6,7 @@ from tests.cloud.lives import LENGTH, play_until, shrunk
 
 STEPS = 15_000
 STEPS_OF_LIARS = 15_000
-STEPS_BESIDE_NOVA = 10_000
+STEPS_BESIDE_NOVA = 6_000
 
 
 def test_random_events_cause_no_wrong_removal_and_no_missed_leaked_allocation():

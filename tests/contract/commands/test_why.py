@@ -209,7 +209,7 @@ def test_why_everywhere_excludes_a_host_without_the_requested_numa_cells(host, r
     assert (document["request"]["numa_nodes"], document["tree"]["refused_by_host"]) == (1, True)
     said = host.run("why", *wanted).stdout
     assert f"everywhere: {len(offers) - 1} of " in said
-    assert f"  1 refused by numa-cell: {host.agent.name}: " in said
+    assert f"  1 refused by this host: {host.agent.name}: " in said
 
 
 def test_why_everywhere_exits_3_if_the_only_matching_host_refuses_the_request(host):
