@@ -64,12 +64,16 @@ class AuditFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One finding code: its severity, its remedy, and the function that yields its findings."""
+    """One finding code: its severity, its remedy, and the function that yields its findings.
+
+    ``rests_on``: names of the sources (agent/model/snapshot.py) that an audit must have read to check the findings.
+    """
 
     code: str
     severity: Severity
     remedy: str
     find: Callable[[AuditFacts], Findings]
+    rests_on: frozenset[str] = frozenset()
 
     def finding(
         self,
@@ -85,6 +89,7 @@ class Rule:
         facts: tuple[tuple[str, str | int | float | bool | None], ...] = (),
         rests_on_recorded: bool = False,
         remedy: str | None = None,
+        rests_on: frozenset[str] | None = None,
     ) -> Finding:
         """Return a finding with this rule's code and severity.
 
@@ -108,6 +113,7 @@ class Rule:
             evidence=evidence,
             facts=facts,
             rests_on_recorded=rests_on_recorded,
+            rests_on=self.rests_on if rests_on is None else rests_on,
         )
         # The id of a finding depends on what the finding is about and never on the remedy, so the remedy may contain
         # the id.

@@ -25,6 +25,52 @@ class Severity(enum.Enum):
     INFO = "info"
 
 
+class FindingState(enum.Enum):
+    """What the last audit knows about a finding that is not gone.
+
+    SEEN: the audit checked the finding, and it exists. CONFIRMED: the same, and enough audits have confirmed it since
+    it appeared. UNKNOWN: the audit could not check the finding, because a source that the finding rests on was unread.
+    """
+
+    SEEN = "seen"
+    CONFIRMED = "confirmed"
+    UNKNOWN = "unknown"
+
+
+class RemedyKind(enum.Enum):
+    """What a remedy does: HEAL runs ``stocktake heal``, INSPECT changes nothing, HAND changes something, WAIT waits."""
+
+    HEAL = "heal"
+    INSPECT = "inspect"
+    HAND = "hand"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """One thing that the operator can do about a finding. ``command`` is one line to paste, or None if none is known.
+
+    The command contains no placeholder: if a value is unknown, the command is None and the words say what to find out.
+    """
+
+    kind: RemedyKind
+    words: str
+    command: str | None = None
+
+
+class GoneReason(enum.Enum):
+    """Why a finding is gone."""
+
+    HEALED = "healed"
+    SOURCE_BACK = "source-back"
+    CONFIGURATION_CHANGED = "configuration-changed"
+    IDENTITY_CHANGED = "identity-changed"
+    PLACEMENT_CHANGED = "placement-changed"
+    CLOUD_CHANGED = "cloud-changed"
+    HOST_CHANGED = "host-changed"
+    SEVERAL = "several"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One difference that an audit found.
@@ -32,7 +78,9 @@ class Finding:
     ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
     code, provider, consumer and class. ``evidence`` are the claims. ``facts`` are further (name, value) pairs for the
     JSON document. ``rests_on_recorded``: the finding is about allocations in Placement, so only an audit that read
-    them again (not from the cache) may confirm it.
+    them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources that an audit must have
+    read to check the finding. ``remedies`` are in the order in which to try them; ``remedy`` is the same as one text.
+    ``headline`` is one sentence of at most 160 characters: who, what, where.
     """
 
     code: str
@@ -47,6 +95,9 @@ class Finding:
     evidence: tuple[Claim, ...] = ()
     facts: tuple[tuple[str, str | int | float | bool | None], ...] = ()
     rests_on_recorded: bool = False
+    rests_on: frozenset[str] = frozenset()
+    remedies: tuple[Remedy, ...] = ()
+    headline: str = ""
 
     @property
     def id(self) -> str:
@@ -83,13 +134,39 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding:
-    """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``."""
+    """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
+
+    ``confirmed``: the finding was confirmed once since it appeared; losing a source does not take that back.
+    ``last_seen_at``: the last audit that checked the finding and found it. ``unknown_because``: the sources that were
+    not read, if ``state`` is UNKNOWN. ``caused_by`` are the ids of the findings that cause this one (its roots),
+    ``symptoms`` the ids of the findings that this one causes.
+    """
 
     finding: Finding
     confirmed: bool
     first_seen_at: str
     stands_since: str = ""
     times: int = 0
+    state: FindingState = FindingState.SEEN
+    last_seen_at: str = ""
+    unknown_because: tuple[str, ...] = ()
+    caused_by: tuple[str, ...] = ()
+    symptoms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoneFinding:
+    """A finding that an audit checked and that does not exist any more. ``seen`` is the finding as last seen.
+
+    ``words`` say what changed. ``entry_id`` and ``actor``: the journal entry of the repair and who made it, if the
+    reason is HEALED.
+    """
+
+    seen: SeenFinding
+    reason: GoneReason
+    words: str
+    entry_id: str | None = None
+    actor: str | None = None
 
 
 class Silence(NamedTuple):

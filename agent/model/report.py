@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from agent.model.finding import SeenFinding
+from agent.model.finding import GoneFinding, SeenFinding
 from agent.model.heal import HealNote
 from agent.model.host.resource_view import ResourceView
 from agent.model.placement import Inventory
@@ -131,6 +131,9 @@ class SourceStatus:
     ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
     if the age is unknown, and for every other source. ``read``: ``light`` or ``full`` for the source of nova's state
     (docs/operating.md), None for every other source.
+    ``asked``: False if the agent did not try to read the source, because another source is unread;
+    ``not_asked_because`` says which. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in a row,
+    ``losses`` the number of audits in a row that could not read the source.
     """
 
     name: str
@@ -141,6 +144,10 @@ class SourceStatus:
     denied: bool = False
     behind_s: float | None = None
     read: str | None = None
+    asked: bool = True
+    not_asked_because: str | None = None
+    lost_since: str | None = None
+    losses: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +207,9 @@ class AuditReport:
     ``microversion``: the newest microversion that Placement supports, None if the agent did not ask.
     ``nova_versions``: None if the agent did not read the state of a cloud.
     ``notes``: sentences about problems of the agent's own files: parts that it ignored, files that it cannot write.
+    ``gone``: findings that this audit checked and that do not exist any more.
+    ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
+    ``first``: whether this is the first audit of this process.
     """
 
     audit_id: str
@@ -235,3 +245,6 @@ class AuditReport:
     microversion: tuple[int, int] | None = None
     nova_versions: NovaVersions | None = None
     notes: tuple[str, ...] = ()
+    gone: tuple[GoneFinding, ...] = ()
+    tried: int = 0
+    first: bool = False

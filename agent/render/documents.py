@@ -13,7 +13,7 @@ from typing import Any
 
 from agent.errors import SourceInconsistent
 from agent.model.claim import Claim
-from agent.model.finding import SeenFinding
+from agent.model.finding import FindingState, GoneFinding, Remedy, SeenFinding
 from agent.model.memo import for_equal_arguments
 from agent.model.placement import ROOT, Inventory
 from agent.model.plan import (
@@ -69,6 +69,7 @@ def audit_document(report: AuditReport) -> Document:
             "attempts": report.attempts,
             "conflict_kinds": dict(report.conflict_kinds),
             "microversion": spoken(report.microversion) if report.microversion else None,
+            "tried": report.tried,
         },
         "published": report.published,
         "writes_done": report.writes_done,
@@ -78,6 +79,10 @@ def audit_document(report: AuditReport) -> Document:
         "nova_versions": dataclasses.asdict(report.nova_versions) if report.nova_versions else None,
         "healed": [dataclasses.asdict(note) for note in report.healed],
         "notes": list(report.notes),
+        "causes": sum(not seen.caused_by for seen in report.findings),
+        "findings_unknown": sum(seen.state is FindingState.UNKNOWN for seen in report.findings),
+        "gone": [gone_document(gone) for gone in report.gone],
+        "first": report.first,
     }
 
 
@@ -105,6 +110,35 @@ def finding_document(seen: SeenFinding) -> Document:
         "first_seen_at": seen.first_seen_at,
         "subject": finding.subject,
         "facts": dict(finding.facts),
+        "state": seen.state.value,
+        "sightings": seen.times,
+        "stands_since": seen.stands_since,
+        "last_seen_at": seen.last_seen_at,
+        "unknown_because": list(seen.unknown_because),
+        "rests_on": sorted(finding.rests_on),
+        "caused_by": list(seen.caused_by),
+        "symptoms": list(seen.symptoms),
+        "remedies": [remedy_document(remedy) for remedy in finding.remedies],
+        "headline": finding.headline,
+    }
+
+
+def remedy_document(remedy: Remedy) -> Document:
+    """Return one remedy. ``command`` is one line that can be pasted into a shell, or null."""
+    return {"kind": remedy.kind.value, "words": remedy.words, "command": remedy.command}
+
+
+def gone_document(gone: GoneFinding) -> Document:
+    """Return one finding that is gone, with the reason, and for a repair its journal entry and its actor."""
+    finding = gone.seen.finding
+    return {
+        "id": finding.id,
+        "code": finding.code,
+        "consumer_uuid": finding.consumer_uuid,
+        "reason": gone.reason.value,
+        "words": gone.words,
+        "entry_id": gone.entry_id,
+        "actor": gone.actor,
     }
 
 
