@@ -1,6 +1,6 @@
 """Measurements of the agent against its budgets; README.md here says how to run and read them."""
 
-from agent.cmd.daemon import choose_backend
+from agent.cmd.daemon import block_modules
 
-# Choose the backend before any oslo import, as the programs do.
-choose_backend()
+# Block eventlet before any oslo import, as the programs do.
+block_modules()

@@ -14,10 +14,6 @@ import sys
 
 sys.modules["eventlet"] = None  # type: ignore[assignment]
 
-from oslo_service import backend
-
-backend.init_backend(backend.BackendType.THREADING)
-
 import argparse
 import contextlib
 import dataclasses

@@ -38,9 +38,10 @@ ast.parse = parse_alone
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
-from oslo_service import backend  # noqa: E402
 
-backend.init_backend(backend.BackendType.THREADING)
+from agent.backend import choose_threads  # noqa: E402
+
+choose_threads()
 
 from agent.demo import cell  # noqa: E402
 from tests.rigs import heart, nova_env, releases  # noqa: E402

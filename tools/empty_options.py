@@ -10,12 +10,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from agent.cmd.daemon import choose_backend
+from agent.cmd.daemon import block_modules
 
 
 def main() -> int:
     """Print one row per cell, and the counts below; return 1 if a cell is a traceback."""
-    choose_backend()
+    block_modules()
     from tests.rigs.empty_options import WAYS, cells
 
     counts: collections.Counter[tuple[str, str, str]] = collections.Counter()

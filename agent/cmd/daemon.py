@@ -1,8 +1,8 @@
 """Run the daemon's process: arguments, configuration, wiring, then either one audit or the audit loop.
 
 The order of the steps matters. Signal handlers are installed first, because a SIGHUP during the imports would kill the
-process. Then this module blocks eventlet and selects oslo.service's backend. Both must precede the first import of any
-other oslo module, because that import would fix the backend. Therefore the other imports are inside functions.
+process. Then this module blocks eventlet, before the first import of any oslo module, which would import eventlet.
+Therefore the other imports are inside functions.
 """
 
 from __future__ import annotations
@@ -72,18 +72,10 @@ def block_modules() -> None:
     warnings.filterwarnings("ignore", message="Unable to find acceptable character detection dependency")
 
 
-def choose_backend() -> None:
-    """Block what must not be imported, then select oslo.service's backend. Must run before any other oslo import."""
-    block_modules()
-    from oslo_service import backend
-
-    backend.init_backend(backend.BackendType.THREADING)
-
-
 def run(argv: Sequence[str], inbox: Inbox) -> int:
     """Run the whole process and return its exit code."""
     arguments = parse(argv)
-    choose_backend()
+    block_modules()
     from agent.model.audit import Publish
 
     publish = Publish.NEVER if arguments.no_publish else Publish.BY_ROLE

@@ -1,7 +1,6 @@
 """Run ``stocktake``, the operators' program: a cliff application with an explicit list of commands.
 
-This module blocks eventlet before any oslo module can be imported. Unlike the daemon, it does not select oslo.service's
-backend: no command uses oslo.service, and its import takes 0.3 s. The application raises errors, and ``exit_handling``
+This module blocks eventlet before any oslo module can be imported. The application raises errors, and ``exit_handling``
 turns them into exit codes: cliff itself would log them and exit with 1 or 2, which have other meanings in this program.
 Nothing large is imported before a command runs, so that ``--help`` prints at once.
 """

@@ -1,7 +1,7 @@
 """Run the main thread: turn signals into start, stop, reload and audits, and report to systemd.
 
 oslo.service's launchers fork, lose the running audit on SIGHUP or die of SIGHUP, and send READY before anything runs.
-Therefore this loop runs a ServiceBase itself.
+Therefore the agent has a loop of its own.
 """
 
 from __future__ import annotations

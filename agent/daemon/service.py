@@ -1,8 +1,7 @@
 """Start, stop and reload the daemon's threads, and nothing else.
 
-oslo.service's own Service does not wait for its threads when it stops, so AgentService joins its threads itself. The
-event sources start before the interval trigger, so an event may request an audit first. A stop ends event sources and
-triggers before it closes the queue, so nothing requests an audit of a closed queue.
+The event sources start before the interval trigger, so an event may request an audit first. A stop ends event sources
+and triggers before it closes the queue, so nothing requests an audit of a closed queue.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from oslo_log import log as logging
-from oslo_service import service
 
 from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
@@ -86,7 +84,7 @@ class Outside:
     start_delay_s: float = 0.0
 
 
-class AgentService(service.ServiceBase):  # type: ignore[misc]  # oslo.service has no types
+class AgentService:
     """Starts, stops and reloads the worker, its queue of audit requests, and everything that adds requests to it."""
 
     def __init__(

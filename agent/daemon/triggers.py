@@ -2,19 +2,22 @@
 
 A host's name, which is known before any read, decides the times of the host's audits. So hosts that start at the same
 moment query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py).
-By default, oslo.service's looping call ends forever after one exception; ``stop_on_exception=False`` prevents that.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 
-from oslo_service import loopingcall
+from oslo_log import log as logging
 
 from agent.model.audit import PERIODIC
+from agent.telemetry import events
 from agent.timing.splay import phase, until_turn
+
+LOG = logging.getLogger(__name__)
 
 START_REASON = "start-up"
 # The agent audits at its start. A periodic audit closer to the start than this fraction of the interval is skipped.
@@ -33,6 +36,14 @@ def first_delay_s(identity: str, interval_s: float, now: float) -> float:
 def start_delay_s(identity: str, splay_s: float) -> float:
     """Return the seconds from a start to the first audit, if starts are spread over ``splay_s`` seconds."""
     return splay_s * phase(identity, START_REASON)
+
+
+def next_due(due: float, interval_s: float, now: float) -> float:
+    """Return the first time after ``now`` that is a whole number of intervals after ``due``.
+
+    So a host that slept through several intervals makes one audit and keeps its times.
+    """
+    return due + interval_s * max(1, math.floor((now - due) / interval_s) + 1)
 
 
 class StartTrigger:
@@ -70,7 +81,8 @@ class IntervalTrigger:
         self._request = request
         self._identity = identity
         self.interval_s: float | None = None
-        self._call: loopingcall.FixedIntervalLoopingCall | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
 
     def start(self, interval_s: float | None) -> None:
         """Start. The first request comes after 0.5 to 1.5 intervals, at the time that the host's name decides."""
@@ -78,8 +90,11 @@ class IntervalTrigger:
         if interval_s is None:
             return
         delay_s = first_delay_s(self._identity, interval_s, time.time())
-        self._call = loopingcall.FixedIntervalLoopingCall(self._request, PERIODIC)
-        self._call.start(interval_s, initial_delay=delay_s, stop_on_exception=False)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(time.monotonic() + delay_s, interval_s, self._stopped), name="interval", daemon=True
+        )
+        self._thread.start()
 
     def replace(self, interval_s: float | None) -> None:
         """Continue with another interval. If the interval is unchanged, do nothing, so that the times stay the same."""
@@ -89,7 +104,16 @@ class IntervalTrigger:
 
     def stop(self) -> None:
         """Stop; no request comes after this returns."""
-        if self._call is not None:
-            self._call.stop()
-            self._call.wait()
-            self._call = None
+        if self._thread is not None:
+            self._stopped.set()
+            self._thread.join()
+            self._thread = None
+
+    def _run(self, due: float, interval_s: float, stopped: threading.Event) -> None:
+        """Call ``request`` at ``due`` (monotonic seconds) and then once per interval, until ``stopped`` is set."""
+        while not stopped.wait(max(0.0, due - time.monotonic())):
+            try:
+                self._request(PERIODIC)
+            except Exception:  # the thread must survive a bug, or no periodic audit ever runs again
+                LOG.exception(events.INTERVAL_FAILED)
+            due = next_due(due, interval_s, time.monotonic())

@@ -17,7 +17,7 @@ import pytest
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
-from agent.cmd.daemon import choose_backend
+from agent.cmd.daemon import block_modules
 from agent.config.build import load_checked, settings_from
 from agent.healing import recheck
 from agent.healing.heal import Prepared, prepared, run_heal
@@ -61,7 +61,7 @@ def heal_killed(config_file: Path, codes: frozenset[str], call: str, when: str) 
 
 def heal_to_death(config_file: str, call: str, when: str, *codes: str) -> None:
     """Run heal in the process that is to be killed."""
-    choose_backend()
+    block_modules()
     part, method = call.split(".")
     with planned(Path(config_file), frozenset(codes)) as (task, plan):
         run_heal(with_parts(task, **{part: _Killing(getattr(task.parts, part), method, when)}), plan)

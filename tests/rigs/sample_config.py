@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
 _RUN = (
-    "import sys; from agent.cmd.daemon import choose_backend; choose_backend(); "
+    "import sys; from agent.cmd.daemon import block_modules; block_modules(); "
     "from oslo_config import generator; generator.main(sys.argv[1:])"
 )
 

@@ -28,10 +28,6 @@ INBOX = queue.SimpleQueue()
 install_handlers(INBOX)
 print("handlers installed", flush=True)
 
-from oslo_service import backend
-
-backend.init_backend(backend.BackendType.THREADING)
-
 from agent.daemon import runner as runner_module
 from agent.daemon.assembly import assemble
 from agent.daemon.audit_queue import Pacing

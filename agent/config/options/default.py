@@ -162,7 +162,7 @@ OPTS = [
         default=60,
         min=1,
         help="Seconds that the daemon, when stopped, waits for the running audit, which ends at its next safe point. "
-        "60 is oslo.service's default and below TimeoutStopSec of the systemd unit. The agent ignores this option "
-        "in nova.conf. Needs a restart.",
+        "60 is the default of OpenStack's services and below TimeoutStopSec of the systemd unit. The agent ignores "
+        "this option in nova.conf. Needs a restart.",
     ),
 ]

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.daemon.triggers import IntervalTrigger, StartTrigger, first_delay_s, start_delay_s
+from agent.daemon.triggers import IntervalTrigger, StartTrigger, first_delay_s, next_due, start_delay_s
 from tests.rigs.facts import uuid
 from tests.rigs.wait import until
 
@@ -36,6 +36,14 @@ def test_a_restart_does_not_shift_the_times_of_a_hosts_interval_audits(now, late
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
     assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
+
+
+@given(st.floats(0, 1e6), st.floats(0.1, 1e4), st.floats(0, 1e6))
+def test_after_a_sleep_the_next_audit_is_at_the_hosts_own_time(due, interval_s, late_s):
+    """However late the host wakes, it makes one audit, and the next is less than an interval later at its own time."""
+    after = next_due(due, interval_s, due + late_s)
+    assert -1e-6 < after - (due + late_s) <= interval_s + 1e-6
+    assert (after - due) / interval_s == pytest.approx(round((after - due) / interval_s), abs=1e-5)
 
 
 @pytest.mark.parametrize("now", [0, 1_800_000_000])
@@ -104,11 +112,11 @@ def test_interval_audits_begin_if_an_interval_is_set_and_end_if_it_is_unset(trig
 
 def test_the_interval_trigger_restarts_only_if_the_new_interval_differs(trigger):
     trigger.start(60)
-    call = trigger._call
+    thread = trigger._thread
     trigger.replace(60)
-    assert trigger._call is call
+    assert trigger._thread is thread
     trigger.replace(61)
-    assert trigger._call is not call
+    assert trigger._thread is not thread
 
 
 def test_an_exception_in_a_request_does_not_stop_the_interval_trigger(asked):
