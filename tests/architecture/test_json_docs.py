@@ -44,6 +44,7 @@ from agent.model.adoption import (
     RecordStep,
     StoreStep,
 )
+from agent.model.finding import GoneFinding, GoneReason
 from agent.model.heal import HealAction, HealPlan, ReshapeAction
 from agent.model.plan import (
     CreateComputeNode,
@@ -68,7 +69,7 @@ from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid
 from tests.rigs.heal import leaks, scene_of
 from tests.rigs.records import created, stored
-from tests.rigs.reports import CHILD, LEAKED, PROVIDER, REPORT
+from tests.rigs.reports import CHILD, FINDING, LEAKED, PROVIDER, REPORT
 from tests.rigs.reshape import gpu_scene
 from tests.rigs.source_tree import ROOT
 from tests.rigs.stores import OF_ROOT, mark
@@ -285,7 +286,8 @@ def _report() -> AuditReport:
     """Return the report of a daemon that wrote every kind of write and healed."""
     single, reshape, _ = _plans()
     healed = tuple(_note(Healed(action=action, outcome=OUTCOME)) for action in (single, reshape))
-    return replace(REPORT, plan=_every_write(), healed=healed)
+    gone = GoneFinding(seen=FINDING, reason=GoneReason.HOST_CHANGED, words="w")
+    return replace(REPORT, plan=_every_write(), healed=healed, gone=(gone,))
 
 
 def _status() -> documents.Document:

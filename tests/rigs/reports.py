@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.finding import Finding, Remedy, RemedyKind, SeenFinding, Severity
 from agent.model.host.capabilities import HostCpu
 from agent.model.host.devices import PciPool
 from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
@@ -49,6 +49,11 @@ FINDING = SeenFinding(
         subject="guests/scratch",
         evidence=(FOREIGN, replace(FOREIGN, provider_key=ProviderKey("lvm", "other"))),
         facts=(("group", "guests"), ("size_bytes", 8_053_063_680)),
+        remedies=(
+            Remedy(
+                kind=RemedyKind.HAND, words="remove the volume if nobody needs it", command="lvremove guests/scratch"
+            ),
+        ),
     ),
     confirmed=True,
     first_seen_at="2026-11-21T09:00:00.000Z",
