@@ -22,7 +22,8 @@ LEAKS = {
 }
 
 TOP_FOLDERS = (".ci", "agent", "benchmarks", "docs", "etc", "systemd", "tests", "tools")
-NOT_OURS = {"__pycache__", ".hypothesis"}
+# In a second work tree of git, `.git` is a file with the path of the first.
+NOT_OURS = {"__pycache__", ".hypothesis", ".git"}
 
 
 def _files() -> list[pathlib.Path]:
