@@ -8,6 +8,7 @@ from agent.audit.act import Acted
 from agent.audit.light_or_full import Beside, kept, what_rests_on
 from agent.audit.parts import AuditTask
 from agent.audit.read import turn_of
+from agent.books.causes import with_causes
 from agent.books.compare import SHARED
 from agent.books.confirm import Confirmed, confirm
 from agent.errors import LockHeld
@@ -37,7 +38,8 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
     before, now = memory.history or History(), task.parts.clock.monotonic()
     view, host = acted.snapshot.placement.value, acted.snapshot.host.value
     reads = acted.decision.reads
-    confirmed = confirm(before, acted.decision.findings, reads)
+    counted = confirm(before, acted.decision.findings, reads)
+    confirmed = dataclasses.replace(counted, findings=with_causes(counted.findings))
     book_digest = acted.decision.compared.digest or memory.book_digest
     moved = memory.book_digest is not None and book_digest != memory.book_digest and not reads.recorded_is_fresh
     suspects = _suspects(acted, confirmed)

@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
             subject=row.host,
             expected=f"only host {audit.state.host} has a compute node named {audit.node}",
             actual=f"host {row.host} also has a compute node named {audit.node} (uuid {row.uuid}, id {row.id})",
-            facts=(("compute_node_id", row.id), ("host", row.host)),
+            facts=(("compute_node_id", row.id), ("host", row.host), ("provider_name", audit.node)),
         )
 
 

@@ -21,15 +21,16 @@ from agent.books.ledger import provider_key
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
-from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
+from agent.model.settings import Role
 from agent.nested.pci_view import KIND as PCI
 from agent.node_record.numa import numa_cells
 from agent.node_record.numa_usage import pin_conflicts
+from agent.provider_tree.reserve import is_reserved
 from agent.resources import cpus
 from agent.text.amounts import number_text
 
@@ -116,7 +117,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         actual=f"{amount_text(name, used)} used, so Placement still offers the class "
         "(Placement refuses to remove a class that is in use)",
         evidence=claims_of(row for row in place.rows if row.recorded),
-        facts=(("capacity", 0), ("used", used), ("free", -used)),
+        facts=(("capacity", 0), ("used", used), ("free", -used), ("missing", used)),
         rests_on_recorded=True,
     )
 
@@ -131,6 +132,9 @@ def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inv
 def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: int) -> Finding:
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
+    leaked_amount = sum(row.recorded or 0 for row in leaked)
+    # What must become free before this finding ends: the excess, and the capacity that the overflow would take.
+    missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
     # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked.
@@ -144,18 +148,28 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
         f"({inventory.total} - {inventory.reserved}) x {inventory.allocation_ratio:g}",
         actual=f"{amount_text(name, used)} used, free {number_text(free)}"
         f"{_leak_text(name, leaked, unlisted) if is_judged else UNJUDGED}{unplaced}",
-        evidence=claims_of(row for row in rows if row.recorded or (overflow and row.cause in UNMANAGED_CAUSES)),
+        evidence=claims_of(row for row in rows if row.recorded or _is_reserved(audit, row)),
         facts=(
             ("capacity", inventory.capacity),
             ("used", used),
             ("free", free),
+            ("missing", missing),
+            ("allocation_ratio", inventory.allocation_ratio),
             *((("unlisted", unlisted),) if unlisted else ()),
             ("leaked_consumers", len(leaked) if is_judged else None),
-            ("leaked_amount", sum(row.recorded or 0 for row in leaked) if is_judged else None),
+            ("leaked_amount", leaked_amount if is_judged else None),
+            *((("leaked_part", leaked_amount),) if is_judged and 0 < leaked_amount < missing else ()),
         ),
         rests_on_recorded=True,
         remedy=None if is_judged else UNJUDGED_REMEDY,
     )
+
+
+def _is_reserved(audit: AuditFacts, row: Row) -> bool:
+    """Whether the agent reserves the row's unmanaged use, and so lowers the capacity. Role companion reserves none."""
+    if audit.settings.role is Role.COMPANION:
+        return False
+    return any(is_reserved(claim, audit.settings) for claim in row.claims)
 
 
 def _of_pinned_cpus(audit: AuditFacts) -> Findings:

@@ -16,6 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
         provider_uuid=holder.uuid,
         expected=f"provider {holder.name} has the uuid of this host, {audit.root_uuid}",
         actual=f"provider {holder.name} has another uuid: {holder.uuid}",
+        facts=(("provider_name", holder.name),),
         remedy=RULE.remedy if audit.settings.role is Role.OWNER else f"{_REINSTALLED}; {_SAME_NAME}",
     )
 

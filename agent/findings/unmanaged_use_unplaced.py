@@ -25,9 +25,19 @@ def _find(audit: AuditFacts) -> Findings:
             expected=f"Stocktake's consumers have allocations for all {wanted} that unknown guests and volumes use",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give it to a guest",
             evidence=rest.claims,
-            facts=(("wanted", rest.wanted), ("placed", rest.placed)),
+            facts=(
+                ("wanted", rest.wanted),
+                ("placed", rest.placed),
+                ("missing", rest.wanted - rest.placed),
+                ("allocation_ratio", _ratio(audit, name)),
+            ),
             rests_on_recorded=True,
         )
+
+
+def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
+    inventory = audit.root.inventory(resource_class) if audit.root else None
+    return inventory.allocation_ratio if inventory else None
 
 
 RULE = Rule(

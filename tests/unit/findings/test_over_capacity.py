@@ -72,6 +72,8 @@ def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
         ("capacity", 4.0),
         ("used", 47),
         ("free", -43.0),
+        ("missing", 43.0),
+        ("allocation_ratio", 1.0),
         ("leaked_consumers", 2),
         ("leaked_amount", 46),
     )

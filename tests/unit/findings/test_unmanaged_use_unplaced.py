@@ -48,7 +48,7 @@ def test_the_finding_names_the_resource_class_and_the_amount_and_the_reason():
     assert found.expected == "Stocktake's consumers have allocations for all 6 VCPU that unknown guests and volumes use"
     assert found.actual.startswith("2 VCPU could not be allocated")
     assert "max_unit 4" in found.actual
-    assert dict(found.facts) == {"wanted": 6, "placed": 4}
+    assert dict(found.facts) == {"wanted": 6, "placed": 4, "missing": 2, "allocation_ratio": 4.0}
     assert proof(found) == [("libvirt", "VCPU", 6)]
     assert found.rests_on_recorded
 

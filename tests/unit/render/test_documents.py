@@ -92,9 +92,12 @@ def test_json_documents_have_every_key_of_the_stable_format():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
-    assert set(audit["sources"][0]) == {"name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s", "read"}
+    assert set(audit["sources"][0]) == {
+        "name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s", "read",
+        "asked", "not_asked_because", "lost_since", "losses",
+    }  # fmt: skip
     assert set(audit["plan"]) == {"digest", "writes", "held_back"}
-    assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion"}
+    assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion", "tried"}
     assert set(FINDING_KEYS) < set(finding_document(FINDING))
     assert set(LEDGER) < set(ledger_rows(REPORT)[0])
     assert set(INVENTORY) < set(inventory_rows(REPORT.inventory)[0])

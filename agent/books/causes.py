@@ -1,0 +1,148 @@
+"""Decide which findings of an audit cause other findings of the same audit: the roots and their symptoms.
+
+One mistake in the cloud often shows as several findings. An operator who repairs the root also ends its symptoms, so
+texts show the symptoms below their root and count causes instead of findings.
+
+Two kinds of symptom exist. Some share something with their root: the consumer, or the provider. The others are about an
+amount that is missing: they have roots only if the roots take at least this amount, because otherwise a repair of the
+roots would not end them. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from agent.model.claim import UNMANAGED_CAUSES, Claim
+from agent.model.finding import Finding, SeenFinding
+from agent.model.units import bytes_to_gib_ceil
+
+_LEAKS = frozenset({"allocation-leaked", "allocation-stale-move"})
+_USERS = frozenset({"guest-running-deleted", "guest-unknown", "usage-unlisted", "volume-foreign", "volume-orphaned"})
+_DOUBTS = frozenset({"hostname-duplicated", "identity-changed"})
+
+
+def _consumer(found: Finding) -> tuple[str, ...]:
+    return (found.consumer_uuid,) if found.consumer_uuid else ()
+
+
+def _provider(found: Finding) -> tuple[str, ...]:
+    """Return the uuid and the name of the provider: a conflict about a name has two providers with one name."""
+    name = dict(found.facts).get("provider_name")
+    return tuple(str(part) for part in (found.provider_uuid, name) if part)
+
+
+def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of one audit are about one host
+    return ("host",)
+
+
+class _Link(NamedTuple):
+    """Findings of the codes ``roots`` cause findings of the codes ``symptoms`` that have a value of ``of`` in common.
+
+    A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
+    """
+
+    roots: frozenset[str]
+    symptoms: frozenset[str]
+    of: Callable[[Finding], tuple[str, ...]]
+
+
+_LINKS = (
+    _Link(_LEAKS, frozenset({"consumer-on-several-providers", "migration-finished-but-counted"}), _consumer),
+    _Link(_DOUBTS, frozenset({"provider-name-conflict"}), _host),
+    _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
+    _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
+)
+# For each code about a missing amount, the sets of codes that may take the amount; the first set that suffices counts.
+_TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
+    "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
+    "unmanaged-use-unplaced": (_USERS,),
+}
+
+
+def with_causes(findings: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
+    """Return the findings of one audit, in the same order, with ``caused_by`` and ``symptoms``.
+
+    A finding that this audit could not check (state unknown) may be a root or a symptom, too.
+    """
+    found = [seen.finding for seen in findings]
+    causes: dict[str, set[str]] = defaultdict(set)
+    for link in _LINKS:
+        _add_linked(causes, link, found)
+    for finding in found:
+        for codes in _TAKERS.get(finding.code, ()):
+            if takers := _takers(finding, [one for one in found if one.code in codes]):
+                causes[finding.id].update(takers)
+                break
+    roots = {finding.id: _roots(finding.id, causes) for finding in found}
+    symptoms: dict[str, list[str]] = defaultdict(list)
+    for finding in found:
+        for root in roots[finding.id]:
+            symptoms[root].append(finding.id)
+    return tuple(
+        dataclasses.replace(
+            seen,
+            caused_by=tuple(one.id for one in found if one.id in roots[seen.finding.id]),
+            symptoms=tuple(symptoms[seen.finding.id]),
+        )
+        if roots[seen.finding.id] or symptoms[seen.finding.id] or seen.caused_by or seen.symptoms
+        else seen
+        for seen in findings
+    )
+
+
+def _add_linked(causes: dict[str, set[str]], link: _Link, found: Iterable[Finding]) -> None:
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for finding in found:
+        if finding.code in link.roots:
+            for value in link.of(finding):
+                by_value[value].append(finding.id)
+    for finding in found:
+        if finding.code in link.symptoms:
+            causes[finding.id].update(root for value in link.of(finding) for root in by_value[value])
+
+
+def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
+    """Return the findings at the beginning of the chains that end at this finding; empty for a root."""
+    found: set[str] = set()
+    for cause in causes.get(finding_id, ()):
+        found |= _roots(cause, causes) or {cause}
+    return frozenset(found)
+
+
+def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
+    """Return the candidates that take the missing amount; () if all of them together take less."""
+    facts = dict(symptom.facts)
+    evidence = frozenset(claim for claim in symptom.evidence if claim.resource_class == symptom.resource_class)
+    parts = {one.id: _claims(one, evidence) for one in candidates}
+    hidden = {one.id: _unlisted(one, symptom) for one in candidates if not parts[one.id]}
+    takers = tuple(one for one in parts if parts[one] or hidden[one])
+    claims = {claim for one in takers for claim in parts[one]}
+    taken = _amount(claims, _number(facts.get("allocation_ratio"), 1.0)) + sum(hidden.values())
+    return takers if taken >= _number(facts.get("missing"), float("inf")) else ()
+
+
+def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
+    """Return what the root takes: the allocations of its consumer, or else the use that nova does not know."""
+    shared = evidence.intersection(root.evidence)
+    recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
+    return recorded or frozenset(claim for claim in shared if claim.cause in UNMANAGED_CAUSES)
+
+
+def _unlisted(root: Finding, symptom: Finding) -> float:
+    """Return the amount of a finding usage-unlisted about the symptom's class and provider; 0 for other findings."""
+    is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
+    return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0
+
+
+def _amount(claims: Iterable[Claim], ratio: float) -> float:
+    """Return the capacity that the claims take. Bytes are physical, so a ratio multiplies the capacity they take."""
+    found = tuple(claims)
+    size_bytes = sum(claim.size_bytes or 0 for claim in found)
+    return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio
+
+
+def _number(value: str | int | float | None, otherwise: float) -> float:
+    return float(value) if isinstance(value, int | float) else otherwise
