@@ -8,15 +8,17 @@ A value that the audit did not read is null, never 0 and never an empty list: af
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.bus.finding_sums import no_sums, sums_of
 from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.memo import for_equal_arguments
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
-from agent.model.snapshot import LIBVIRT, PLACEMENT
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.model.usage import CellUsage
 from agent.telemetry.finding_changes import OUTCOMES_WITHOUT_FINDINGS
 
@@ -25,6 +27,10 @@ SCHEMA_VERSION = 1
 Document = dict[str, Any]
 
 BOOKS = ("promised", "held", "recorded")
+#: The maximum size of a document as JSON. Only a host with hundreds of child providers reaches the limit.
+MOST_BYTES = 64 * 1024
+#: The maximum number of characters of ``error``.
+MOST_ERROR = 2000
 _GUESTS = frozenset({"instance", "domain"})
 _TAKEN_BY_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
@@ -39,8 +45,12 @@ class Sending:
 
 
 def host_state(report: AuditReport, sending: Sending) -> Document:
-    """Return the document. ``at`` is the time of sending, ``audited_at`` the start of the audit that read the state."""
-    return {
+    """Return the document. ``at`` is the time of sending, ``audited_at`` the start of the audit that read the state.
+
+    If the document is larger than MOST_BYTES, ``resources`` ends early, and ``resources_left_out`` says how many are
+    missing. The root provider's resources come first.
+    """
+    document = {
         "schema_version": SCHEMA_VERSION,
         "host": report.host,
         "at": sending.at,
@@ -49,12 +59,32 @@ def host_state(report: AuditReport, sending: Sending) -> Document:
         "audit_id": report.audit_id,
         "audited_at": report.started_at,
         **state_of(report),
+        "resources_left_out": 0,
     }
+    excess = _size(document) - MOST_BYTES
+    return _shortened(document, excess) if excess > 0 and document["resources"] else document
+
+
+def _size(document: object) -> int:
+    return len(json.dumps(document))
+
+
+def _shortened(document: Document, excess: int) -> Document:
+    """Return the document without as many resources from the end as have ``excess`` bytes."""
+    root = document["provider_uuid"]
+    kept = sorted(document["resources"], key=lambda row: row["provider_uuid"] != root)
+    total = len(kept)
+    while kept and excess > -len(str(total)):
+        excess -= _size(kept.pop()) + len(", ")
+    return {**document, "resources": kept, "resources_left_out": total - len(kept)}
 
 
 def state_of(report: AuditReport) -> Document:
     """Return the part of the document that stays equal from audit to audit while nothing changes on the host."""
     is_silent = report.outcome in OUTCOMES_WITHOUT_FINDINGS
+    # Findings of earlier audits may be known even if this audit could read nothing.
+    knows_findings = not is_silent or bool(report.findings)
+    books_read = _was_read(report, PLACEMENT) and _was_read(report, STATE)
     findings = Counter(seen.finding.code for seen in report.findings)
     return {
         "node": report.node,
@@ -62,13 +92,16 @@ def state_of(report: AuditReport) -> Document:
         "role": report.role,
         "published": report.published or _is_in_placement(report),
         "outcome": report.outcome.value,
-        "error": report.error,
+        "error": report.error if report.error is None else report.error[:MOST_ERROR],
         "sources_lost": sorted(source.name for source in report.sources if not source.ok),
         "resources": None if is_silent else _resources(report.inventory, report.ledger),
         "guests": None if is_silent or not _was_read(report, LIBVIRT) else _guests(report.ledger),
-        "findings": None if is_silent else dict(sorted(findings.items())),
+        "findings": dict(sorted(findings.items())) if knows_findings else None,
         "traits_digest": None if is_silent else _traits_digest(report.traits),
         "numa": _numa(report.resource_view, report.cell_usages),
+        **(sums_of(report.findings, books_read=books_read) if knows_findings else no_sums()),
+        "held_back": None if is_silent else len(report.plan.held_back),
+        "heal": {"enabled": report.heal.enabled, "waiting": report.heal.waiting} if report.heal else None,
     }
 
 

@@ -23,7 +23,7 @@ from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
-from agent.model.heal import HealNote
+from agent.model.heal import HealNote, HealProgress
 from agent.model.settings import Settings
 from agent.telemetry import events
 
@@ -58,17 +58,19 @@ class AuditThenHeal:
         result = run_audit(request, settings, parts, memory, cancelled)
         task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not task.may_publish():
-            return result
+            return _with_progress(result, HealProgress(enabled=False, waiting=0))
         codes = frozenset(settings.heal.codes)
-        if not any(seen.confirmed and seen.finding.code in codes for seen in result.report.findings):
+        found = [seen for seen in result.report.findings if seen.finding.code in codes]
+        all_wait = HealProgress(enabled=True, waiting=len(found))
+        if not any(seen.confirmed for seen in found):
             self._refused = self._not_tried = frozenset()
-            return result
+            return _with_progress(result, all_wait)
         if parts.clock.monotonic() < self._proof_due_at:
-            return result
+            return _with_progress(result, all_wait)
         with parts.request_scope(result.report.audit_id):
             wanted = prepared(task, result, codes, undone=_undone(parts))
             if wanted is None:
-                return result
+                return _with_progress(result, HealProgress(enabled=True, waiting=None))
             healed = run_heal(task, wanted)
             self._log(wanted, healed)
             if any(each.outcome.unproven for each in healed):
@@ -103,8 +105,14 @@ def _log_key(each: Healed) -> tuple[str, str]:
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)
 
 
+def _with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
+    return dataclasses.replace(result, report=dataclasses.replace(result.report, heal=progress))
+
+
 def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ...]) -> AuditResult:
     stale = any(refusal.guard == RECORDED_FRESH.name for refusal in wanted.plan.refusals)
+    waiting = sum(refusal.guard in _WAITING for refusal in wanted.plan.refusals)
+    result = _with_progress(result, HealProgress(enabled=True, waiting=waiting))
     memory = result.memory
     if stale or healed:
         memory = dataclasses.replace(memory, recheck_recorded=True)

@@ -144,6 +144,17 @@ class HealNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealProgress:
+    """Whether the daemon heals by itself, and how many of its findings wait for a guard that lets them pass later.
+
+    ``waiting`` is 0 if the daemon does not heal by itself, and None if the audit could not decide.
+    """
+
+    enabled: bool
+    waiting: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from agent.model.finding import GoneFinding, SeenFinding
-from agent.model.heal import HealNote
+from agent.model.heal import HealNote, HealProgress
 from agent.model.host.resource_view import ResourceView
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, Plan
@@ -210,6 +210,7 @@ class AuditReport:
     ``gone``: findings that this audit checked and that do not exist any more.
     ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
     ``first``: whether this is the first audit of this process.
+    ``heal``: None if the audit was not the daemon's, or if the audit failed.
     """
 
     audit_id: str
@@ -248,3 +249,4 @@ class AuditReport:
     gone: tuple[GoneFinding, ...] = ()
     tried: int = 0
     first: bool = False
+    heal: HealProgress | None = None

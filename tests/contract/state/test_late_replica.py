@@ -26,6 +26,7 @@ from agent.demo import cell
 from agent.healing import recheck
 from agent.healing.after_audit import AuditThenHeal
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
+from agent.model.heal import HealProgress
 from agent.model.nova import Service
 from tests.rigs import heart, mariadb
 from tests.rigs.domains import domain_xml, node_xml
@@ -251,6 +252,14 @@ def test_heal_removes_a_stale_allocation_despite_a_replica_lag_of_one_second(wor
     with daemon(world) as audits:
         assert [note.result for note in audits.healed().report.healed] == ["done"]
     assert world.held(uuid) == {}
+
+
+def test_the_report_counts_unconfirmed_findings_as_waiting_for_heal(world):
+    uuid = world.shelved()
+    world.rest.allocate({world.root: HELD}, uuid)
+    with daemon(world) as audits:
+        assert audits.audit().report.heal == HealProgress(enabled=True, waiting=1)
+        assert audits.healed().report.heal == HealProgress(enabled=True, waiting=0)
 
 
 @pytest.fixture

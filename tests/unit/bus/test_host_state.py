@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from agent.bus.host_state import Sending, host_state, state_of
+from agent.model.finding import FindingState
+from agent.model.heal import HealProgress
 from agent.model.plan import Plan
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, Outcome, SourceStatus, Verdict
 from agent.model.usage import CellUsage
@@ -16,7 +18,8 @@ SENDING = Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version=
 KEYS = {
     *("schema_version", "host", "at", "interval_s", "agent_version", "audit_id", "audited_at", "node", "provider_uuid"),
     *("role", "published", "outcome", "error", "sources_lost", "resources", "guests", "findings", "traits_digest"),
-    "numa",
+    *("numa", "severities", "confirmed", "unknown", "unknown_since", "causes_by_code", "leaked", "missing"),
+    *("oldest_at", "worst", "held_back", "heal", "resources_left_out"),
 }
 RESOURCE_KEYS = {
     *("provider", "provider_uuid", "resource_class", "total", "reserved", "allocation_ratio", "min_unit", "max_unit"),
@@ -168,3 +171,40 @@ def test_host_state_differs_after_a_new_guest_but_not_after_new_audit_metadata()
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
+
+
+def test_host_state_has_the_sums_of_its_findings():
+    document = host_state(REPORT, SENDING)
+    assert (document["severities"], document["held_back"]) == ({"warning": 1}, 1)
+    assert document["worst"]["code"] == "volume-foreign"
+    # The report has no state source, so the agent could not look for leaks.
+    assert document["leaked"] is None
+
+
+def test_remembered_findings_stay_in_the_host_state_after_a_failed_audit():
+    unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
+    failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))
+    document = host_state(failed, SENDING)
+    assert (document["findings"], document["unknown"]) == ({"volume-foreign": 1}, {"volume-foreign": 1})
+    assert document["resources"] is None
+
+
+@pytest.mark.parametrize(
+    ("heal", "expected"),
+    [
+        (None, None),
+        (HealProgress(enabled=True, waiting=2), {"enabled": True, "waiting": 2}),
+        (HealProgress(enabled=True, waiting=None), {"enabled": True, "waiting": None}),
+    ],
+)
+def test_host_state_says_how_many_findings_wait_for_heal(heal, expected):
+    assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
+
+
+def test_a_large_host_state_leaves_out_resources_of_child_providers_and_counts_them():
+    child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
+    large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
+    document = host_state(large, SENDING)
+    assert 60_000 < len(json.dumps(document)) <= 64 * 1024
+    assert document["resources_left_out"] + len(document["resources"]) == 1002
+    assert [row["provider_uuid"] for row in document["resources"][:3]] == [PROVIDER, PROVIDER, "child"]

@@ -1,0 +1,90 @@
+"""Sum up the findings of one host for its state message: numbers by severity and code, leaked amounts, the worst cause.
+
+A finding that the last audit could not check (state ``unknown``) stays in every number, with its last amounts. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent.model.claim import Claim
+from agent.model.finding import FindingState, SeenFinding, Severity
+
+Document = dict[str, Any]
+
+#: Findings about allocations that Placement counts and nobody uses.
+LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
+#: Findings about amounts that the cloud promised and Placement does not count.
+MISSING = frozenset({"allocation-missing"})
+#: The maximum number of characters of the sentence about the worst finding.
+MOST_CHARACTERS = 160
+
+_RECORDED, _PROMISED = "placement", "nova"
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def sums_of(findings: Sequence[SeenFinding], *, books_read: bool) -> Document:
+    """Return the keys of the host state that are computed from the findings.
+
+    Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
+    ``books_read``: whether the audit read Placement and the cloud's state; otherwise amounts without any finding are
+    null, because the audit could not look for such findings.
+    """
+    unknown = [seen for seen in findings if seen.state is FindingState.UNKNOWN]
+    roots = [seen for seen in findings if not seen.caused_by]
+    return {
+        "severities": dict(sorted(Counter(seen.finding.severity.value for seen in findings).items())),
+        "confirmed": _by_code(seen for seen in findings if seen.confirmed),
+        "unknown": _by_code(unknown),
+        "unknown_since": min((seen.last_seen_at for seen in unknown if seen.last_seen_at), default=None),
+        "causes_by_code": _by_code(roots),
+        "leaked": _amounts(findings, LEAKING, _RECORDED) or ({} if books_read else None),
+        "missing": _amounts(findings, MISSING, _PROMISED) or ({} if books_read else None),
+        "oldest_at": min((seen.first_seen_at for seen in findings if seen.first_seen_at), default=None),
+        "worst": _worst(roots or findings),
+    }
+
+
+def no_sums() -> Document:
+    """Return the same keys, all null: the audit could not look for findings, and no earlier finding is known."""
+    return dict.fromkeys(sums_of((), books_read=False))
+
+
+def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
+    return dict(sorted(Counter(seen.finding.code for seen in findings).items()))
+
+
+def _amounts(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
+    """Sum the amounts of these findings' claims of one book by class; a claim of two findings counts once."""
+    claims: set[Claim] = {
+        claim
+        for seen in findings
+        if seen.finding.code in codes
+        for claim in seen.finding.evidence
+        if claim.source.system == book
+    }
+    sums: dict[str, int] = defaultdict(int)
+    for claim in claims:
+        sums[claim.resource_class] += claim.amount
+    return dict(sorted(sums.items()))
+
+
+def _worst(findings: Sequence[SeenFinding]) -> Document | None:
+    """Return the finding with the highest severity; of several, the finding that was seen first."""
+    if not findings:
+        return None
+    seen = min(findings, key=_badness)
+    finding = seen.finding
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "headline": (finding.headline or finding.actual)[:MOST_CHARACTERS],
+        "first_seen_at": seen.first_seen_at,
+    }
+
+
+def _badness(seen: SeenFinding) -> tuple[object, ...]:
+    # The id makes the choice the same in each audit.
+    return (_ORDER[seen.finding.severity], seen.first_seen_at, seen.finding.code, seen.finding.id)

@@ -1,0 +1,135 @@
+"""The sums of findings in a host's state: numbers, amounts per class, the oldest and the worst finding."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.bus.finding_sums import no_sums, sums_of
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.finding import Finding, FindingState, SeenFinding, Severity
+from agent.model.placement import ROOT
+
+RECORDED = Origin("placement", "allocations", "x")
+PROMISED = Origin("nova", "instances", "x")
+HELD = Origin("libvirt", "domain", "x")
+
+
+def claim(resource_class: str, amount: int, source: Origin = RECORDED, key: str = "guest") -> Claim:
+    return Claim(
+        consumer=Consumer(key=key, kind="instance", uuid=key),
+        cause=Cause.INSTANCE,
+        resource_class=resource_class,
+        amount=amount,
+        provider_key=ROOT,
+        source=source,
+    )
+
+
+def seen(code: str = "allocation-leaked", severity: Severity = Severity.ERROR, **changes: object) -> SeenFinding:
+    about = {name: changes.pop(name) for name in ("subject", "evidence", "headline", "actual") if name in changes}
+    finding = Finding(code=code, severity=severity, remedy="", expected="", **{"actual": "8 VCPU", **about})
+    made = SeenFinding(finding=finding, confirmed=False, first_seen_at="2026-11-21T09:00:00.000Z")
+    return replace(made, **changes)
+
+
+def sums(*findings: SeenFinding, books_read: bool = True) -> dict:
+    return sums_of(findings, books_read=books_read)
+
+
+def test_findings_are_counted_by_severity_and_confirmed_ones_by_code():
+    found = sums(
+        seen(subject="a", confirmed=True),
+        seen(subject="b"),
+        seen("cpu-offline", Severity.INFO, confirmed=True),
+    )
+    assert found["severities"] == {"error": 2, "info": 1}
+    assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
+
+
+def test_unknown_findings_are_counted_by_code_with_the_oldest_check():
+    lost = {"state": FindingState.UNKNOWN, "confirmed": True}
+    found = sums(
+        seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
+        seen(subject="b", last_seen_at="2026-11-21T09:30:00.000Z", **lost),
+        seen(subject="c", last_seen_at="2026-11-21T08:00:00.000Z"),
+    )
+    assert found["unknown"] == {"allocation-leaked": 2}
+    assert found["unknown_since"] == "2026-11-21T09:30:00.000Z"
+    assert found["confirmed"] == {"allocation-leaked": 2}
+
+
+def test_causes_are_the_findings_without_a_cause():
+    root = seen("allocation-stale-move")
+    symptom = seen("over-capacity", caused_by=(root.finding.id,))
+    found = sums(root, symptom)
+    assert found["causes_by_code"] == {"allocation-stale-move": 1}
+    assert found["severities"] == {"error": 2}
+
+
+def test_leaked_amounts_are_what_placement_records_of_leaking_findings():
+    evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
+    found = sums(
+        seen(evidence=evidence),
+        seen("allocation-stale-move", evidence=(claim("VCPU", 2, key="moved"),)),
+        seen("guest-unknown", evidence=(claim("VCPU", 500),)),
+    )
+    assert found["leaked"] == {"MEMORY_MB": 4096, "VCPU": 10}
+    assert found["missing"] == {}
+
+
+def test_missing_amounts_are_what_the_cloud_promised_without_an_allocation():
+    evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
+    found = sums(seen("allocation-missing", evidence=evidence))
+    assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
+
+
+def test_an_amount_that_two_findings_name_is_counted_once():
+    evidence = (claim("VCPU", 8),)
+    assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
+
+
+def test_leaked_amounts_are_null_without_findings_if_a_book_was_not_read():
+    found = sums(books_read=False)
+    assert (found["leaked"], found["missing"]) == (None, None)
+
+
+def test_leaked_amounts_of_remembered_findings_stay_if_a_book_was_not_read():
+    remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
+    assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
+
+
+def test_the_worst_finding_has_the_highest_severity_and_then_the_longest_age():
+    older = "2026-11-20T00:00:00.000Z"
+    found = sums(
+        seen("cpu-offline", Severity.INFO, first_seen_at="2026-11-01T00:00:00.000Z"),
+        seen("rival-writer", headline="nova-compute is alive", first_seen_at=older),
+        seen("allocation-leaked"),
+    )
+    assert found["worst"] == {
+        "code": "rival-writer",
+        "severity": "error",
+        "headline": "nova-compute is alive",
+        "first_seen_at": older,
+    }
+    assert found["oldest_at"] == "2026-11-01T00:00:00.000Z"
+
+
+def test_a_symptom_is_not_the_worst_finding_while_its_cause_is_reported():
+    root = seen("guest-unknown", Severity.WARNING)
+    symptom = seen("over-capacity", caused_by=(root.finding.id,))
+    assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
+
+
+def test_the_headline_falls_back_to_the_actual_state_and_has_a_limit():
+    assert sums(seen())["worst"]["headline"] == "8 VCPU"
+    assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
+
+
+@pytest.mark.parametrize("name", ["oldest_at", "worst", "unknown_since"])
+def test_a_host_without_findings_has_no_oldest_and_no_worst_finding(name):
+    assert sums()[name] is None
+
+
+def test_sums_of_a_failed_audit_are_all_null():
+    assert no_sums().keys() == sums().keys()
+    assert set(no_sums().values()) == {None}
