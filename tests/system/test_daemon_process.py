@@ -20,7 +20,7 @@ from agent.config.options.opts import logging_opts
 from agent.daemon.triggers import start_delay_s
 from agent.demo.placement import TOKEN, start_placement
 from tests.rigs.agent_process import Agent
-from tests.rigs.gateway import Answer, gateway
+from tests.rigs.gateway import Answer, Asked, gateway
 from tests.rigs.host import PATIENCE_S, STOP_S
 from tests.rigs.placement import running
 from tests.rigs.programs import INSTALLED
@@ -32,6 +32,11 @@ STALL_S = 4.0
 SLOW_S = 2.0
 HASTY = (
     f"import sys, agent.daemon.worker; agent.daemon.worker.STALL_S = {STALL_S}; "
+    "from agent.cmd.daemon import main; main()"
+)
+LONG_PAUSES = (
+    "from agent.placement.http import rate_control; drawn = rate_control.after_answer; "
+    "rate_control.after_answer = lambda pace, answer, manners, _draw: drawn(pace, answer, manners, 0.99); "
     "from agent.cmd.daemon import main; main()"
 )
 NOBODY = "http://127.0.0.1:9"
@@ -185,24 +190,25 @@ def test_a_slow_placement_does_not_delay_watchdog_messages(agent, placement):
 
 
 def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
-    """After an answer that took 0.8 s the next read waits a random time of up to 14 s.
+    """After a first answer that took 2 s the next read waits 35 s, longer than the test waits for the end.
 
-    The test sends SIGTERM in a pause that has lasted more than 2 s.
+    In the daemon each pause is as long as a draw can make it: a short draw would let the audit end before the signal.
     """
     asked, answered, late = [], [], threading.Event()
 
     def is_pause() -> bool:
-        # Read ``answered`` before ``asked``: a request answered in between then makes the counts differ.
-        last, count = (answered or [time.monotonic()])[-1], len(answered)
-        return len(asked) == count and time.monotonic() - last > 2
+        return len(asked) == len(answered) == 1 and time.monotonic() - answered[0] > 1
+
+    def answer_late(_asked: Asked) -> None:
+        if not answered:
+            late.wait(2)
+        answered.append(time.monotonic())
 
     with gateway(placement.server.url) as between:
-        between.before = asked.append
-        between.after = lambda _asked: late.wait(0.8) or answered.append(time.monotonic())
+        between.before, between.after = asked.append, answer_late
         agent.configure(url=between.url, late_s=0.1)
-        agent.start("--no-publish")
-        until(is_pause, PATIENCE_S, "a pause")
-        assert not (agent.folder / "run" / "report.json").exists()
+        agent.start_changed(LONG_PAUSES, {}, "--no-publish")
+        until(is_pause, PATIENCE_S, "the pause after the first answer")
         agent.process.send_signal(signal.SIGTERM)
         assert agent.process.wait(STOP_S) == 0
 
