@@ -15,11 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import sqlalchemy
-
 from agent.cmd import daemon
 from agent.model.audit import PERIODIC, AuditMemory, AuditRequest, Publish
 from benchmarks.server_cpu import server_cpu_ms
+from benchmarks.statements import selects_of
 
 WARM_UP = 3
 CONNECT_S = 10.0
@@ -88,15 +87,6 @@ class Loop:
         calm = 0
         while calm < WARM_UP:
             calm = calm + 1 if self.audit().requests == 1 else 0
-
-
-def selects_of(url: str | None) -> Callable[[], int]:
-    """Return a function that counts all clients' SELECT statements on a MariaDB so far; it returns 0 without a URL."""
-    if url is None:
-        return lambda: 0
-    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
-    connection = engine.connect()
-    return lambda: int(connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Com_select'").one()[1])
 
 
 def warm(loop: Loop, audits: int) -> Iterator[Cost]:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import libvirt
+
 from tests.rigs import python_env, releases
 from tools import make_cell_schema
 
@@ -29,6 +31,15 @@ def nova_python_of(release: releases.Release) -> Path:
     if release is not releases.NEWEST:
         return releases.environment(release)
     return python_env.made(f"nova-{VERSION}", CONSTRAINTS, f"nova=={VERSION}", "PyMySQL")
+
+
+def with_libvirt(folder: Path) -> Path:
+    """Return a folder for PYTHONPATH with this environment's libvirt: the environment of nova has none of its own."""
+    shared = folder / "libvirt"
+    shared.mkdir()
+    for path in Path(libvirt.__file__).parent.glob("libvirt*"):
+        (shared / path.name).symlink_to(path)
+    return shared
 
 
 def cell_schema(release: releases.Release) -> Path:

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import libvirt
-
 from agent.demo.placement import TOKEN
 from agent.demo.recorded_group import NoVolumeGroup
 from agent.demo.volume_group import VolumeGroupRig
 from tests.rigs.libvirtd import system_libvirtd
-from tests.rigs.nova_env import nova_python
+from tests.rigs.nova_env import nova_python, with_libvirt
 from tests.rigs.placement import Rest, running
 from tests.rigs.programs import DAEMON, FORKED
 from tests.rigs.source_tree import ROOT
@@ -181,11 +179,6 @@ def _group(folder: Path, stack: contextlib.ExitStack) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _nova_process(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    # The environment of nova has no libvirt of its own.
-    shared = folder / "libvirt"
-    shared.mkdir()
-    for path in Path(libvirt.__file__).parent.glob("libvirt*"):
-        (shared / path.name).symlink_to(path)
     with (folder / "nova.log").open("w") as log:
         process = subprocess.Popen(
             [str(nova_python()), str(_NOVA_SIDE)],
@@ -193,7 +186,7 @@ def _nova_process(folder: Path, environment: dict[str, str]) -> Iterator[subproc
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env={**environment, "PYTHONPATH": str(shared)},
+            env={**environment, "PYTHONPATH": str(with_libvirt(folder))},
         )
     try:
         yield process
