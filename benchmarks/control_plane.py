@@ -1,4 +1,4 @@
-"""What one quiet audit costs the control plane, of the agent and of nova-compute: ``python -m benchmarks.control_plane``.
+"""What one quiet audit of the agent or nova-compute costs the control plane: ``python -m benchmarks.control_plane``.
 
 The cell is real: the released nova-conductor, MariaDB and RabbitMQ; so are Placement and libvirtd. Each host has its
 nova-compute's service row with a heartbeat, and the agent has the role companion. *quiet*: nothing changed since the
