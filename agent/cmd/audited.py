@@ -46,7 +46,7 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> Iterator[AuditTask]:
     """Build the sources and clients for a command's audit or change; close them after the block. Raises ConfigError."""
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired:
+    with wiring.wire(loaded, program=f"stocktake {command}") as wired:
         yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
 
 

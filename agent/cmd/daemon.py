@@ -109,7 +109,8 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
         # in that directory, the first audit ends the process with exit code 75.
         logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
     wiring.sweep_left_behind(loaded)
-    return loaded, wiring.wire(loaded) if arguments.once else wiring.wire(loaded, math.inf)
+    longest_pause_s = wiring.PAUSE_OF_A_COMMAND_S if arguments.once else math.inf
+    return loaded, wiring.wire(loaded, longest_pause_s, PROGRAM)
 
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:

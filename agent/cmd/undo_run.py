@@ -27,7 +27,7 @@ class Undone:
 def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
     """Undo the entry with the id ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
     loaded = loaded_for(options)
-    journal = wiring.journal_of(loaded)
+    journal = wiring.journal_of(loaded, "stocktake undo")
     read = journal.read()
     for problem in read.problems:
         to_stderr(f"journal: {problem}")

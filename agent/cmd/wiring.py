@@ -29,6 +29,7 @@ from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptions import Pauses, ReadMark
 from agent.daemon.worker import Configured
 from agent.deadlines.reader_thread import ReaderThread
+from agent.host_files.actor import this_actor
 from agent.host_files.atomic import close_to_others, sweep
 from agent.host_files.history import FILE as FINDINGS
 from agent.host_files.history import FindingsFile
@@ -139,8 +140,12 @@ class Wired:
         self.close()
 
 
-def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired:
-    """Build all parts. ``pause_at_most_s``: the longest pause while Placement is overloaded. Raises ConfigError."""
+def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S, program: str = "stocktake") -> Wired:
+    """Build all parts. Raises ConfigError.
+
+    ``pause_at_most_s`` is the longest pause while Placement is overloaded; the journal names ``program`` as the program
+    that made a change.
+    """
     settings = build.settings_from(loaded)
     libvirt_uri = build.libvirt_uri(loaded)
     resources = contextlib.ExitStack()
@@ -157,6 +162,7 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S) -> Wired
     cloud = _cloud(loaded, resources)
     parts = dataclasses.replace(
         _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),
+        journal=journal_of(loaded, program),
         reading=mark.reading,
         images=Images(settings.instances_path, cache_path(loaded), images),
         records=cloud.records,
@@ -226,9 +232,13 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
     return (*findings.notes, f"findings are not remembered over a restart, because {not_writable}")
 
 
-def journal_of(loaded: Loaded) -> FileJournal:
-    """Return the journal in the state directory. The journal opens no file before its first use."""
-    return FileJournal(build.agent_options_from(loaded).state_dir, SystemClock().now)
+def journal_of(loaded: Loaded, program: str) -> FileJournal:
+    """Return the journal in the state directory, for the changes of ``program``.
+
+    The journal opens no file before its first use.
+    """
+    state_dir = build.agent_options_from(loaded).state_dir
+    return FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
@@ -267,7 +277,6 @@ def _parts(
         history=findings,
         lock=FileLock(os.path.join(state_dir, LOCK_FILE), options.run_dir),
         clock=SystemClock(pauses.wait),
-        journal=journal_of(loaded),
         names=ProviderNames(client),
         own_file=identity_files,
         store=store,

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 from agent.errors import SourceUnavailable
 from agent.host_files.atomic import share
-from agent.text.numbers import unbounded
+from agent.model.heal import Actor
+from agent.text.numbers import unbounded, whole
 from agent.text.own_rows import TOO_DEEP, is_too_deep
 
 FILE = "journal.jsonl"
@@ -67,7 +68,8 @@ class Change:
 class Entry:
     """One change in the journal; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` is the outcome's text.
 
-    ``undone_by`` has the ids of the entries that undo this entry, except entries that were refused.
+    ``undone_by`` has the ids of the entries that undo this entry, except entries that were refused. ``actor``: who made
+    the change, None if an older version of the agent wrote the entry.
     """
 
     id: str
@@ -77,6 +79,7 @@ class Entry:
     words: str = ""
     ended_at: str | None = None
     undone_by: tuple[str, ...] = ()
+    actor: Actor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,17 +115,28 @@ def new_entry_id() -> str:
 
 
 class FileJournal:
-    """The Journal in one file of ``state_dir``; ``now`` returns the time as ISO 8601 UTC."""
+    """The Journal in one file of ``state_dir``; ``now`` returns the time as ISO 8601 UTC.
 
-    def __init__(self, state_dir: str, now: Callable[[], str], new_id: Callable[[], str] = new_entry_id) -> None:
+    ``actor`` returns who makes the changes; a process that only reads the journal does not need an actor.
+    """
+
+    def __init__(
+        self,
+        state_dir: str,
+        now: Callable[[], str],
+        new_id: Callable[[], str] = new_entry_id,
+        actor: Callable[[], Actor | None] = lambda: None,
+    ) -> None:
         self.path = os.path.join(state_dir, FILE)
         self._now = now
         self._new_id = new_id
+        self._actor = actor
 
     def begin(self, change: Change) -> str:
         """Implement Journal.begin."""
-        entry_id = self._new_id()
-        self._append({"line": "change", "id": entry_id, "at": self._now(), **asdict(change)})
+        entry_id, actor = self._new_id(), self._actor()
+        who = None if actor is None else asdict(actor)
+        self._append({"line": "change", "id": entry_id, "at": self._now(), **asdict(change), "actor": who})
         return entry_id
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
@@ -199,6 +213,7 @@ def _take_document(found: dict[str, Entry], document: _Document) -> str | None:
 
 
 _OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)
+_OF_AN_ACTOR = tuple(f.name for f in fields(Actor))
 
 
 def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at: str) -> str | None:
@@ -209,8 +224,22 @@ def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at
     is_whole = {"kind", "why", "before", "after"} <= members.keys()
     if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
         return "the line is an incomplete change"
-    found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members))
+    found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members), actor=_actor(document.get("actor")))
     return None
+
+
+def _actor(member: Json) -> Actor | None:
+    """Return the actor, None if it is missing or invalid. The entry stays valid, because undo needs the entry."""
+    if not isinstance(member, dict):
+        return None
+    is_valid = (
+        all(isinstance(member.get(name), str) for name in ("user", "program", "version", "host"))
+        and isinstance(member.get("sudo_user"), str | None)
+        and (member.get("login_uid") is None or whole(member["login_uid"]) is not None)
+        and whole(member.get("pid")) is not None
+    )
+    known: dict[str, Any] = {name: member.get(name) for name in _OF_AN_ACTOR}
+    return Actor(**known) if is_valid else None
 
 
 def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, at: str) -> str | None:

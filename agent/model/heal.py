@@ -169,3 +169,28 @@ class HealSettings:
     max_consumers: int = 2
     max_percent: float = 5.0
     nova_audits_s: float = 180.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """The user and the process that made a change.
+
+    ``user``: the name of the process's user. ``login_uid``: the user id of the login session, which sudo and su keep;
+    None if there was no login (a service, a boot script). ``sudo_user``: the user who called sudo, None without sudo.
+    ``program``: ``stocktake-agent``, or ``stocktake heal`` and the like. ``host``: the machine's host name.
+    """
+
+    user: str
+    login_uid: int | None
+    sudo_user: str | None
+    program: str
+    version: str
+    host: str
+    pid: int
+
+    @property
+    def words(self) -> str:
+        """Return the person and the program in few words: ``alice (sudo), stocktake heal``."""
+        if self.sudo_user:
+            return f"{self.sudo_user} (sudo), {self.program}"
+        return f"{self.user}, {self.program}"

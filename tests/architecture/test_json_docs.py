@@ -33,6 +33,7 @@ from agent.healing.plan import asked_for, heal_plan
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
 from agent.healing.undo import HANDLERS
+from agent.host_files.actor import this_actor
 from agent.host_files.journal import Change, Entry, FileJournal, Result
 from agent.model.adoption import (
     AdoptFacts,
@@ -243,7 +244,8 @@ def _changes() -> tuple[Change, ...]:
 
 
 def _journal(folder: Path) -> Any:
-    journal = FileJournal(str(folder / "state"), lambda: "2026-11-21T12:00:00.000Z")
+    at = "2026-11-21T12:00:00.000Z"
+    journal = FileJournal(str(folder / "state"), lambda: at, actor=lambda: this_actor("stocktake heal"))
     for change in _changes():
         journal.end(journal.begin(change), Result.DONE)
     return _answer(folder, "journal")

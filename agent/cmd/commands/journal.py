@@ -1,19 +1,38 @@
-"""``stocktake journal``: every change that the agent journalled, with its time, reason and outcome."""
+"""``stocktake journal``: every change that the agent journalled, with its time, actor, reason and outcome."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
+from agent.cmd.commands.base import ListCommand, Listing, Row, argument, terminal_width
 from agent.host_files.journal import Entry
+
+if TYPE_CHECKING:
+    from agent.cmd.journal_selection import Selection
 
 # The output formats in which a cell may be a list or an object; in the other formats such a cell is text.
 NESTED = ("json", "yaml")
 # The width of the borders and blanks of a table with two columns.
 FRAME = 7
+
+
+def _since(text: str) -> datetime.datetime:
+    from agent.text.since import since
+
+    try:
+        return since(text, datetime.datetime.now(datetime.UTC))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of entries")
 
 
 class Journal(ListCommand):
@@ -37,23 +56,62 @@ class Journal(ListCommand):
         "before",
         "after",
         "ended_at",
+        "actor",
+    )
+    ARGUMENTS = (
+        argument(
+            "--since", type=_since, metavar="TIME", help="only entries since this time: 2026-11-22T03:00 (UTC), 90m, 7d"
+        ),
+        argument("--limit", type=_limit, metavar="N", help="only the N newest entries"),
+        argument("--code", action="append", default=[], metavar="CODE", help="only this finding code (repeatable)"),
+        argument(
+            "--consumer",
+            action="append",
+            default=[],
+            metavar="UUID",
+            help="only this consumer: its uuid, or the first 8 characters or more (repeatable)",
+        ),
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Return all entries. Report a line that is not a journal entry on stderr; the exit code is then 2."""
-        from agent.cmd.audited import loaded_for
+        """Return the selected entries. A line that is not a journal entry goes to stderr; the exit code is then 2."""
         from agent.cmd.exit_handling import to_stderr
-        from agent.cmd.wiring import journal_of
+        from agent.cmd.journal_selection import selected
+        from agent.config.build import agent_options_from
+        from agent.config.load import load
         from agent.exit_codes import CLEAN, PARTIAL
+        from agent.host_files.journal import FileJournal
 
-        read = journal_of(loaded_for(self.app.options)).read()
+        options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
+        read = FileJournal(options.state_dir, now=str).read()
         for problem in read.problems:
             to_stderr(f"journal: {problem}")
+        entries = selected(read.entries, _selection(parsed_args, read.entries))
         nested = parsed_args.formatter in NESTED
-        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in read.entries)
-        people = tuple(_people(entry, terminal_width()) for entry in read.entries)
-        foot = () if people else ("heal, undo and adopt have changed nothing yet",)
+        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in entries)
+        people = tuple(_people(entry, terminal_width()) for entry in entries)
+        nothing = "no entry of the journal matches" if read.entries else "heal, undo and adopt have changed nothing yet"
+        foot = () if people else (nothing,)
         return Listing(self.COLUMNS, rows, ("entry", "why"), people, foot), PARTIAL if read.problems else CLEAN
+
+
+def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
+    """Return the filters. Raises UsageError on the beginning of several consumers' uuids."""
+    from agent.cmd.journal_selection import Selection, consumers_of
+    from agent.usage_error import UsageError
+
+    wanted: set[str] = set()
+    for typed in parsed_args.consumer:
+        found = consumers_of(entries, typed)
+        if len(found) > 1:
+            raise UsageError(f"--consumer {typed} is the beginning of several uuids: {', '.join(found)}")
+        wanted.update(found or (typed,))
+    return Selection(
+        since=parsed_args.since,
+        limit=parsed_args.limit,
+        codes=frozenset(parsed_args.code),
+        consumers=frozenset(wanted),
+    )
 
 
 def _people(entry: Entry, width: int) -> Row:
@@ -62,15 +120,17 @@ def _people(entry: Entry, width: int) -> Row:
     from agent.text.wording import printable, wrapped
 
     undone = (f"undone by {uuid}" for uuid in entry.undone_by)
-    left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *undone)
+    who = () if entry.actor is None else wrapped(printable(f"by {entry.actor.words}"), LEFT_WIDTH, indent="")
+    left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *who, *undone)
     why = wrapped(printable(entry.change.why), max(width - FRAME - LEFT_WIDTH, LEFT_WIDTH), indent="")
     return "\n".join(map(printable, left)), "\n".join(why)
 
 
 def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
-    """Return the value of each column. Unless ``nested``, ``before``, ``after`` and ``undone_by`` become text."""
+    """Return the value of each column. Unless ``nested``, a list or an object becomes text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     if nested:
         return {**row, "undone_by": list(entry.undone_by)}
     documents = {name: json.dumps(row[name], sort_keys=True) for name in ("before", "after")}
-    return {**row, "undone_by": " ".join(entry.undone_by), **documents}
+    actor = None if entry.actor is None else entry.actor.words
+    return {**row, "undone_by": " ".join(entry.undone_by), **documents, "actor": actor}

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from agent.host_files.journal import Change, FileJournal, Result
+from agent.model.heal import Actor
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
 from tests.rigs.facts import uuid
 
 AT = "2026-11-21T12:00:00.000Z"
+ALICE = Actor(user="root", login_uid=1000, sudo_user="alice", program="stocktake heal", version="1", host="h", pid=7)
 WHY = f"instance {uuid('gone')} (web-3) is deleted, so 8 VCPU, 4096 MiB of MEMORY_MB on this host are removed"
 
 
@@ -24,8 +26,8 @@ def config_file(tmp_path: Path) -> str:
     """Return the configuration of a host whose journal has a change and the change that undid it."""
     (tmp_path / "state").mkdir()
     ids = iter(("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
-    journal = FileJournal(str(tmp_path / "state"), lambda: AT, lambda: next(ids))
-    done = journal.begin(change(WHY))
+    journal = FileJournal(str(tmp_path / "state"), lambda: AT, lambda: next(ids), lambda: ALICE)
+    done = journal.begin(change(WHY, consumer_uuid=uuid("web-1")))
     journal.end(done, Result.DONE)
     journal.end(journal.begin(change("put back", undoes=done)), Result.DONE)
     path = tmp_path / "stocktake.conf"
@@ -44,8 +46,9 @@ def test_the_journal_table_fits_80_columns_and_marks_an_undone_entry(
     assert max(map(len, lines)) <= 80
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     assert [left for left, _ in cells if left] == [
-        *("entry", "aaaaaaaaaaaa", AT, "consumer-on-several-providers", "done", "undone by bbbbbbbbbbbb"),
-        *("bbbbbbbbbbbb", AT, "consumer-on-several-providers", "done"),
+        *("entry", "aaaaaaaaaaaa", AT, "consumer-on-several-providers", "done"),
+        *("by alice (sudo), stocktake heal", "undone by bbbbbbbbbbbb"),
+        *("bbbbbbbbbbbb", AT, "consumer-on-several-providers", "done", "by alice (sudo), stocktake heal"),
     ]
     assert " ".join(right for _, right in cells if right) == f"why {WHY} put back"
 
@@ -56,3 +59,28 @@ def test_journal_with_format_value_prints_full_lines_on_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "20")
     done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
     assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (("--limit", "1"), ["bbbbbbbbbbbb"]),
+        (("--since", "2026-11-21T12:00"), ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]),
+        (("--since", "2026-11-21T12:01"), []),
+        (("--code", "consumer-unknown"), []),
+        (("--consumer", uuid("web-1")[:8]), ["aaaaaaaaaaaa"]),
+    ],
+)
+def test_journal_lists_the_entries_that_its_filters_select(config_file: str, arguments: tuple[str, ...], ids) -> None:
+    done = stocktake_here("--config-file", config_file, "journal", "-f", "json", *arguments)
+    assert (done.code, [row["id"] for row in done.document]) == (0, ids)
+
+
+def test_an_entry_in_csv_has_the_actor_in_words(config_file: str) -> None:
+    done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
+    assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
+
+
+@pytest.mark.parametrize("arguments", [("--since", "yesterday"), ("--limit", "0"), ("--limit", "-3")])
+def test_journal_refuses_a_filter_that_it_cannot_read_with_127(config_file: str, arguments: tuple[str, ...]) -> None:
+    assert stocktake_here("--config-file", config_file, "journal", *arguments).code == 127

@@ -2,13 +2,16 @@
 
 import json
 import os
+import pwd
 import stat
+from dataclasses import asdict
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SourceUnavailable
+from agent.host_files.actor import this_actor
 from agent.host_files.journal import Change, Entry, FileJournal, Journal, JournalContent, Result, parsed
 
 CHANGE = Change(
@@ -61,6 +64,32 @@ def test_a_journaled_change_is_read_back_with_its_outcome(journal):
     journal.end("e1", Result.DONE, "as planned")
     (entry,) = journal.read().entries
     assert (entry.result, entry.words, entry.ended_at) == (Result.DONE, "as planned", "2026-11-21T10:00:02.000Z")
+
+
+def test_a_journal_entry_names_the_user_and_the_program_of_its_change(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_USER", "alice")
+    journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids(), actor=lambda: this_actor("stocktake heal"))
+    journal.begin(CHANGE)
+    (entry,) = journal.read().entries
+    assert entry.actor == this_actor("stocktake heal")
+    assert entry.actor.words == "alice (sudo), stocktake heal"
+    assert (entry.actor.host, entry.actor.pid) == (os.uname().nodename, os.getpid())
+
+
+@pytest.mark.parametrize("actor", [None, 7, {}, {"user": "root"}, {**asdict(this_actor("x")), "login_uid": "many"}])
+def test_an_entry_with_no_valid_actor_is_read_without_an_actor(tmp_path, actor):
+    journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids())
+    journal.begin(CHANGE)
+    path = tmp_path / "journal.jsonl"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "actor": actor}) + "\n")
+    read = journal.read()
+    assert ([entry.actor for entry in read.entries], read.problems) == ([None], ())
+
+
+def test_an_actor_without_sudo_is_the_user_of_the_process(monkeypatch):
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    actor = this_actor("stocktake undo")
+    assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"
 
 
 def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal):

@@ -1,0 +1,51 @@
+"""Find out which user runs this process, for the journal. Nothing here fails: an entry without a name is better."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import pwd
+from pathlib import Path
+
+from agent.model.heal import Actor
+
+LOGIN_UID = "/proc/self/loginuid"
+#: The kernel's value for a process that no login started.
+NO_LOGIN = 2**32 - 1
+#: sudo sets the variable, but any user can set it too: a longer value is no user name.
+LONGEST_NAME = 64
+
+
+def this_actor(program: str) -> Actor:
+    """Return who runs this process; ``program`` is the name that the journal shows."""
+    return Actor(
+        user=_user(os.geteuid()),
+        login_uid=_login_uid(),
+        sudo_user=os.environ.get("SUDO_USER", "")[:LONGEST_NAME] or None,
+        program=program,
+        version=_version(),
+        host=os.uname().nodename,
+        pid=os.getpid(),
+    )
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, OSError):
+        return str(uid)
+
+
+def _login_uid() -> int | None:
+    try:
+        uid = int(Path(LOGIN_UID).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+    return None if uid == NO_LOGIN else uid
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("stocktake")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

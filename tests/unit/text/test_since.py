@@ -1,0 +1,32 @@
+"""Points in time as operators type them."""
+
+import datetime
+
+import pytest
+
+from agent.text.since import since
+
+NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("45s", "2026-11-22T11:59:15+00:00"),
+        ("90m", "2026-11-22T10:30:00+00:00"),
+        ("36h", "2026-11-21T00:00:00+00:00"),
+        ("7d", "2026-11-15T12:00:00+00:00"),
+        ("2026-11-22", "2026-11-22T00:00:00+00:00"),
+        ("2026-11-22T03:00", "2026-11-22T03:00:00+00:00"),
+        ("2026-11-22T03:00:00Z", "2026-11-22T03:00:00+00:00"),
+        ("2026-11-22T03:00+02:00", "2026-11-22T03:00:00+02:00"),
+    ],
+)
+def test_a_time_or_an_age_is_a_point_in_time(text, found):
+    assert since(text, NOW).isoformat() == found
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "-5m", "5", "9999999d", "999999d", "2026-13-01", "1.5h"])
+def test_any_other_text_is_refused_as_a_point_in_time(text):
+    with pytest.raises(ValueError, match=f"{text} is not a time: give a time such as"):
+        since(text, NOW)
