@@ -19,6 +19,8 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.heal_output import outcome_keys, result_line
+from agent.cmd.wake import wake_after
+from agent.config.loaded import Loaded
 from agent.errors import LockHeld, PlacementError, SourceError
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
 from agent.healing.adopt import Adopted, read_facts, run_adopt
@@ -58,6 +60,13 @@ def adopted(
     loaded = loaded_for(options)
     if digest is not None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
+    run = _run(loaded, digest, planned)
+    if run is not None:
+        wake_after(loaded, (each.outcome for each in run.done))
+    return run
+
+
+def _run(loaded: Loaded, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun | None:
     with task_of(loaded, "adopt") as task, task.parts.request_scope(task.parts.new_id()):
         try:
             if digest is None:

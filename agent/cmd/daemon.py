@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, NoReturn
 from agent.cmd.exit_handling import add_config_arguments, to_stderr
 from agent.daemon.signal_queue import Inbox, install_handlers
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
-from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY, exit_code
+from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, REFUSED, TEMPORARY, exit_code
 
 if TYPE_CHECKING:
     from agent.cmd.wiring import Wired
     from agent.config.loaded import Loaded
     from agent.daemon.worker import Configured
+    from agent.host_files.agent_lock import Holder
     from agent.model.audit import Publish
 
 PROGRAM = "stocktake-agent"
@@ -80,7 +81,11 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
 
     publish = Publish.NEVER if arguments.no_publish else Publish.BY_ROLE
     try:
-        loaded, wired = start_up(arguments, publish)
+        loaded = configured(arguments)
+        if not arguments.once and (other := running_agent(loaded)) is not None:
+            to_stderr(f"another {PROGRAM} is running: {other}; not started", PROGRAM)
+            return REFUSED
+        wired = start_up(loaded, arguments, publish)
         return (audit_once if arguments.once else serve)(loaded, wired, publish, inbox)
     except ConfigError as error:
         for problem in error.problems:
@@ -91,17 +96,44 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
         return TEMPORARY
 
 
-def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, Wired]:
-    """Load the configuration, set up logging and build the parts. Raises ConfigError."""
-    from oslo_log import log as logging
-
-    from agent.cmd import wiring
+def configured(arguments: argparse.Namespace) -> Loaded:
+    """Load the configuration and set up logging. Raises ConfigError."""
     from agent.cmd.logs import setup_logging
     from agent.config.build import load_checked
-    from agent.telemetry import events
 
     loaded = load_checked(arguments.config_file, arguments.config_dir)
     setup_logging(loaded)
+    return loaded
+
+
+def running_agent(loaded: Loaded) -> Holder | None:
+    """Take the lock that allows one daemon per host; return the daemon that has the lock, None if this process has it.
+
+    If the run directory cannot be used, this process runs without the lock: a host without an agent would be worse than
+    a host with two agents, and these two write in turn.
+    """
+    from oslo_log import log as logging
+
+    from agent.cmd.wiring import SystemClock
+    from agent.config.build import agent_options_from
+    from agent.errors import SourceUnavailable
+    from agent.host_files.agent_lock import AgentLock
+    from agent.telemetry import events
+
+    try:
+        return AgentLock(agent_options_from(loaded).run_dir).take(SystemClock().now())
+    except SourceUnavailable as error:
+        logging.getLogger(__name__).warning(events.AGENT_LOCK_UNUSABLE, extra={"error": str(error)})
+        return None
+
+
+def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) -> Wired:
+    """Prepare the agent's folders and build the parts. Raises ConfigError."""
+    from oslo_log import log as logging
+
+    from agent.cmd import wiring
+    from agent.telemetry import events
+
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
@@ -110,7 +142,7 @@ def start_up(arguments: argparse.Namespace, publish: Publish) -> tuple[Loaded, W
         logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
     wiring.sweep_left_behind(loaded)
     longest_pause_s = wiring.PAUSE_OF_A_COMMAND_S if arguments.once else math.inf
-    return loaded, wiring.wire(loaded, longest_pause_s, PROGRAM)
+    return wiring.wire(loaded, longest_pause_s, PROGRAM)
 
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
@@ -151,19 +183,24 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     """Run one audit that reads everything, and return its exit code.
 
     Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
-    read now. A dry run does not write the report file, so ``stocktake status`` still shows the daemon's last report.
+    read now. A dry run does not write the report file, and neither does a run beside a running daemon, so ``stocktake
+    status`` still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from
     from agent.daemon.publisher import ReportDesk
     from agent.daemon.worker import crash_report
-    from agent.host_files.reports import write_report
+    from agent.host_files.agent_lock import AgentLock
+    from agent.host_files.reports import report_path, write_report
     from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 
     configured = configured_from(loaded, wired.parts, publish)
     run_dir = agent_options_from(loaded).run_dir
-    kept = publish is not Publish.NEVER
+    daemon = AgentLock(run_dir).holder()
+    if daemon is not None:
+        to_stderr(f"{PROGRAM} is running ({daemon}): its report {report_path(run_dir)} stays as it is", PROGRAM)
+    kept = publish is not Publish.NEVER and daemon is None
     desk = ReportDesk(lambda report: write_report(run_dir, report) if kept else None, on_status=lambda _status: None)
     request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
     with wired:

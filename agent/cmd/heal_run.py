@@ -16,6 +16,7 @@ from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
@@ -84,6 +85,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
         _remember(task, result)
         _check_ids(result.report, ordered)
         run = _decided_again(task, _run(task, result, ordered))
+    wake_after(loaded, (each.outcome for each in run.healed))
     for line in unread(run.report):
         to_stderr(f"some data could not be read: {line}")
     return run

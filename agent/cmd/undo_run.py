@@ -9,6 +9,7 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.heal_output import outcome_keys
+from agent.cmd.wake import wake_after
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.attempt import WriteAttempt
 from agent.healing.undo import NotFound, find_entry, undo
@@ -36,6 +37,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
         return entry
     with task_of(loaded, "undo") as task, task.parts.request_scope(task.parts.new_id()):
         outcome = undo(task, journal, entry, {other.id: other for other in read.entries})
+    wake_after(loaded, (outcome,))
     return Undone(entry=entry, outcome=outcome)
 
 

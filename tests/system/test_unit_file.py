@@ -67,11 +67,11 @@ def test_the_units_timeouts_are_longer_than_those_of_the_agent(service):
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_the_unit_does_not_require_libvirt_or_restart_on_exit_code_78(service):
+def test_the_unit_neither_requires_libvirt_nor_restarts_on_exit_codes_5_and_78(service):
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text
-    assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "78")
+    assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "5 78")
 
 
 def test_the_unit_restarts_on_failure_without_a_start_limit(service):

@@ -1,0 +1,20 @@
+"""After a command changed something, ask the daemon for an audit, so that ``stocktake status`` soon shows the change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.config.build import agent_options_from
+from agent.config.loaded import Loaded
+from agent.healing.attempt import WriteAttempt
+from agent.host_files.agent_lock import wake
+from agent.host_files.journal import Result
+
+# An UNKNOWN outcome may have changed something. The daemon's audit shows whether it did.
+_CHANGED = frozenset({Result.DONE, Result.UNKNOWN})
+
+
+def wake_after(loaded: Loaded, outcomes: Iterable[WriteAttempt]) -> None:
+    """Send SIGUSR1 to the daemon if one of the outcomes may be a change. Without a daemon, nothing happens."""
+    if any(outcome.result in _CHANGED for outcome in outcomes):
+        wake(agent_options_from(loaded).run_dir)

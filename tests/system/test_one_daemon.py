@@ -1,0 +1,53 @@
+"""One daemon per host: what a second one, a single audit and the next daemon do."""
+
+import os
+import re
+import signal
+
+import pytest
+
+from tests.rigs.agent_process import Agent
+
+
+@pytest.fixture
+def agent(tmp_path):
+    agent = Agent(tmp_path)
+    agent.configure(extra="debug = true")
+    agent.start()
+    agent.report()
+    yield agent
+    agent.close()
+
+
+def test_a_second_daemon_exits_with_5_before_its_first_read_and_names_the_first(agent):
+    second = agent.run("--config-file", str(agent.conf))
+    assert second.returncode == 5
+    running = f"pid {agent.process.pid} since 20[0-9T:.-]+Z"
+    said = f"stocktake-agent: another stocktake-agent is running: {running}; not started"
+    assert re.fullmatch(said, second.stderr.splitlines()[-1])
+    # With debug, every read and every part of the agent would have logged something.
+    assert "agent starting" not in second.stderr
+    assert "placement" not in second.stderr
+
+
+def test_after_kill_9_of_the_daemon_the_next_one_starts(agent):
+    first = agent.process.pid
+    agent.process.send_signal(signal.SIGKILL)
+    agent.process.wait()
+    agent.start()
+    agent.until_logged("agent started")
+    assert (agent.folder / "run" / "agent.lock").read_text().split()[0] == str(agent.process.pid) != str(first)
+
+
+def test_a_single_audit_beside_the_daemon_leaves_its_report_and_says_so(agent):
+    path = agent.folder / "run" / "report.json"
+    before = os.stat(path).st_ino
+    once = agent.once()
+    assert once.returncode == 2, once.stderr
+    assert f"stocktake-agent is running (pid {agent.process.pid} since " in once.stderr
+    assert f"its report {path} stays as it is" in once.stderr
+    assert os.stat(path).st_ino == before
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.process.wait(60) == 0
+    agent.once()
+    assert os.stat(path).st_ino != before

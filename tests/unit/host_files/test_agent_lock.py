@@ -1,0 +1,87 @@
+"""The lock that allows one daemon per host, with real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from agent.errors import SourceUnavailable
+from agent.host_files.agent_lock import AgentLock, Holder, wake
+
+SINCE = "2026-11-22T03:11:07.123Z"
+HOLDER = f"""
+import signal, sys
+from agent.host_files.agent_lock import AgentLock
+signal.signal(signal.SIGUSR1, lambda *_: print("woken", flush=True))
+print(AgentLock(sys.argv[1]).take("{SINCE}"), flush=True)
+signal.pause()
+signal.pause()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "None\n"
+    yield process
+    process.kill()
+    process.stdout.close()
+    process.wait()
+
+
+def test_a_second_process_gets_the_holder_of_the_lock_with_pid_and_time(holder, tmp_path):
+    lock = AgentLock(str(tmp_path))
+    assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
+    assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"
+
+
+def test_the_lock_is_free_again_after_its_holder_was_killed(holder, tmp_path):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    lock = AgentLock(str(tmp_path))
+    assert lock.holder() is None
+    assert lock.take("now") is None
+    assert (tmp_path / "agent.lock").read_text() == f"{os.getpid()} now\n"
+    lock.release()
+
+
+def test_a_file_that_an_ended_daemon_left_names_no_holder(tmp_path):
+    (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
+    assert AgentLock(str(tmp_path)).holder() is None
+    assert wake(str(tmp_path)) is None
+
+
+def test_the_time_of_an_earlier_holder_is_not_shown_for_the_present_one(holder, tmp_path):
+    (tmp_path / "agent.lock").write_text(f"1 {SINCE}\n")
+    assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
+
+
+def test_wake_sends_usr1_to_the_process_that_holds_the_lock(holder, tmp_path):
+    assert wake(str(tmp_path)) == Holder(holder.pid, SINCE)
+    assert holder.stdout.readline() == "woken\n"
+
+
+def test_without_the_run_directory_no_process_holds_the_lock(tmp_path):
+    assert AgentLock(str(tmp_path / "missing")).holder() is None
+    assert wake(str(tmp_path / "missing")) is None
+
+
+def test_the_first_process_makes_the_run_directory_for_the_lock(tmp_path):
+    lock = AgentLock(str(tmp_path / "run" / "stocktake"))
+    assert lock.take("now") is None
+    lock.release()
+
+
+def test_a_lock_file_that_cannot_be_created_is_an_error_of_the_lock(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SourceUnavailable, match=r"file/agent\.lock cannot be locked: "):
+        AgentLock(str(tmp_path / "file")).take("now")
+
+
+def test_a_link_in_the_place_of_the_lock_file_is_not_followed(tmp_path):
+    (tmp_path / "agent.lock").symlink_to(tmp_path / "other")
+    with pytest.raises(SourceUnavailable, match="cannot be locked"):
+        AgentLock(str(tmp_path)).take("now")
+    assert not (tmp_path / "other").exists()
