@@ -1,4 +1,4 @@
-"""After a command changed something, ask the daemon for an audit, so that ``stocktake status`` soon shows the change."""
+"""After a command changed something, ask the daemon for an audit, so that ``stocktake status`` shows the change."""
 
 from __future__ import annotations
 

@@ -651,6 +651,27 @@ def test_the_daemon_repairs_only_configured_codes_and_only_if_heal_is_enabled(ho
     assert all("code=allocation-leaked" in line for line in lines)
 
 
+def test_heal_and_undo_wake_the_daemon_and_the_journal_names_who_ran_them(host, monkeypatch):
+    monkeypatch.setenv("SUDO_USER", "alice")
+    gone = host.allocate("gone", here=HELD)
+
+    def leaks(*_: object) -> set[str | None]:
+        status = host.told("status").document
+        return {each["consumer_uuid"] for each in status["findings"] if each["code"] == "allocation-leaked"}
+
+    with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
+        daemon.first_audit()
+        assert leaks() == {gone}
+        (result,) = host.healed().document["results"]
+        # No interval and no event triggers an audit here: only the signal of the command does.
+        until(lambda: not leaks(), 60, "the report without the leak")
+        assert host.run("undo", result["entry_id"]).code == 0
+        until(lambda: leaks() == {gone}, 60, "the report with the leak again")
+    entries = host.told("journal").document
+    assert [entry["actor"]["program"] for entry in entries] == ["stocktake heal", "stocktake undo"]
+    assert {entry["actor"]["sudo_user"] for entry in entries} == {"alice"}
+
+
 def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
     """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
     host.agent.configure({"heal": {"enabled": True}})
