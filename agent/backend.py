@@ -1,25 +1,43 @@
-"""Select oslo.service's threading backend before the import of oslo.messaging, which would select eventlet's backend.
+"""Prepare oslo.service for the import of oslo.messaging, without eventlet. The agent itself does not use oslo.service.
 
-oslo.messaging imports oslo.service since OpenStack 2026.1, and oslo.service does not let a process change its backend
-later. agent/cmd blocks the import of eventlet, so eventlet's backend could not be imported. The agent itself does not
-use oslo.service.
+oslo.messaging derives its server from ``oslo_service.service.ServiceBase``. oslo.service takes that class from a
+backend, by default from eventlet's, and does not let a process change its backend later. agent/cmd blocks the import of
+eventlet.
 """
 
 from __future__ import annotations
 
-import contextlib
+import abc
 import importlib.util
+import sys
+import types
 
 
 def choose_threads() -> None:
-    """Select the threading backend unless a backend is selected already.
+    """Select oslo.service's threading backend unless a backend is selected already.
 
-    oslo.service before 4.2 (OpenStack 2025.1 and older) has no threading backend; the oslo.messaging of these releases
-    does not import oslo.service, so nothing needs to be selected.
+    oslo.service before 4.2 (OpenStack 2025.1) has no threading backend, and oslo.service before 4.0 has no backends at
+    all: these get a module with the one class that oslo.messaging uses.
     """
-    with contextlib.suppress(ImportError):
-        from oslo_service import backend
+    if not _has_threading_backend():
+        sys.modules.setdefault("oslo_service.service", _service_module())
+        return
+    from oslo_service import backend
 
+    if backend.get_backend_type() is None:
+        backend.init_backend(backend.BackendType.THREADING)
+
+
+def _has_threading_backend() -> bool:
+    try:
         names = ("oslo_service.backend._threading", "oslo_service.backend.threading")
-        if any(importlib.util.find_spec(name) for name in names) and backend.get_backend_type() is None:
-            backend.init_backend(backend.BackendType.THREADING)
+        return any(importlib.util.find_spec(name) is not None for name in names)
+    except ModuleNotFoundError:
+        return False
+
+
+def _service_module() -> types.ModuleType:
+    """Return a stand-in for the module ``oslo_service.service``."""
+    module = types.ModuleType("oslo_service.service")
+    module.ServiceBase = abc.ABC  # type: ignore[attr-defined]  # has the abstract methods start, stop, reset, wait
+    return module

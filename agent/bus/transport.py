@@ -26,7 +26,12 @@ choose_threads()
 
 import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choice, for other modules too
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
-from oslo_messaging._tracing import client as _tracing  # noqa: E402
+
+try:
+    # Since oslo.messaging 18 (OpenStack 2026.2), which reads these options for each message.
+    from oslo_messaging._tracing.client import oslo_messaging_tracing as _tracing
+except ImportError:
+    _tracing = []
 
 #: Stocktake's own exchange: its durable and auto-delete settings cannot conflict with those of another service.
 EXCHANGE = "stocktake"
@@ -121,7 +126,7 @@ def _conf(options: BusOptions) -> cfg.ConfigOpts:
 
     conf = cfg.ConfigOpts()
     conf(args=[], project="stocktake", default_config_files=[], default_config_dirs=[], use_env=False)
-    conf.register_opts(_tracing.oslo_messaging_tracing, group="oslo_messaging_tracing")
+    conf.register_opts(_tracing, group="oslo_messaging_tracing")
     conf.register_opts(_metrics.oslo_messaging_metrics, group="oslo_messaging_metrics")
     for group, found in opts.list_opts():
         if group in {None, "oslo_messaging_rabbit", "oslo_messaging_notifications"}:

@@ -61,7 +61,8 @@ class Commands(CommandManager):
     """cliff's command manager, filled from the explicit list COMMANDS."""
 
     def __init__(self) -> None:
-        super().__init__()
+        # An empty namespace loads no entry points. cliff before 4.13 (OpenStack 2026.1) requires the argument.
+        super().__init__("")
         for entry in COMMANDS:
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 

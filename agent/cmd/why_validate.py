@@ -12,11 +12,11 @@ import operator
 from collections.abc import Callable, Iterable
 
 import os_resource_classes
-import os_traits
 
 from agent.errors import PlacementError
 from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
+from agent.model.standard_traits import STANDARD
 from agent.placement import offers
 from agent.placement.http.client import PlacementClient
 from agent.usage_error import UsageError
@@ -31,7 +31,7 @@ def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> N
     """Raise UsageError for the first unknown class or trait."""
     _refuse("resource class", request.classes, lambda: offers.known_classes(client), os_resource_classes.STANDARDS)
     if request.traits:
-        _refuse("trait", request.traits, lambda: offers.known_traits(client), os_traits.get_traits())
+        _refuse("trait", request.traits, lambda: offers.known_traits(client), STANDARD)
 
 
 def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own: Iterable[Provider]) -> None:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-import os_traits
-
 from agent.model.owners import AGENT_OWNER
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
+from agent.model.standard_traits import ONE_TIME_USE
 from agent.nested.base import Nested, NestedFamily, UnknownChildren
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
@@ -150,7 +149,7 @@ def _kept(view: PciView) -> Iterable[Nested]:
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
             # A one-time-use device that is gone but in use counts as used up.
-            is_used_up = os_traits.HW_PCI_ONE_TIME_USE in provider.traits
+            is_used_up = ONE_TIME_USE in provider.traits
             inventories = tuple(
                 _whole(resource_class, amount, amount if is_used_up else _reserved(provider, resource_class))
                 for resource_class, amount in sorted(held.items())

@@ -11,11 +11,11 @@ import os_resource_classes
 import os_traits
 
 from agent.model.host.device_spec import DeviceSpec
+from agent.model.standard_traits import ONE_TIME_USE, STANDARD
 from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 MANAGED: str = os_traits.COMPUTE_MANAGED_PCI_DEVICE
 CLASS_LIMIT = NAME_LIMIT
-_STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 def class_of(spec: DeviceSpec, vendor_id: str, product_id: str) -> str:
@@ -36,12 +36,12 @@ def traits_of(spec: DeviceSpec) -> frozenset[str]:
     if spec.tag("live_migratable") == "true":
         traits.add(os_traits.HW_PCI_LIVE_MIGRATABLE)
     if spec.tag("one_time_use") == "true":
-        traits.add(os_traits.HW_PCI_ONE_TIME_USE)
+        traits.add(ONE_TIME_USE)
     return frozenset(traits)
 
 
 def _trait(name: str) -> str:
-    if name in _STANDARD_TRAITS:
+    if name in STANDARD:
         return name
     upper = name.upper()
     return upper if os_traits.is_custom(upper) else str(os_traits.normalize_name(upper))
@@ -49,4 +49,4 @@ def _trait(name: str) -> str:
 
 def is_valid_name(name: str) -> bool:
     """Whether Placement accepts the name as a resource class or trait: a standard name, or a valid CUSTOM_ name."""
-    return name in _STANDARD_TRAITS or name in os_resource_classes.STANDARDS or is_custom_name(name)
+    return name in STANDARD or name in os_resource_classes.STANDARDS or is_custom_name(name)

@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import os_traits
-
 from agent.model.host.facts import Domain, HostFacts
 from agent.model.memo import for_the_same_arguments
 from agent.model.placement import Allocation, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.provider_config import ProviderEntry
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.model.standard_traits import ONE_TIME_USE
 from agent.nested.base import children
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Conflict, Offer, conflicts, offers, undecided
@@ -64,7 +63,7 @@ class PciView:
 
     def spent(self, provider: Provider) -> Inventory | None:
         """Return the inventory of a used one-time-use device, else None. Only the operator makes it available again."""
-        if os_traits.HW_PCI_ONE_TIME_USE not in provider.traits:
+        if ONE_TIME_USE not in provider.traits:
             return None
         return next((i for i in self.inventories(provider) if i.reserved), None)
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import os_traits
-
 from agent.model.host.capabilities import OF_EMULATORS, Capabilities, DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-
-_STANDARD: frozenset[str] = frozenset(os_traits.get_traits())
+from agent.model.standard_traits import STANDARD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +24,12 @@ TraitFamily = Callable[[Snapshot, Settings], Wish]
 
 
 def known(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that the installed os-traits has. Placement refuses other names, and nova-compute omits them."""
-    return frozenset(names) & _STANDARD
+    """Return the names of standard traits. Placement refuses other names, and nova-compute omits them."""
+    return frozenset(names) & STANDARD
 
 
 def wish_of(answers: Mapping[str, bool]) -> Wish:
-    """Return a wish that sets the True names and clears the False names, without names that os-traits lacks."""
+    """Return a wish that sets the True names and clears the False names, without names of no standard trait."""
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 

@@ -18,6 +18,7 @@ from agent.model.host.capabilities import OF_EMULATORS, DomainCapabilities, Part
 from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
+from agent.model.standard_traits import AMD_SEV_SNP, INTEL_TDX
 from agent.traits.base import Wish
 from agent.traits.versions import at_least
 
@@ -48,10 +49,8 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
         EncryptionModel(
             name="amd_sev_es", trait=os_traits.HW_CPU_X86_AMD_SEV_ES, contexts=most_es if _has_es(host) else 0
         ),
-        EncryptionModel(
-            name="amd_sev_snp", trait=os_traits.HW_CPU_X86_AMD_SEV_SNP, contexts=most_es if _has_snp(host) else 0
-        ),
-        EncryptionModel(name="intel_tdx", trait=os_traits.HW_CPU_X86_INTEL_TDX, contexts=_tdx_guests(host, settings)),
+        EncryptionModel(name="amd_sev_snp", trait=AMD_SEV_SNP, contexts=most_es if _has_snp(host) else 0),
+        EncryptionModel(name="intel_tdx", trait=INTEL_TDX, contexts=_tdx_guests(host, settings)),
     )
 
 

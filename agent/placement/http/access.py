@@ -35,6 +35,7 @@ from agent.placement.http.session import TokenSessionLoader
 from agent.placement.http.throttled_session import PacedSession
 from agent.placement.http.tls_files import tls_problems
 from agent.placement.http.transport import BoundedAdapter
+from agent.placement.http.urllib3_versions import accepted_encodings
 from agent.text.urls import url_problem, without_login
 
 # Only the audit's thread sends requests. The second connection replaces a connection that the server has just closed.
@@ -81,12 +82,10 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     if options.insecure:
         # urllib3 warns at each request, which would fill the daemon's log and a command's screen.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
-    carrier = transport or BoundedAdapter(
-        pool_connections=POOL_SIZE,
-        pool_maxsize=POOL_SIZE,
-        tls_ciphers=options.tls_ciphers,
-        tls_min_version=options.tls_min_version,
-    )
+    # keystoneauth has these two options since 5.14 (OpenStack 2026.1).
+    tls = {name: options[name] for name in ("tls_ciphers", "tls_min_version") if name in options}
+    carrier = transport or BoundedAdapter(pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE, **tls)
+    http.headers["Accept-Encoding"] = accepted_encodings()
     http.mount("http://", carrier)
     http.mount("https://", carrier)
     session = TokenSessionLoader().load_from_conf_options(conf, group, auth=auth, session=http, app_name="stocktake")

@@ -27,11 +27,12 @@ from typing import Any
 
 import requests
 from keystoneauth1.session import TCPKeepAliveAdapter
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
+from urllib3.exceptions import ConnectTimeoutError
 from urllib3.util.connection import allowed_gai_family
 
 from agent.deadlines.bounded_reads import BoundedReads
 from agent.placement.http.bounds import OWN, Bound, Tally
+from agent.placement.http.urllib3_versions import name_error
 from agent.ports import Deadline
 
 _ends_at: contextvars.ContextVar[float | None] = contextvars.ContextVar("request_ends_at", default=None)
@@ -159,7 +160,7 @@ class _BoundedConnect:
             family = allowed_gai_family()
             found = socket.getaddrinfo(host.strip("[]"), self.port, family, socket.SOCK_STREAM)
         except socket.gaierror as error:
-            raise NameResolutionError(host, self, error) from error  # type: ignore[arg-type] # self is a connection
+            raise name_error(host, self, error) from error
         except UnicodeError as error:
             raise OSError(f"Failed to resolve '{host}' ({error})") from error
         return [_text(address) for *_, address in found]

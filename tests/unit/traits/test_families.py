@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-import os_traits
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +14,11 @@ from agent.model.host.devices import Devices
 from agent.model.plan import PutTraits
 from agent.model.settings import GuestCpu, Tpm
 from agent.model.snapshot import LIBVIRT, STATE
+from agent.model.standard_traits import STANDARD
 from agent.traits import BUILTIN
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import decided, root, settings, snapshot, usual_traits, view
 
-STANDARD = frozenset(os_traits.get_traits())
 FLAGS = ("aes", "avx2", "pni", "sse4.1", "svm", "vmx", "sev", "x2apic")
 
 emulators = st.builds(

@@ -1,0 +1,14 @@
+"""Names of standard traits that an older os-traits lacks."""
+
+import os_traits
+import pytest
+
+from agent.model.standard_traits import NEWER, STANDARD
+
+
+def test_every_trait_that_an_older_os_traits_lacks_is_in_the_newest():
+    names = set(os_traits.get_traits())
+    if "HW_NVME_WZS" not in names:
+        pytest.skip("the installed os-traits is older than 3.9")
+    assert names >= NEWER
+    assert names == STANDARD
