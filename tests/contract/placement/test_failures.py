@@ -24,6 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import urllib3
 
 from agent.audit.run import run_audit
 from agent.daemon.audit_queue import AuditQueue, Pacing
@@ -216,8 +217,12 @@ UNREAD = {
         tries=GET_TRIES,
     ),
     "504": Case(install=reads(lambda: page(504)), kind=PlacementUnavailable, status=504, says="HTTP 504"),
+    # urllib3 1.26 does not compare the length: the answer is then not JSON.
     "truncated-with-length": Case(
-        install=cut(Framing.TOO_LONG), kind=PlacementUnavailable, says="IncompleteRead|Connection broken"
+        install=cut(Framing.TOO_LONG),
+        kind=PlacementUnavailable,
+        status=200 if urllib3.__version__.startswith("1.") else None,
+        says="IncompleteRead|Connection broken|not JSON",
     ),
     "truncated-without-length": Case(
         install=cut(Framing.UNTIL_CLOSE), kind=PlacementUnavailable, status=200, says="not JSON"
@@ -922,8 +927,8 @@ def test_an_audit_with_a_half_open_connection_ends_at_the_client_timeout(rest, t
         end_of_patience.start()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         try:
-            result = OneHost(client_of(tmp_path, url, timeout=0.5, **QUICK), new_uuid()).audit()
+            result = OneHost(client_of(tmp_path, url, timeout=1, **QUICK), new_uuid()).audit()
         finally:
             end_of_patience.cancel()
-    assert "no complete answer within 1.5 s" in source(result).error
+    assert "no complete answer within 3.0 s" in source(result).error
     assert result.report.outcome is Outcome.PARTIAL
