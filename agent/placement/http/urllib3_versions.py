@@ -6,10 +6,10 @@ asks for uncompressed answers with these versions.
 
 from __future__ import annotations
 
+import importlib.metadata
 import socket
 from typing import Any
 
-import urllib3
 from urllib3 import exceptions
 
 _COUNTS_WHILE_UNPACKING = (2, 6)
@@ -17,7 +17,7 @@ _COUNTS_WHILE_UNPACKING = (2, 6)
 
 def accepted_encodings() -> str:
     """Return the value of the header Accept-Encoding: what this urllib3 can decompress piece by piece."""
-    version = tuple(int(part) for part in urllib3.__version__.split(".")[:2])
+    version = tuple(int(part) for part in importlib.metadata.version("urllib3").split(".")[:2])
     return "gzip, deflate" if version >= _COUNTS_WHILE_UNPACKING else "identity"
 
 
