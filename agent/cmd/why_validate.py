@@ -16,9 +16,9 @@ import os_resource_classes
 from agent.errors import PlacementError
 from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
-from agent.model.standard_traits import STANDARD
 from agent.placement import offers
 from agent.placement.http.client import PlacementClient
+from agent.traits.standard_names import STANDARD
 from agent.usage_error import UsageError
 
 CUSTOM = "CUSTOM_"

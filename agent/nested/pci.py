@@ -15,12 +15,12 @@ from agent.model.owners import AGENT_OWNER
 from agent.model.placement import Inventory, Provider, ProviderKey
 from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, Snapshot
-from agent.model.standard_traits import ONE_TIME_USE
 from agent.nested.base import Nested, NestedFamily, UnknownChildren
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Offer
 from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unknown_because
 from agent.traits.base import Wish
+from agent.traits.standard_names import ONE_TIME_USE
 
 # Placement answers 400 to a longer provider name.
 NAME_LIMIT = 200

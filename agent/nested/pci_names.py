@@ -11,8 +11,8 @@ import os_resource_classes
 import os_traits
 
 from agent.model.host.device_spec import DeviceSpec
-from agent.model.standard_traits import ONE_TIME_USE, STANDARD
 from agent.text.custom_names import NAME_LIMIT, is_custom_name
+from agent.traits.standard_names import ONE_TIME_USE, STANDARD
 
 MANAGED: str = os_traits.COMPUTE_MANAGED_PCI_DEVICE
 CLASS_LIMIT = NAME_LIMIT

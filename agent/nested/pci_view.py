@@ -16,10 +16,10 @@ from agent.model.placement import Allocation, Inventory, PlacementView, Provider
 from agent.model.provider_config import ProviderEntry
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.model.standard_traits import ONE_TIME_USE
 from agent.nested.base import children
 from agent.nested.pci_names import MANAGED
 from agent.nested.pci_offers import Conflict, Offer, conflicts, offers, undecided
+from agent.traits.standard_names import ONE_TIME_USE
 
 KIND = "pci"
 _PCI_PREFIX = "pci_"

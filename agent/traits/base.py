@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.model.host.capabilities import OF_EMULATORS, Capabilities, DomainCapabilities
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.model.standard_traits import STANDARD
+from agent.traits.standard_names import STANDARD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

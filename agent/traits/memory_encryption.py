@@ -18,8 +18,8 @@ from agent.model.host.capabilities import OF_EMULATORS, DomainCapabilities, Part
 from agent.model.host.facts import HostFacts
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
-from agent.model.standard_traits import AMD_SEV_SNP, INTEL_TDX
 from agent.traits.base import Wish
+from agent.traits.standard_names import AMD_SEV_SNP, INTEL_TDX
 from agent.traits.versions import at_least
 
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agent.model.settings import GuestCpu
 from agent.model.snapshot import LIBVIRT
-from agent.model.standard_traits import STANDARD
 from agent.traits import cpu_features
 from agent.traits.base import Wish
+from agent.traits.standard_names import STANDARD
 from tests.rigs.capabilities import capable, world
 from tests.rigs.facts import settings, snapshot
 

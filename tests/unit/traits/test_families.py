@@ -14,8 +14,8 @@ from agent.model.host.devices import Devices
 from agent.model.plan import PutTraits
 from agent.model.settings import GuestCpu, Tpm
 from agent.model.snapshot import LIBVIRT, STATE
-from agent.model.standard_traits import STANDARD
 from agent.traits import BUILTIN
+from agent.traits.standard_names import STANDARD
 from tests.rigs.capabilities import UNREADABLE, capable, emulator, world
 from tests.rigs.facts import decided, root, settings, snapshot, usual_traits, view
 

@@ -3,7 +3,7 @@
 import os_traits
 import pytest
 
-from agent.model.standard_traits import NEWER, STANDARD
+from agent.traits.standard_names import NEWER, STANDARD
 
 
 def test_every_trait_that_an_older_os_traits_lacks_is_in_the_newest():
