@@ -1,9 +1,15 @@
 """Decide a process's exit code from the report of its audit. Pure.
 
+The code of a command is about the command's own question. ``audit``, ``status`` and the daemon ask whether there are
+findings: ``exit_code``. ``ledger``, ``explain``, ``inventory`` and ``traits`` ask for an answer: ``answer_code``, which
+does not depend on findings.
+
 0, 1, 3 and 127 are the codes that operators' scripts know from ``nova-manage placement audit``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from agent.model.report import AuditReport, Outcome
 
@@ -16,6 +22,9 @@ REFUSED = 5
 TEMPORARY = 75
 CONFIGURATION = 78
 BAD_ARGUMENTS = 127
+
+# If several codes apply, the process ends with the first of these.
+_ORDER = (BUG, REFUSED, PARTIAL, FINDINGS, REPAIRED, CLEAN)
 
 _BY_OUTCOME = {
     Outcome.CLEAN: CLEAN,
@@ -37,3 +46,15 @@ def exit_code(report: AuditReport) -> int:
 def code_of(outcome: Outcome) -> int:
     """Return the exit code for an audit with this outcome."""
     return _BY_OUTCOME[outcome]
+
+
+def answer_code(report: AuditReport, unread: Collection[str]) -> int:
+    """Return the exit code of an answer that rests on this report; ``unread``: sources that the answer lacks."""
+    if report.outcome is Outcome.CRASHED:
+        return BUG
+    return PARTIAL if unread else CLEAN
+
+
+def first_of(*codes: int) -> int:
+    """Return the code that a process ends with if all these codes apply."""
+    return min(codes, key=_ORDER.index)

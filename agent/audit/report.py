@@ -9,7 +9,7 @@ from agent.audit.act import Acted
 from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.books.confirm import Confirmed
-from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
+from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
 from agent.errors import PlacementDenied, SourceStale
 from agent.model.audit import AuditMemory
@@ -70,6 +70,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirm
         microversion=view.microversion if view else None,
         nova_versions=_nova_versions(snapshot.nova.value),
         notes=task.parts.notes(),
+        names=consumer_names(snapshot.nova.value, host),
     )
 
 

@@ -9,9 +9,10 @@ from agent.books.compare import CHILD, SHARED
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
+from agent.model.host.facts import HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, PlacementView, Provider, ProviderKey
-from agent.model.report import EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
+from agent.model.report import ConsumerName, EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -163,3 +164,10 @@ def evacuation_notes(state: NovaState | None) -> tuple[EvacuationNote, ...]:
             )
         )
     return tuple(notes)
+
+
+def consumer_names(state: NovaState | None, host: HostFacts | None) -> tuple[ConsumerName, ...]:
+    """Return the names that nova and libvirt have for instances and guests, sorted."""
+    found = {(instance.name, instance.uuid) for instance in (state.instances if state else ())}
+    found |= {(domain.name, domain.uuid) for domain in (host.domains if host else ())}
+    return tuple(ConsumerName(*pair) for pair in sorted(found) if pair[0] != pair[1])

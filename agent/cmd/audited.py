@@ -15,12 +15,13 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.failures import FailureKind, NoDocument
 from agent.cmd.logs import setup_command_logging
 from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
 from agent.errors import FolderUnavailable
-from agent.exit_codes import exit_code
+from agent.exit_codes import TEMPORARY
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.render.explain import unread
@@ -50,12 +51,10 @@ def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> I
         yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
 
 
-def audited(
-    options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER
-) -> tuple[AuditReport | None, int]:
-    """Run one audit. Return the report (None if the outcome is UNREADABLE) and the exit code.
+def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
+    """Run one audit and return its report.
 
-    Raises ConfigError if the configuration is wrong.
+    Raises ConfigError if the configuration is wrong, NoDocument (75) if too little could be read.
     """
     loaded = loaded_for(options)
     try:
@@ -65,8 +64,23 @@ def audited(
     with task_of(loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
-    for line in unread(report):
-        to_stderr(f"some data could not be read: {line}")
+    refuse_unreadable(report)
+    for line in unread_lines(report):
+        to_stderr(line)
     if report.error is not None:
         to_stderr(report.error)
-    return None if report.outcome is Outcome.UNREADABLE else report, exit_code(report)
+    return report
+
+
+def refuse_unreadable(report: AuditReport) -> None:
+    """Raise NoDocument (75) if the audit could read too little for any answer."""
+    if report.outcome is not Outcome.UNREADABLE:
+        return
+    named = ", ".join(source.name for source in report.sources if not source.ok)
+    problems = (*unread_lines(report), *((report.error,) if report.error else ()))
+    raise NoDocument(FailureKind.UNAVAILABLE, f"too little could be read: not {named}", TEMPORARY, problems)
+
+
+def unread_lines(report: AuditReport) -> tuple[str, ...]:
+    """Return one line for stderr for each source that could not be read."""
+    return tuple(f"some data could not be read: {line}" for line in unread(report))

@@ -1,44 +1,56 @@
-"""Turn the end of a command into an exit code and, if the command failed, one line on stderr for each problem.
+"""Turn the end of a command into an exit code, lines on stderr and, with ``-f json``, an error object on stdout.
 
 The daemon also uses ``add_config_arguments`` and ``to_stderr``.
 
-cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so this module exits with 127
-on bad arguments. A traceback is printed only with --debug.
+cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so agent/cmd/parser.py raises
+UsageError, and this module exits with 127. A traceback is printed only with --debug.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from agent.errors import AgentError, ConfigError, Retry
-from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, TEMPORARY
-from agent.usage_error import UsageError
+from agent.cmd.failures import Failure, FailureKind, error_document, failure_of
+from agent.exit_codes import BAD_ARGUMENTS, CLEAN
 
 PROGRAM = "stocktake"
 # 128 + the number of the signal, as shells report it.
-INTERRUPTED = 130
 PIPE_BROKEN = 141
 
 
-def ended(run: Callable[[], int], *, debug: bool) -> int:
-    """Call ``run`` and return the exit code; turn every exception into an exit code."""
+def ended(run: Callable[[], int], words: Sequence[str] = ()) -> int:
+    """Call ``run`` and return the exit code; turn every exception into an exit code. ``words`` is the command line."""
     try:
         code = run()
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()
         return PIPE_BROKEN
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except SystemExit as error:
-        return _of_exit(error)
-    except Exception as error:  # noqa: BLE001 - the last boundary: each exception becomes an exit code
-        return _of_error(error, debug=debug)
+        # argparse exits with None or 0 after --help and --version.
+        return BAD_ARGUMENTS if error.code else CLEAN
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last boundary: every error gets a code
+        if "--debug" in words and not isinstance(error, KeyboardInterrupt):
+            traceback.print_exception(error)
+        return _failed(failure_of(error), words)
     return code
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Return whether the command line asks for JSON. The answer is needed even if no parser accepts the line."""
+    before = ("", *words)
+    for previous, word in zip(before, words, strict=False):
+        name, _, value = word.partition("=")
+        if word in ("-fjson", "-f=json") or (_is_format(name) and value == "json"):
+            return True
+        if word == "json" and (previous == "-f" or _is_format(previous)):
+            return True
+    return False
 
 
 def to_stderr(line: str, program: str = PROGRAM) -> None:
@@ -56,36 +68,24 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=folder)
 
 
-def _of_exit(error: SystemExit) -> int:
-    # argparse exits with 2 on bad arguments, and with None or 0 after --help and --version.
-    return BAD_ARGUMENTS if error.code else CLEAN
+def _is_format(word: str) -> bool:
+    # argparse accepts the beginning of an option's name.
+    return len(word) > len("--f") and "--format".startswith(word)
 
 
-def _of_error(error: Exception, *, debug: bool) -> int:
-    if debug:
-        traceback.print_exception(error)
-    match error:
-        case UsageError():
-            to_stderr(str(error))
-            return BAD_ARGUMENTS
-        case ConfigError():
-            for problem in error.problems:
-                to_stderr(problem)
-            return CONFIGURATION
-        case AgentError():
-            to_stderr(str(error))
-            return BUG if error.retry is Retry.NEVER else TEMPORARY
-    to_stderr(f"this is a bug: {type(error).__name__}: {_first_line(error)} (at {_place(error)}; --debug shows more)")
-    return BUG
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or ["no message"])[0]
-
-
-def _place(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "unknown"
+def _failed(failure: Failure, words: Sequence[str]) -> int:
+    as_json = wants_json(words)
+    # In a terminal, ^C is answer enough.
+    if as_json or failure.kind is not FailureKind.INTERRUPTED:
+        for line in failure.lines:
+            to_stderr(line)
+    if as_json:
+        try:
+            sys.stdout.write(json.dumps(error_document(failure), indent=2) + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_stdout()
+    return failure.code
 
 
 def _forget_stdout() -> None:

@@ -39,11 +39,13 @@ class Entry:
 COMMANDS = (
     Entry("adopt", "give a renamed or reinstalled host its provider: print a plan; --plan DIGEST --yes: carry it out"),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
+    Entry("complete", "print the bash completion of this program"),
     Entry("config check", "check the configuration and print every problem in it"),
     Entry("config show", "print the value of every option, and the file that sets it"),
     Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
     Entry("explain", "explain in words how the amounts of one resource class or one consumer are computed"),
     Entry("heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
+    Entry("help", "print the help of one command, or the list of all commands"),
     Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),
     Entry("journal", "print every change that heal, undo and adopt made, with the values before the change"),
     Entry("ledger", "print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement"),
@@ -53,8 +55,6 @@ COMMANDS = (
     Entry("watch", "show all hosts live, from the agents' messages on the broker"),
     Entry("why", 'explain "No valid host": what refuses a request, and the smallest change that makes it fit'),
 )
-# The commands that cliff itself provides.
-BUILT_IN = (("complete", "print the bash completion of this command"), ("help", "print the help of one command"))
 
 
 class Commands(CommandManager):
@@ -66,17 +66,24 @@ class Commands(CommandManager):
         for entry in COMMANDS:
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
+    def add_command(self, name: str, command_class: type[Command]) -> None:
+        """Ignore the commands that cliff's App adds, help and complete: COMMANDS has its own."""
+
 
 def summaries() -> str:
     """Return the list of commands for ``--help``, one line each."""
-    rows = sorted([(entry.name, entry.summary) for entry in COMMANDS] + list(BUILT_IN))
-    width = max(len(name) for name, _ in rows)
-    return "".join(f"  {name:<{width}}  {summary}\n" for name, summary in rows)
+    width = max(len(entry.name) for entry in COMMANDS)
+    return "".join(f"  {entry.name:<{width}}  {entry.summary}\n" for entry in COMMANDS)
+
+
+def parts_of(word: str) -> tuple[str, ...]:
+    """Return the commands of two words whose first word this is, () if there are none."""
+    return tuple(entry.name for entry in COMMANDS if entry.name.startswith(f"{word} "))
 
 
 def nearest(words: Iterable[str]) -> str | None:
     """Return the command whose name is most similar to these words, None if no name is similar."""
-    names = [entry.name for entry in COMMANDS] + [name for name, _ in BUILT_IN]
+    names = [entry.name for entry in COMMANDS]
     typed = list(words)
     near = (difflib.get_close_matches(text, names, n=1) for text in (" ".join(typed[:2]), *typed[:1]))
     return next((found[0] for found in near if found), None)

@@ -16,9 +16,11 @@ from collections.abc import Sequence  # noqa: E402
 from typing import Any  # noqa: E402
 
 from cliff.app import App  # noqa: E402
+from cliff.command import Command  # noqa: E402
 
 from agent.cmd.exit_handling import PROGRAM, add_config_arguments, ended  # noqa: E402
-from agent.cmd.registry import Commands, nearest, summaries  # noqa: E402
+from agent.cmd.parser import HelpFormatter, Parser, nearest_option  # noqa: E402
+from agent.cmd.registry import Commands, nearest, parts_of, summaries  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402
 
@@ -52,7 +54,13 @@ class Shell(App):
         argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> argparse.ArgumentParser:
         """Return the parser of the global options, which the operator may give before or after the command."""
-        parser = argparse.ArgumentParser(prog=PROGRAM, description=description, add_help=False, allow_abbrev=False)
+        parser = Parser(
+            prog=PROGRAM,
+            description=description,
+            add_help=False,
+            allow_abbrev=False,
+            formatter_class=HelpFormatter,
+        )
         parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
         parser.add_argument(
             "-h", "--help", action="store_true", dest="help", help="print this text, or the help of the command"
@@ -66,41 +74,49 @@ class Shell(App):
         """Run the command and return its exit code. Raises UsageError, ConfigError and every error of a command."""
         self.options, words = self.parser.parse_known_args(argv)
         if not words:
-            return self._help()
+            return self.print_help(asked=bool(self.options.help))
         return self.run_subcommand(words)
 
     def run_subcommand(self, argv: list[str]) -> int:
         """Find the command, parse its own arguments, run the command and return its exit code."""
-        try:
-            factory, name, arguments = self.command_manager.find_command(argv)
-        except ValueError:
-            raise UsageError(_unknown(argv)) from None
-        # Pass no command name: with a name, cliff would search every distribution for plug-ins of the command.
-        command = factory(self, self.options)
+        command, name, arguments = self.found(argv)
         parser = command.get_parser(f"{PROGRAM} {name}")
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
 
-    def _help(self) -> int:
-        asked = bool(self.options.help)
+    def found(self, words: list[str]) -> tuple[Command, str, list[str]]:
+        """Return the command that these words name, its name and its arguments. Raises UsageError on an unknown one."""
+        try:
+            factory, name, arguments = self.command_manager.find_command(words)
+        except ValueError:
+            raise UsageError(self._unknown(words)) from None
+        # Pass no command name: with a name, cliff would search every distribution for plug-ins of the command.
+        return factory(self, self.options), name, arguments
+
+    def print_help(self, *, asked: bool) -> int:
+        """Print the global options and the list of commands, to stderr if the operator did not ask. Return the code."""
         out = sys.stdout if asked else sys.stderr
         self.parser.print_help(out)
         out.write(f"\ncommands:\n{summaries()}\n{PROGRAM} help COMMAND prints the help of one command\n")
         return CLEAN if asked else BAD_ARGUMENTS
 
-
-def _unknown(words: Sequence[str]) -> str:
-    shown = " ".join(words)
-    if words[0].startswith("-"):
-        return f"unknown option {words[0]}; {PROGRAM} --help lists the options"
-    near = nearest(words)
-    hint = f": did you mean {near}?" if near else ""
-    return f"unknown command {shown}{hint} ({PROGRAM} --help lists the commands)"
+    def _unknown(self, words: Sequence[str]) -> str:
+        if words[0].startswith("-"):
+            near = nearest_option(words[0], tuple(self.parser._option_string_actions))
+            hint = f": did you mean {near}?" if near else ""
+            return f"unknown option {words[0]}{hint} ({PROGRAM} --help lists the options)"
+        parts = parts_of(words[0])
+        if parts and not words[1:]:
+            return f"{PROGRAM} {words[0]} needs one of its commands: {', '.join(parts)}"
+        near_command = nearest(words)
+        hint = f": did you mean {near_command}?" if near_command else ""
+        shown = " ".join(words[:2] if parts else words[:1])
+        return f"unknown command {shown}{hint} ({PROGRAM} --help lists the commands)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script. Return one of the codes of agent/exit_codes.py."""
     words = list(sys.argv[1:] if argv is None else argv)
-    return ended(lambda: Shell().run(words), debug="--debug" in words)
+    return ended(lambda: Shell().run(words), words)
 
 
 if __name__ == "__main__":

@@ -1,43 +1,62 @@
-"""Refuse an unknown resource class or consumer, and name the nearest known class or the sources that were searched.
+"""Turn a typed resource class or consumer into its name, or refuse it and name the nearest names.
 
-If a source could not be read, the command does not refuse a consumer as unknown: that source may have the consumer.
+Classes are found in upper and lower case. If a source could not be read, the command does not refuse a consumer as
+unknown: that source may have the consumer, so the command ends with 2 (partial) instead of 127.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
-from agent.cmd.exit_handling import to_stderr
+from agent.cmd.consumer_names import consumer_of, known_names
+from agent.cmd.failures import FailureKind, NoDocument
+from agent.exit_codes import PARTIAL
 from agent.model.report import AuditReport
 from agent.render.explain import explain_consumer, known_classes, unread
 from agent.resources import owned
 from agent.usage_error import UsageError
 
+NEAREST = 3
 
-def require_class(report: AuditReport, name: str) -> str:
-    """Return the class name. Raises UsageError, with the nearest name, if the class is unknown."""
+
+def class_of(report: AuditReport, typed: str) -> str | None:
+    """Return the class in Placement's spelling, None if the class is unknown."""
     known = known_classes(report)
-    if name in known:
-        return name
-    near = difflib.get_close_matches(name.upper(), sorted(known), n=1)
-    hint = f": did you mean {near[0]}?" if near else "; `stocktake inventory` lists this host's classes"
-    raise UsageError(f"unknown resource class {name}{hint}")
+    return next((name for name in (typed, typed.upper()) if name in known), None)
 
 
-def require_consumer(report: AuditReport, consumer: str) -> bool:
-    """Return True if the audit found the consumer. Raises UsageError if all sources were read and none lists it.
+def require_class(report: AuditReport, typed: str) -> str:
+    """Return the class in Placement's spelling. Raises UsageError, with the nearest names, if it is unknown."""
+    found = class_of(report, typed)
+    if found is not None:
+        return found
+    near = nearest(typed.upper(), known_classes(report))
+    hint = f": did you mean {near}?" if near else "; `stocktake inventory` lists this host's classes"
+    raise UsageError(f"unknown resource class {typed}{hint}")
 
-    If a source could not be read, write a line to stderr and return False, because that source may have the consumer.
+
+def require_consumer(report: AuditReport, typed: str) -> str:
+    """Return the consumer's uuid or key. Raises UsageError if all sources were read and none has the consumer.
+
+    Raises NoDocument (2) if a source that could not be read may have the consumer.
     """
+    found = consumer_of(report, typed)
     try:
-        explain_consumer(report, consumer, owned)
+        explain_consumer(report, found, owned)
     except LookupError:
-        found_none = (
-            f"found no consumer {consumer} on {report.node or report.host}: none in Placement's allocations, in"
+        message = (
+            f"found no consumer {typed} on {report.node or report.host}: none in Placement's allocations, in"
             " nova's instances and migrations, among libvirt's guests or among the volumes"
         )
         if unread(report):
-            to_stderr(f"{found_none}, as far as the sources could be read")
-            return False
-        raise UsageError(found_none) from None
-    return True
+            partial = f"{message}, as far as the sources could be read"
+            raise NoDocument(FailureKind.UNAVAILABLE, partial, PARTIAL) from None
+        near = nearest(typed, known_names(report))
+        raise UsageError(f"{message}{f'; did you mean {near}?' if near else ''}") from None
+    return found
+
+
+def nearest(typed: str, known: Iterable[str]) -> str:
+    """Return the most similar known names, at most three, joined by commas; "" if none is similar."""
+    return ", ".join(difflib.get_close_matches(typed, sorted(known), n=NEAREST))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
+from agent.cmd.consumer_names import consumer_of
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
@@ -37,7 +38,7 @@ from agent.why.answer import why
 from agent.why.flavor import cells_and_page, flavor_notes
 from agent.why.holding_findings import holding
 from agent.why.host_room import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
-from agent.why.parse_request import Words, canonical_uuid, request_of
+from agent.why.parse_request import Words, request_of
 from agent.why.report import CellRoom, WhyReport
 
 
@@ -144,17 +145,17 @@ def _offers(
 
 
 def _instance(result: AuditResult, text: str) -> Instance:
-    uuid = canonical_uuid(text)
-    if uuid is None:
-        raise UsageError(f"--flavor-of: {text or 'an empty text'} is not a uuid")
+    if not text:
+        raise UsageError("--flavor-of: the text is empty; name an instance")
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
         raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")
     if not state.kind.has_cloud:
         raise UsageError("--flavor-of: [state] source = none has no flavors; give the amounts with --resource")
+    uuid = consumer_of(result.report, text)
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: this host has no instance {uuid}, and no migration or allocation of it")
+        raise UsageError(f"--flavor-of: this host has no instance {text}, and no migration or allocation of it")
     return found
 
 

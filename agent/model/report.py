@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.model.finding import GoneFinding, SeenFinding
 from agent.model.heal import HealNote, HealProgress
@@ -162,6 +163,13 @@ class EvacuationNote:
     dest_host: str
 
 
+class ConsumerName(NamedTuple):
+    """A name by which people know a consumer: an instance's name, or the name of a guest in libvirt."""
+
+    name: str
+    uuid: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
     """The numbers for the three log lines that nova-compute's resource tracker writes, such as "Final resource view".
@@ -211,6 +219,7 @@ class AuditReport:
     ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
     ``first``: whether this is the first audit of this process.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
+    ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
     """
 
     audit_id: str
@@ -250,3 +259,4 @@ class AuditReport:
     tried: int = 0
     first: bool = False
     heal: HealProgress | None = None
+    names: tuple[ConsumerName, ...] = ()

@@ -247,6 +247,7 @@ def _after_the_ledger(report: AuditReport) -> Document:
         "summary": {**dataclasses.asdict(summary), "pci_stats": list(summary.pci_stats)} if summary else None,
         "resource_view": view_document(report.resource_view) if report.resource_view else None,
         "cell_usages": None if report.cell_usages is None else [_cell_usage(one) for one in report.cell_usages],
+        "names": [named._asdict() for named in report.names],
     }
 
 

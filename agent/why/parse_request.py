@@ -134,11 +134,17 @@ def _of_options(words: Words, instance: Instance | None) -> Pairs:
     if not amounts:
         raise UsageError("nothing is asked for: --resource CLASS=AMOUNT, --query or --flavor-of is needed")
     resources = ",".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()))
-    pairs = [("resources", resources), *(("required", text) for text in words.required)]
+    pairs = [("resources", resources), *(("required", _in_capitals(text)) for text in words.required)]
     pairs += [("required", text) for text in (trait_specs(instance.flavor) if instance and instance.flavor else ())]
-    pairs += [("required", f"!{name}") for text in words.forbidden for name in _forbidden(text)]
+    pairs += [("required", f"!{name}") for text in words.forbidden for name in _forbidden(_in_capitals(text))]
     pairs += [("member_of", text) for text in words.member_of]
     return [*pairs, ("in_tree", words.in_tree)] if words.in_tree is not None else pairs
+
+
+def _in_capitals(text: str) -> str:
+    """Return names of traits as Placement writes them; the prefix ``in:`` of Placement's syntax stays."""
+    prefix = "in:" if text.startswith("in:") else ""
+    return prefix + text.removeprefix("in:").upper()
 
 
 def _forbidden(text: str) -> list[str]:
@@ -153,9 +159,10 @@ def _typed_amounts(texts: Iterable[str]) -> dict[str, str]:
         name, sign, number = text.partition("=") if "=" in text else text.partition(":")
         if not sign:
             raise UsageError(f"--resource {text} does not have the form CLASS=AMOUNT")
-        if name.strip() in found:
-            raise UsageError(f"--resource {name.strip()} is given twice")
-        found[name.strip()] = number.strip()
+        resource_class = name.strip().upper()
+        if resource_class in found:
+            raise UsageError(f"--resource {resource_class} is given twice")
+        found[resource_class] = number.strip()
     return found
 
 
@@ -206,11 +213,11 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"{resource_class}: the amount is {text or 'missing'}; use a whole number from 1 to {MOST}")
+        raise UsageError(f"{resource_class}={text}: the amount must be a whole number between 1 and {MOST}")
     # A number may have thousands of digits, and int() raises an error for those.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
-        raise UsageError(f"{resource_class}: {text[:20]} is not a possible amount: use 1 to {MOST}")
+        raise UsageError(f"{resource_class}={text[:20]}: the amount must be between 1 and {MOST}")
     return amount
 
 

@@ -335,8 +335,8 @@ def test_a_demo_with_a_failed_lvm2_command_leaves_no_files_or_loop_devices(tmp_p
     assert done.returncode == code, done.stderr
     failure = f"{command} ended with exit code 5: {command}: no more"
     if code:
-        assert done.stdout == ""
-        assert done.stderr.splitlines()[-1] == f"stocktake demo: {failure}"
+        assert json.loads(done.stdout)["error"]["message"] == f"demo: {failure}"
+        assert done.stderr.splitlines()[-1] == f"stocktake: demo: {failure}"
     else:
         assert any(failure in line for line in json.loads(done.stdout)["simulated"])
     assert "Traceback" not in done.stderr
@@ -357,9 +357,9 @@ def test_a_failed_placement_start_is_reported_in_a_single_line(tmp_path):
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "waitress.py").write_text("raise ImportError('no waitress today')\n")
     done = run(tmp_path / "tmp", "-f", "json", environment={"PYTHONPATH": str(tmp_path / "odd")})
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (1, 1)
     first, last = done.stderr.splitlines()
     assert first.endswith("Placement on SQLite, in its own process")
-    assert last.startswith("stocktake demo: placement: the server did not start")
+    assert last.startswith("stocktake: demo: placement: the server did not start")
     assert "no waitress today" in last
     assert_nothing_is_left(tmp_path / "tmp")

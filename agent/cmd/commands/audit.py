@@ -16,17 +16,17 @@ class Audit(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the audit's exit code (agent/exit_codes.py). Print no document if nothing could be read."""
+        """Return the audit's exit code (agent/exit_codes.py). Raises NoDocument (75) if too little could be read."""
         from agent.cmd.audited import audited
+        from agent.exit_codes import exit_code
         from agent.model.audit import Publish
         from agent.render.documents import Document, audit_document
 
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
-        report, code = audited(self.app.options, "audit", publish)
-        if report is not None:
-            document: Document = audit_document(report)
-            self.answer(parsed_args.format, tuple(_lines(document)), document)
-        return code
+        report = audited(self.app.options, "audit", publish)
+        document: Document = audit_document(report)
+        self.answer(parsed_args.format, tuple(_lines(document)), document)
+        return exit_code(report)
 
 
 def _lines(document: dict[str, object]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Provide the base classes of the commands, which print a document or a list for people and for programs.
 
-stdout has only the document or list. cliff itself scans the installed distributions for formatters and for the epilog
-of the help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
+stdout has only the document or list. If there is no document, the command raises an error (agent/cmd/failures.py), and
+with ``-f json`` an error object takes its place. cliff itself scans the installed distributions for formatters and for
+the epilog of the help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cliff.command import Command
+from cliff.display import DisplayCommandBase
 from cliff.formatters.base import ListFormatter
 from cliff.formatters.commaseparated import CSVLister
 from cliff.formatters.json_format import JSONFormatter
@@ -22,6 +23,7 @@ from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
+from agent.cmd.parser import ParserOwner
 from agent.text.wording import printable
 from agent.usage_error import UsageError
 
@@ -58,7 +60,7 @@ def argument(*names: str, **options: Any) -> Argument:  # noqa: ANN401 - argpars
     return names, options
 
 
-class BaseCommand(Command):
+class BaseCommand(ParserOwner):
     """A command of ``stocktake``; its parser accepts the arguments in ``ARGUMENTS``."""
 
     ARGUMENTS: tuple[Argument, ...] = ()
@@ -69,10 +71,6 @@ class BaseCommand(Command):
         for names, options in self.ARGUMENTS:
             parser.add_argument(*names, **options)
         return parser
-
-    def get_epilog(self) -> str:
-        """Return no epilog. cliff's own method would scan every installed distribution."""
-        return ""
 
 
 class DocumentCommand(BaseCommand):
@@ -116,7 +114,7 @@ class _Formatters(tuple[_Formatter, ...]):
         return [each.name for each in self]
 
 
-class ListCommand(BaseCommand, Lister):
+class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type: ignore[type-arg]  # not generic in older cliff
     """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
     The table format prints ``people_rows``, a short form with units, unless the operator selects or sorts columns.
@@ -132,20 +130,18 @@ class ListCommand(BaseCommand, Lister):
         return self.COLUMNS
 
     @abstractmethod
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
-        """Return the listing (None if nothing could be read) and the exit code."""
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
+        """Return the listing and the exit code. Raises NoDocument if too little could be read."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Row]]:
         """Return all columns and rows. cliff requires this method, but ``run`` of this class does not call it."""
         found, _ = self.listing(parsed_args)
-        return (found.columns, found.rows) if found else (self.COLUMNS, ())
+        return found.columns, found.rows
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Print the list and return the exit code. Raises UsageError on an unknown column."""
         self._refuse_unknown_columns(parsed_args)
         found, code = self.listing(parsed_args)
-        if found is None:
-            return code
         self.formatter = FORMATTERS[parsed_args.formatter]
         if parsed_args.formatter not in FOR_EYES:
             self.produce_output(parsed_args, found.columns, found.rows)

@@ -18,7 +18,7 @@ class ConfigShow(ListCommand):
 
     COLUMNS = ("group", "option", "value", "origin")
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:  # noqa: ARG002 - the base's
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:  # noqa: ARG002 - the base's
         """Return one row per option. Raises ConfigError if a file or a value cannot be read."""
         from agent.config.load import load
         from agent.exit_codes import CLEAN

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import JSON, DocumentCommand, argument
+from agent.cmd.failures import FailureKind, NoDocument
 from agent.errors import AgentError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Demo(DocumentCommand):
 
         missing = _missing_packages()
         if missing:
-            return _failed(f"the demo needs {missing}: pip install stocktake[demo]")
+            raise _failed(f"the demo needs {missing}: pip install stocktake[demo]")
         try:
             ran = _shown(keep=parsed_args.keep, form=parsed_args.format)
         except Interrupted as signal:
@@ -58,7 +59,7 @@ class Demo(DocumentCommand):
         except (AgentError, OSError) as error:
             if self.app.options.debug:
                 traceback.print_exc()
-            return _failed(str(error))
+            raise _failed(str(error)) from error
         return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
 
 
@@ -114,9 +115,8 @@ class _Progress:
             sys.stderr.write(f"[demo {time.monotonic() - self._began:5.1f} s] {step}\n")
 
 
-def _failed(why: str) -> int:
-    sys.stderr.write(f"stocktake demo: {why}\n")
-    return NOT_SHOWN
+def _failed(why: str) -> NoDocument:
+    return NoDocument(FailureKind.UNAVAILABLE, f"demo: {why}", NOT_SHOWN)
 
 
 def _missing_packages() -> str:

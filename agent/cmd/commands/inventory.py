@@ -32,16 +32,19 @@ class Inventory(ListCommand):
         """Return the columns of the list; --diff adds the recorded_* columns and the column ``differs``."""
         return _BESIDE if parsed_args.diff else _WANTED
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return rows of the wanted inventory; with --diff also of the inventory that Placement records."""
         from agent.cmd.audited import audited
+        from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.render.documents import inventory_rows
+        from agent.render.explain import unread
 
-        report, code = audited(self.app.options, "inventory")
-        if report is None:
-            return None, code
+        report = audited(self.app.options, "inventory")
         found = [{**row, "differs": _differs(row)} for row in inventory_rows(report.inventory)]
-        return _diff(found) if parsed_args.diff else _wanted(found), code
+        code = answer_code(report, unread(report))
+        if not parsed_args.diff:
+            return _wanted(found), code
+        return _diff(found), first_of(code, FINDINGS if any(row["differs"] for row in found) else CLEAN)
 
 
 def _wanted(found: list[Document]) -> Listing:

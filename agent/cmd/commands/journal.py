@@ -73,7 +73,7 @@ class Journal(ListCommand):
         ),
     )
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the selected entries. A line that is not a journal entry goes to stderr; the exit code is then 2."""
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.journal_selection import selected

@@ -38,7 +38,12 @@ class Ledger(ListCommand):
     )
     ARGUMENTS = (
         argument("--resource-class", metavar="RC", help="list only this resource class, such as VCPU"),
-        argument("--consumer", metavar="UUID", help="list only this consumer (or a volume as GROUP/NAME)"),
+        argument(
+            "--consumer",
+            metavar="WHO",
+            help="list only this consumer: a uuid or its first 8 characters, an instance's name, a guest's name in "
+            "libvirt, or a volume as GROUP/VOLUME",
+        ),
         argument(
             "--storage",
             action="store_true",
@@ -51,39 +56,49 @@ class Ledger(ListCommand):
         """Return the columns; --storage has other columns."""
         return storage_listing.COLUMNS if parsed_args.storage else self.COLUMNS
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the requested rows.
 
         Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class.
         """
         from agent.cmd.audited import audited
+        from agent.cmd.consumer_names import consumer_of
+        from agent.cmd.validate_names import require_class
+        from agent.exit_codes import answer_code
         from agent.render.documents import ledger_rows
         from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
-        report, code = audited(self.app.options, "ledger")
-        if report is None:
-            return None, code
+        report = audited(self.app.options, "ledger")
+        name = require_class(report, parsed_args.resource_class) if parsed_args.resource_class else None
+        code = answer_code(report, _unread(report, name))
         if parsed_args.storage:
-            return storage_listing.storage_listing(report, parsed_args.consumer), code
-        shown = _filtered(report, parsed_args)
+            owner = None if parsed_args.consumer is None else consumer_of(report, parsed_args.consumer)
+            return storage_listing.storage_listing(report, owner), code
+        shown = _filtered(report, name, parsed_args.consumer)
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in ledger_rows(shown))
         columns = ("consumer", "class", "promised", "held", "recorded", "cause: verdict")
         return Listing(self.COLUMNS, rows, columns, _people_rows(shown), _totals(shown)), code
 
 
-def _filtered(report: AuditReport, parsed_args: argparse.Namespace) -> AuditReport:
-    from agent.cmd.validate_names import require_class, require_consumer
-    from agent.render.explain import canonical, scope_of_class, scope_of_consumer
+def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
+    """Return the unread sources on which the requested rows rest; one class rests on fewer sources than all classes."""
+    from agent.render.explain import unread, unread_books
 
-    if parsed_args.resource_class:
-        report = scope_of_class(report, require_class(report, parsed_args.resource_class))
-    if parsed_args.consumer:
-        known = require_consumer(report, parsed_args.consumer)
-        rows = scope_of_consumer(report, canonical(parsed_args.consumer)).ledger if known else ()
+    if resource_class is None:
+        return unread(report)
+    return tuple(source for names in unread_books(report, resource_class).values() for source in names)
+
+
+def _filtered(report: AuditReport, resource_class: str | None, consumer: str | None) -> AuditReport:
+    from agent.cmd.validate_names import require_consumer
+    from agent.render.explain import scope_of_class, scope_of_consumer
+
+    if consumer is not None:
+        rows = scope_of_consumer(report, require_consumer(report, consumer)).ledger
         report = dataclasses.replace(report, ledger=rows)
-    return report
+    return report if resource_class is None else scope_of_class(report, resource_class)
 
 
 def _people_rows(report: AuditReport) -> tuple[Row, ...]:

@@ -18,7 +18,7 @@ _GIB = 1 << 30
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
     """Return the rows of all owners, or only the rows of ``owner`` if ``owner`` is not None.
 
-    Raises UsageError if every source was read and the owner has nothing.
+    Raises UsageError if every source was read and the owner has nothing, NoDocument (2) if a source was not read.
     """
     from agent.render.documents import storage_rows
 
@@ -30,14 +30,15 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
 
 
 def _refuse(report: AuditReport, owner: str) -> None:
-    from agent.cmd.exit_handling import to_stderr
+    from agent.cmd.failures import FailureKind, NoDocument
+    from agent.exit_codes import PARTIAL
     from agent.render.explain import unread
     from agent.usage_error import UsageError
 
     owns_nothing = f"{owner} owns nothing in the stores of {report.node or report.host}"
     if not unread(report):
         raise UsageError(f"{owns_nothing}; `stocktake ledger --storage` lists all owners")
-    to_stderr(f"{owns_nothing}, as far as the stores could be read")
+    raise NoDocument(FailureKind.UNAVAILABLE, f"{owns_nothing}, as far as the stores could be read", PARTIAL)
 
 
 def _people(row: StorageRow) -> tuple[str, ...]:

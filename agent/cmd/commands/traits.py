@@ -13,15 +13,15 @@ class Traits(ListCommand):
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
     ARGUMENTS = (argument("--diff", action="store_true", help="print only traits that the agent would add or remove"),)
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing | None, int]:
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
         from agent.cmd.audited import audited
-        from agent.model.snapshot import PLACEMENT
+        from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
+        from agent.model.snapshot import LIBVIRT, PLACEMENT
         from agent.render.documents import trait_rows
 
-        report, code = audited(self.app.options, "traits")
-        if report is None:
-            return None, code
+        report = audited(self.app.options, "traits")
+        unread = [source.name for source in report.sources if source.name in (PLACEMENT, LIBVIRT) and not source.ok]
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
         shown = [
             row for row in trait_rows(report) if not parsed_args.diff or (known and row["wanted"] != row["recorded"])
@@ -29,6 +29,7 @@ class Traits(ListCommand):
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)
         people = tuple((row["provider"], row["trait"], _word(row, known), row["owner"]) for row in shown)
         foot = () if shown else ("nothing differs" if known else "the traits in Placement could not be read",)
+        code = first_of(answer_code(report, unread), FINDINGS if parsed_args.diff and shown else CLEAN)
         return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), code
 
 

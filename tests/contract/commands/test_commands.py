@@ -101,7 +101,7 @@ def test_audit_table_width_equals_the_terminal_width(host, columns):
 def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, rest):
     before = rest.generation(own_host.agent.provider_uuid)
     for command in (("audit",), ("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",)):
-        assert own_host.run(*command).code == 3
+        assert own_host.run(*command).code in (0, 3)
     assert rest.generation(own_host.agent.provider_uuid) == before
     assert list((own_host.agent.folder / "state").iterdir()) == []
 
@@ -118,7 +118,7 @@ def test_a_second_run_of_audit_publish_on_an_unchanged_host_writes_nothing(own_h
     assert all(finding["confirmed"] for finding in document["findings"])
     assert own_host.json("inventory", "--diff")[1][0]["differs"] == ""
     assert "nothing differs" in own_host.run("inventory", "--diff").stdout
-    assert own_host.json("traits", "--diff") == (3, [])
+    assert own_host.json("traits", "--diff") == (0, [])
 
 
 def test_audit_publish_writes_nothing_in_role_observer(own_host, rest):
@@ -135,7 +135,7 @@ def by_class(rows, resource_class):
 
 def test_ledger_json_shows_amounts_by_source_and_a_verdict_for_each_consumer(host):
     code, rows = host.json("ledger")
-    assert code == 3
+    assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
     vcpu = by_class(rows, "VCPU")
     books = {uuid: (row["promised"], row["held"], row["recorded"], row["verdict"]) for uuid, row in vcpu.items()}
@@ -150,7 +150,7 @@ def test_ledger_json_shows_amounts_by_source_and_a_verdict_for_each_consumer(hos
 
 def test_ledger_table_ends_with_a_total_line_for_each_resource_class(host):
     ended = host.run("ledger")
-    assert (ended.code, ended.stderr) == (3, "")
+    assert (ended.code, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-2:] == [
         "total MEMORY_MB: promised 2048 MiB, held 2816 MiB, recorded 5120 MiB",
         "total VCPU: promised 8, held 10, recorded 20",
@@ -170,13 +170,13 @@ def test_ledger_rows_can_be_filtered_by_resource_class_and_by_consumer(host):
 
 def test_ledger_csv_and_value_output_contain_untruncated_uuids(host):
     ended = host.run("ledger", "-f", "csv", "--max-width", "40")
-    assert (ended.code, ended.stderr) == (3, "")
+    assert (ended.code, ended.stderr) == (0, "")
     read = list(csv.DictReader(io.StringIO(ended.stdout)))
     assert {row["consumer_uuid"] for row in read} >= {host.evacuated, host.leaked, host.stranger, *host.running}
     value = host.run("ledger", "-f", "value", "-c", "consumer_uuid", "-c", "recorded", "--resource-class", "VCPU")
     assert f"{host.evacuated} 8" in value.stdout.splitlines()
     table = host.run("ledger", "-c", "resource_class", "-c", "recorded", "--sort-column", "recorded")
-    assert table.code == 3
+    assert table.code == 0
     assert "recorded 20" in table.stdout
 
 
@@ -191,7 +191,7 @@ def test_a_narrow_ledger_table_wraps_uuids_without_truncation(host):
 
 def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(host):
     ended = host.run("explain", "VCPU")
-    assert (ended.code, ended.stderr) == (3, "")
+    assert (ended.code, ended.stderr) == (0, "")
     said = ended.stdout.splitlines()
     assert (
         f"VCPU recorded 20 = 8 (2 instances) + 8 (1 allocation-stale-move: {host.evacuated})"
@@ -210,7 +210,7 @@ def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(
 
 def test_explain_json_of_a_resource_class_has_amounts_evacuations_and_inventory(host):
     code, document = host.json("explain", "VCPU")
-    assert (code, document["schema_version"], document["resource_class"]) == (3, 1, "VCPU")
+    assert (code, document["schema_version"], document["resource_class"]) == (0, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
         "recorded": 20,
         "promised": 8,
@@ -227,7 +227,7 @@ def test_explain_json_of_a_resource_class_has_amounts_evacuations_and_inventory(
 
 def test_explain_lists_reserved_host_memory_as_a_separate_term(host):
     code, document = host.json("explain", "MEMORY_MB")
-    assert code == 3
+    assert code == 0
     (inventory,) = document["inventory"]
     assert inventory["total"] == MEMORY_MIB
     assert inventory["terms"] == [
@@ -238,11 +238,11 @@ def test_explain_lists_reserved_host_memory_as_a_separate_term(host):
 
 def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
     code, document = host.json("explain", host.evacuated)
-    assert (code, document["subject"], document["consumer"]) == (3, "consumer", host.evacuated)
+    assert (code, document["subject"], document["consumer"]) == (0, "consumer", host.evacuated)
     assert {row["resource_class"]: row["recorded"] for row in document["rows"]} == {"VCPU": 8, "MEMORY_MB": 2048}
     assert codes(document) == ["allocation-stale-move", "migration-finished-but-counted"]
     ended = host.run("explain", host.evacuated)
-    assert ended.code == 3
+    assert ended.code == 0
     assert "  verdict: allocation-stale-move: the instance moved away" in ended.stdout
 
 
@@ -250,13 +250,13 @@ def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
 def test_commands_exit_127_for_an_unknown_resource_class_and_suggest_a_name(host, command):
     ended = host.run(*command, "VCPUS")
     assert (ended.code, ended.stdout) == (127, "")
-    assert ended.stderr == "stocktake: unknown resource class VCPUS: did you mean VCPU?\n"
+    assert "VCPU, " in ended.stderr.partition("VCPUS")[2]
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
 def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(host, command):
     stray = "99999999-0000-4000-8000-000000000000"
-    ended = host.run(*command, stray, "-f", "json")
+    ended = host.run(*command, stray)
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr.startswith(f"stocktake: found no consumer {stray} on {host.agent.name}: none in Placement's")
     assert "libvirt" in ended.stderr
@@ -264,12 +264,12 @@ def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(hos
 
 def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host):
     code, rows = host.json("inventory")
-    assert code == 3
+    assert code == 0
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
     vcpu = next(row for row in rows if row["resource_class"] == "VCPU")
     assert (vcpu["total"], vcpu["reserved"], vcpu["max_unit"], vcpu["used"], vcpu["free"]) == (16, 1, 16, 20, 40.0)
     ended = host.run("inventory")
-    assert (ended.code, ended.stderr) == (3, "")
+    assert (ended.code, ended.stderr) == (0, "")
     assert "32768 MiB" in ended.stdout
 
 
@@ -289,7 +289,7 @@ def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
 def test_traits_command_shows_owners_and_option_diff_omits_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
-    assert code == 3
+    assert code == 0
     told = {(row["trait"], row["wanted"], row["recorded"], row["owner"]) for row in rows}
     assert ("CUSTOM_GOLD", True, True, "operator") in told
     ours = {row for row in told if row[0] != "CUSTOM_GOLD"}
@@ -505,18 +505,19 @@ def test_read_only_commands_exit_75_without_output_if_all_main_sources_fail(own_
     )
     for command in LOOKS:
         ended = own_host.run(*command, "-f", "json")
-        assert (ended.code, ended.stdout) == (75, "")
+        assert (ended.code, ended.document["exit_code"], ended.document["error"]["kind"]) == (75, 75, "unavailable")
         # libxml2 itself writes a line to stderr when the test driver's file is missing.
-        said = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
+        *said, last = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
         named = [line.removeprefix("stocktake: some data could not be read: ").partition(":")[0] for line in said]
         assert named == ["placement", "state", "libvirt"]
+        assert last == "stocktake: too little could be read: not placement, state, libvirt"
         assert "Traceback" not in ended.stderr
 
 
 def test_a_command_exits_78_if_two_compute_id_files_contradict_each_other(own_host):
     other = "12345678-0000-4000-8000-000000000000"
     (own_host.agent.folder / "state" / "compute_id").write_text(other)
-    ended = own_host.run("audit", "-f", "json")
+    ended = own_host.run("audit")
     assert (ended.code, ended.stdout) == (78, "")
     (line,) = ended.stderr.splitlines()
     assert other in line
@@ -536,7 +537,7 @@ def test_audit_publish_exits_5_and_writes_nothing_if_nova_owns_the_provider(own_
     code, document = own_host.json("audit", "--publish")
     assert (code, document["outcome"]) == (5, "refused")
     assert "rival-writer" in codes(document)
-    assert own_host.json("ledger")[0] == 5
+    assert own_host.json("ledger")[0] == 0
     assert rest.generation(own_host.agent.provider_uuid) == before
 
 
@@ -561,7 +562,7 @@ def test_an_instance_name_cannot_inject_terminal_control_characters(own_host):
     for command in (("audit",), ("ledger",), ("ledger", "-f", "value"), ("ledger", "-c", "consumer_name"),
                     ("explain", "VCPU"), ("explain", own_host.evacuated)):  # fmt: skip
         ended = own_host.run(*command)
-        assert ended.code == 3
+        assert ended.code == (3 if command == ("audit",) else 0)
         assert "evil" in ended.stdout
         assert "\x1b" not in ended.stdout
         assert "\nname" not in ended.stdout

@@ -129,7 +129,7 @@ def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
         (("--resource", "CUSTOM_NOBODYS=1"), "unknown resource class CUSTOM_NOBODYS"),
         (("--resource", "VCPU=1", "--required", "HW_CPU_X86_VMXX"), "VMXX: did you mean HW_CPU_X86_VMX?"),
         (("--resource", "VCPU=1", "--forbidden", "CUSTOM_OWNER_STOCKTAK"), "did you mean CUSTOM_OWNER_STOCKTAKE?"),
-        (("--resource", "VCPU=0"), "VCPU: 0 is not a possible amount"),
+        (("--resource", "VCPU=0"), "VCPU=0: the amount must be between 1 and 2147483647"),
         (("--resource", "VCPU=1", "--member-of", "99999999-0000-4000-8000-000000000000"), "unknown aggregate 99999999"),
         (("--resource", "VCPU=1", "--in-tree", "99999999-0000-4000-8000-000000000000"), "unknown provider 99999999"),
         (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "this host has no instance 99999999"),

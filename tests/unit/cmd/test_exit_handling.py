@@ -38,23 +38,23 @@ def run(error):
     ],
 )
 def test_each_kind_of_error_maps_to_an_exit_code_and_a_line_on_stderr(error, code, line, capsys):
-    assert ended(run(error), debug=False) == code
+    assert ended(run(error)) == code
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", line)
 
 
 def test_a_config_error_prints_a_line_for_each_problem(capsys):
-    assert ended(run(ConfigError("one", "two")), debug=False) == 78
+    assert ended(run(ConfigError("one", "two"))) == 78
     assert capsys.readouterr().err.splitlines() == ["stocktake: one", "stocktake: two"]
 
 
 def test_an_unexpected_exception_prints_a_traceback_only_with_debug(capsys):
-    assert ended(run(KeyError("x")), debug=False) == 1
+    assert ended(run(KeyError("x"))) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_exit_handling.py:")
-    assert ended(run(KeyError("x")), debug=True) == 1
+    assert ended(run(KeyError("x")), ["audit", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_the_exit_code_of_a_command_is_returned_unchanged():
-    assert [ended(lambda code=code: code, debug=False) for code in (0, 2, 3, 5, 75)] == [0, 2, 3, 5, 75]
+    assert [ended(lambda code=code: code) for code in (0, 2, 3, 5, 75)] == [0, 2, 3, 5, 75]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.cmd.commands.storage_listing import COLUMNS, storage_listing
+from agent.cmd.failures import NoDocument
 from agent.usage_error import UsageError
 from tests.rigs.reports import REPORT
 
@@ -50,9 +51,10 @@ def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
         storage_listing(READ, "nobody")
 
 
-def test_an_unknown_owner_causes_only_a_warning_if_a_source_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
-    assert storage_listing(REPORT, "nobody").rows == ()
-    assert "as far as the stores could be read" in capsys.readouterr().err
+def test_an_unknown_owner_is_no_usage_error_if_a_source_is_unreadable() -> None:
+    with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
+        storage_listing(REPORT, "nobody")
+    assert raised.value.failure.code == 2
 
 
 def test_the_storage_listing_prints_a_note_if_it_contains_no_store() -> None:

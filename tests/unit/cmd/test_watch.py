@@ -12,4 +12,4 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
     done = stocktake_here("watch", "--once", f"--timeout={seconds}")
     said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")
-    assert done.stderr.splitlines()[-1].endswith(said)
+    assert done.stderr == f"stocktake: {said} (see stocktake watch --help)\n"

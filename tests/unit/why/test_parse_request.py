@@ -82,21 +82,29 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
     assert (request.root_required, request.root_forbidden) == ({"COMPUTE_NODE"}, {"COMPUTE_STATUS_DISABLED"})
 
 
+def test_names_of_classes_and_traits_are_accepted_in_lower_case():
+    typed = Words(resources=("vcpu=1",), required=("in:hw_cpu_x86_avx,CUSTOM_a",), forbidden=("custom_b",))
+    (group,) = request_of(typed).groups
+    assert group.resources == (("VCPU", 1),)
+    assert (group.required, group.forbidden) == ((frozenset({"HW_CPU_X86_AVX", "CUSTOM_A"}),), {"CUSTOM_B"})
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ({}, "nothing is asked for"),
         ({"resources": ("VCPU",)}, "does not have the form CLASS=AMOUNT"),
-        ({"resources": ("VCPU=",)}, "the amount is missing"),
-        ({"resources": ("VCPU=0",)}, "0 is not a possible amount: use 1 to 2147483647"),
-        ({"resources": ("VCPU=-3",)}, "the amount is -3"),
-        ({"resources": ("VCPU=2147483648",)}, "2147483648 is not a possible amount"),
-        ({"resources": ("VCPU=" + "9" * 5000,)}, "is not a possible amount"),
-        ({"resources": ("VCPU=1.5",)}, "the amount is 1.5"),
-        ({"resources": ("VCPU=many",)}, "the amount is many"),
-        ({"resources": ("VCPU=٣",)}, "the amount is ٣"),
+        ({"resources": ("VCPU=",)}, "VCPU=: the amount must be a whole number between"),
+        ({"resources": ("VCPU=0",)}, "VCPU=0: the amount must be between 1 and 2147483647"),
+        ({"resources": ("VCPU=-3",)}, "VCPU=-3: the amount must be a whole number between"),
+        ({"resources": ("VCPU=2147483648",)}, "VCPU=2147483648: the amount must be between"),
+        ({"resources": ("VCPU=" + "9" * 5000,)}, "the amount must be between"),
+        ({"resources": ("VCPU=1.5",)}, "VCPU=1.5: the amount must be a whole number"),
+        ({"resources": ("VCPU=many",)}, "VCPU=many: the amount must be a whole number"),
+        ({"resources": ("VCPU=٣",)}, "VCPU=٣: the amount must be a whole number"),
         ({"resources": ("VCPU=1", "VCPU=2")}, "VCPU is given twice"),
-        ({"resources": ("vcpu=1",)}, "digits and _): did you mean VCPU?"),
+        ({"resources": ("vcpu=1", "VCPU=2")}, "VCPU is given twice"),
+        ({"resources": ("custom-a=1",)}, "digits and _): did you mean CUSTOM_A?"),
         ({"resources": ("=1",)}, "an empty text is not a name of a resource class"),
         ({"resources": ("VCPU=1",), "required": ("",)}, "contains an empty name"),
         ({"resources": ("VCPU=1",), "required": ("in:CUSTOM_A,!CUSTOM_B",)}, "!CUSTOM_B is not a name of a trait"),

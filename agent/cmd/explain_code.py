@@ -1,0 +1,66 @@
+"""Explain a finding code: print its runbook of agent/runbooks, or else what the finding's own module says.
+
+The page needs neither configuration nor root, so that an operator can read it on any machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import re
+import textwrap
+from importlib.resources.abc import Traversable
+from typing import Any
+
+_FOLDER = "runbooks"
+_WIDTH = 100
+# Every code has a hyphen, which distinguishes it from a resource class.
+_CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+
+
+def page_of(code: str) -> str | None:
+    """Return the page about the finding code, None if no finding has this code."""
+    if not _CODE.fullmatch(code):
+        return None
+    for file in _files():
+        if file.name == f"{code}.md":
+            return file.read_text(encoding="utf-8")
+    return _page_of_rule(code)
+
+
+def known_codes() -> frozenset[str]:
+    """Return every finding code and every other name that has a page."""
+    from agent.findings import BUILTIN
+
+    return frozenset(rule.code for rule in BUILTIN) | {file.name.removesuffix(".md") for file in _files()}
+
+
+def code_page(code: str, page: str) -> dict[str, Any]:
+    """Return the JSON document about a finding code."""
+    return {"schema_version": 1, "subject": "code", "code": code, "text": page.splitlines()}
+
+
+def _files() -> tuple[Traversable, ...]:
+    folder = importlib.resources.files("agent") / _FOLDER
+    return tuple(file for file in folder.iterdir() if file.name.endswith(".md")) if folder.is_dir() else ()
+
+
+def _page_of_rule(code: str) -> str | None:
+    """Return a short page from the rule and the docstring of its module, which is named like the code."""
+    from agent.findings import BUILTIN
+
+    rule = next((rule for rule in BUILTIN if rule.code == code), None)
+    if rule is None:
+        return None
+    module = importlib.import_module(f"agent.findings.{code.replace('-', '_')}")
+    about = (module.__doc__ or "").strip()
+    parts = (about, f"severity: {rule.severity.value}", f"remedy: {rule.remedy}")
+    return f"{code}\n\n" + "\n\n".join(map(_wrapped, parts)) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(
+        textwrap.fill(" ".join(part.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)
+        for part in paragraphs
+    )

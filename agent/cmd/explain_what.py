@@ -1,0 +1,111 @@
+"""Decide what ``stocktake explain WHAT`` explains: a class, a finding, a consumer; the first that matches.
+
+A finding code is explained without an audit (explain_code.py). Class names have no hyphen and codes have at least one,
+so the order of these two does not matter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass
+
+from agent.cmd.consumer_names import consumer_of, known_names
+from agent.cmd.explain_code import known_codes
+from agent.cmd.prefixes import could_be_beginning, only_match
+from agent.cmd.validate_names import NEAREST, class_of, require_consumer
+from agent.exit_codes import answer_code
+from agent.model.finding import FindingState, SeenFinding
+from agent.model.report import AuditReport
+from agent.render.documents import SCHEMA_VERSION, Document, audit_keys, finding_document
+from agent.render.explain import (
+    Explanation,
+    explain_class,
+    explain_consumer,
+    known_classes,
+    unread,
+    unread_books,
+    unread_of_inventory,
+)
+from agent.render.explain_json import document
+from agent.render.explain_text import lines
+from agent.resources import owned
+from agent.usage_error import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The explanation as lines and as a JSON document, and the exit code."""
+
+    lines: tuple[str, ...]
+    document: Document
+    code: int
+
+
+def answer(report: AuditReport, what: str) -> Answer:
+    """Return the explanation of ``what``.
+
+    Raises UsageError if nothing has this name, or if several things have it. Raises NoDocument (2) if nothing has this
+    name but a source that could not be read may know it.
+    """
+    name = class_of(report, what)
+    if name is not None:
+        missing = [*unread_of_inventory(report, name), *_sources(report, name)]
+        return _of(explain_class(report, name, owned), answer_code(report, missing))
+    found = _finding(report, what)
+    if found is not None:
+        return _of_finding(report, found)
+    explanation = explain_consumer(report, _consumer(report, what), owned)
+    return _of(explanation, answer_code(report, _sources(report, "DISK_GB")))
+
+
+def _of(explanation: Explanation, code: int) -> Answer:
+    return Answer(lines=lines(explanation), document=document(explanation), code=code)
+
+
+def _of_finding(report: AuditReport, seen: SeenFinding) -> Answer:
+    # A finding that this audit could not check rests on a source that was not read.
+    missing = seen.unknown_because if seen.state is FindingState.UNKNOWN else ()
+    shown = finding_document(seen)
+    text = (
+        f"{seen.finding.code} on {report.node or report.host}, audit of {report.started_at}",
+        f"  severity {shown['severity']}, {shown['state']}, first seen {seen.first_seen_at}, id {shown['id']}",
+        *(f"  {name}: {shown[name]}" for name in ("subject", "expected", "actual", "remedy") if shown[name]),
+    )
+    alone = dataclasses.replace(report, findings=(seen,))
+    keys = audit_keys(
+        alone, "audit_id", "host", "node", "provider_uuid", "started_at", "outcome", "sources", "findings"
+    )
+    found = {"schema_version": SCHEMA_VERSION, "subject": "finding", **keys, "text": list(text)}
+    return Answer(lines=text, document=found, code=answer_code(report, missing))
+
+
+def _finding(report: AuditReport, what: str) -> SeenFinding | None:
+    by_id = {seen.finding.id: seen for seen in report.findings}
+    found = only_match("finding", what, by_id) if could_be_beginning(what) else None
+    return by_id[found] if found else None
+
+
+def _consumer(report: AuditReport, what: str) -> str:
+    consumer = consumer_of(report, what)
+    # A uuid, or a name that stands for a uuid, cannot mean anything but a consumer.
+    if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
+        return require_consumer(report, consumer)
+    words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}
+    near = difflib.get_close_matches(what.lower(), sorted(words), n=NEAREST)
+    hint = f"; nearest: {', '.join(words[one] for one in near)}" if near else ""
+    raise UsageError(
+        f"{what} is no resource class, finding code, finding id or consumer on {report.node or report.host}{hint}"
+    )
+
+
+def _is_known(report: AuditReport, consumer: str) -> bool:
+    try:
+        explain_consumer(report, consumer, owned)
+    except LookupError:
+        return False
+    return True
+
+
+def _sources(report: AuditReport, name: str) -> tuple[str, ...]:
+    return tuple(source for names in unread_books(report, name).values() for source in names)

@@ -1,0 +1,205 @@
+"""The examples and exit codes below each command's help. A test compares the codes with the table in README.md.
+
+A new command gets an entry here, with two to four examples. The codes 1, 78 and 127 mean the same in every command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_ANSWERED = ((0, "answered"), (2, "a source that the answer rests on could not be read; the rest was printed"))
+_NO_DOCUMENT = (75, "so little could be read that there is no answer")
+_DIFFERENCES = (
+    (0, "answered; with --diff: nothing differs"),
+    (2, "a source that the answer rests on could not be read; the rest was printed"),
+    (3, "only with --diff: something differs"),
+    _NO_DOCUMENT,
+)
+_FINDINGS = (
+    (0, "no findings"),
+    (2, "a source could not be read, so there may be more findings"),
+    (3, "findings"),
+    (5, "refused: another service writes this host's provider"),
+)
+_IN_ALL = (
+    (1, "a bug"),
+    (78, "a configuration error"),
+    (127, "a wrong command line"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpText:
+    """``examples``: (command line, what it does). ``exits``: (exit code, meaning) in the order of the codes."""
+
+    examples: tuple[tuple[str, str], ...]
+    exits: tuple[tuple[int, str], ...] = ((0, "done"),)
+
+
+HELP_TEXTS: Mapping[str, HelpText] = {
+    "adopt": HelpText(
+        examples=(
+            ("stocktake adopt", "print the plan and its digest"),
+            ("stocktake adopt --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
+            ("stocktake adopt --store", "print the plan to accept a new disk store"),
+        ),
+        exits=(
+            (0, "nothing to change"),
+            (2, "a source could not be read, or the outcome of a change is not known"),
+            (3, "printed a plan that changes something"),
+            (4, "carried out the whole plan"),
+            (5, "refused, or the plan has changed"),
+        ),
+    ),
+    "audit": HelpText(
+        examples=(
+            ("stocktake audit", "print the findings; write nothing"),
+            ("stocktake audit -f json", "the same as one JSON object"),
+            ("stocktake audit --publish", "also write the inventory, as the daemon does"),
+        ),
+        exits=(*_FINDINGS, _NO_DOCUMENT),
+    ),
+    "complete": HelpText(
+        examples=(
+            ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
+            ("source <(stocktake complete)", "complete commands in this shell"),
+        ),
+    ),
+    "config check": HelpText(
+        examples=(
+            ("stocktake config check", "check the default files"),
+            ("stocktake config check --config-file new.conf", "check a file before it is installed"),
+        ),
+        exits=((0, "no mistakes"),),
+    ),
+    "config show": HelpText(
+        examples=(
+            ("stocktake config show", "every option with its value and its file"),
+            ("stocktake config show -f json", "the same as a JSON list"),
+        ),
+    ),
+    "demo": HelpText(
+        examples=(
+            ("stocktake demo", "show the five stories, then remove the small cloud"),
+            ("stocktake demo --keep", "keep the small cloud, to try commands on it"),
+        ),
+        exits=((0, "showed all five stories"), (1, "a story could not be shown")),
+    ),
+    "explain": HelpText(
+        examples=(
+            ("stocktake explain VCPU", "how the amounts of a resource class are computed"),
+            ("stocktake explain web-1", "everything about one consumer"),
+            ("stocktake explain allocation-leaked", "what a finding code means and what to do"),
+            ("stocktake explain 87897f25", "one finding, or one consumer, by the beginning of its id"),
+        ),
+        exits=(*_ANSWERED, _NO_DOCUMENT),
+    ),
+    "heal": HelpText(
+        examples=(
+            ("stocktake heal", "print the plan and its digest"),
+            ("stocktake heal --finding 87897f25", "the plan for one finding"),
+            ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
+        ),
+        exits=(
+            (0, "nothing to change now"),
+            (2, "a source could not be read, or the outcome of a change is not known"),
+            (3, "printed a plan that changes something"),
+            (4, "carried out the whole plan"),
+            (5, "a guard rail refused what was named or what was in the plan, or the plan has changed"),
+            (75, "what was named must wait, or so little could be read that there is no plan"),
+        ),
+    ),
+    "help": HelpText(
+        examples=(
+            ("stocktake help", "list all commands"),
+            ("stocktake help heal", "the help of one command"),
+        ),
+        exits=((0, "printed"),),
+    ),
+    "inventory": HelpText(
+        examples=(
+            ("stocktake inventory", "what the agent wants in Placement, with used and free amounts"),
+            ("stocktake inventory --diff", "compare that with what Placement records"),
+        ),
+        exits=_DIFFERENCES,
+    ),
+    "journal": HelpText(
+        examples=(
+            ("stocktake journal", "every change, oldest first"),
+            ("stocktake journal -f json", "the same with the whole state before each change"),
+        ),
+        exits=((0, "answered"), (2, "a line of the journal could not be read; the others were printed")),
+    ),
+    "ledger": HelpText(
+        examples=(
+            ("stocktake ledger", "every consumer in the three books"),
+            ("stocktake ledger --resource-class VCPU", "one resource class"),
+            ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
+            ("stocktake ledger --storage", "who owns each byte of each storage pool"),
+        ),
+        exits=(*_ANSWERED, _NO_DOCUMENT),
+    ),
+    "status": HelpText(
+        examples=(
+            ("stocktake status", "the daemon's last report; asks no other service"),
+            ("stocktake status -f json", "the same as one JSON object"),
+        ),
+        exits=(*_FINDINGS, (75, "there is no report")),
+    ),
+    "traits": HelpText(
+        examples=(
+            ("stocktake traits", "the traits of this host's providers, and who decides each"),
+            ("stocktake traits --diff", "only the traits that the agent would add or remove"),
+        ),
+        exits=_DIFFERENCES,
+    ),
+    "undo": HelpText(
+        examples=(
+            ("stocktake undo 3f9c", "undo the journal entry whose id begins with 3f9c"),
+            ("stocktake undo 3f9c -f json", "the same, with the outcome as one JSON object"),
+        ),
+        exits=(
+            (0, "undone"),
+            (2, "a source could not be reached, or the outcome is not known"),
+            (5, "refused"),
+        ),
+    ),
+    "watch": HelpText(
+        examples=(
+            ("stocktake watch", "all hosts, until Ctrl-C"),
+            ("stocktake watch --once", "the state of all hosts now"),
+        ),
+        exits=((0, "printed"), (2, "only with --once: no agent answered"), (75, "the message bus cannot be reached")),
+    ),
+    "why": HelpText(
+        examples=(
+            ("stocktake why --resource VCPU=64", "would this host take 64 VCPU in one request?"),
+            ("stocktake why --flavor-of web-1 --everywhere", "would any host take another instance like web-1?"),
+            ("stocktake why --query 'resources=VCPU:4'", "the request as nova-scheduler logs it"),
+        ),
+        exits=(
+            (0, "the request fits"),
+            (2, "a source could not be read, so the answer is incomplete"),
+            (3, "the request does not fit"),
+            (75, "Placement could not be read"),
+        ),
+    ),
+}
+
+
+def epilog_of(name: str) -> str | None:
+    """Return the examples and exit codes for the help of the command, None if it has no entry."""
+    text = HELP_TEXTS.get(name)
+    return None if text is None else "\n".join((*_examples(text), "", "exit codes:", *_exits(text)))
+
+
+def _examples(text: HelpText) -> tuple[str, ...]:
+    width = max(len(line) for line, _ in text.examples)
+    return ("examples:", *(f"  {line:<{width}}  {what}" for line, what in text.examples))
+
+
+def _exits(text: HelpText) -> tuple[str, ...]:
+    own = dict(text.exits)
+    every = sorted({**dict(_IN_ALL), **own}.items())
+    return tuple(f"  {code:>3}  {meaning}" for code, meaning in every)

@@ -1,0 +1,74 @@
+"""Parse a command line with argparse; a mistake raises UsageError, which names the nearest option.
+
+argparse itself would print its usage to stderr and exit with 2, which means a partial audit in this program. cliff's
+own parser would add a text about plug-ins to each help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from cliff.command import Command
+
+from agent.cmd.help_texts import epilog_of
+from agent.usage_error import UsageError
+
+_NARROWEST = 40
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError instead of exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError with argparse's message and the command whose help lists the arguments."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]  # noqa: ANN401 - argparse's own
+        """Return the parsed arguments. Raises UsageError on an argument that the command does not have."""
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(self._unknown(unknown))
+        return parsed
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        option = next((word for word in words if word.startswith("-")), None)
+        if option is None:
+            return f"unexpected argument {' '.join(words)}"
+        near = nearest_option(option, tuple(self._option_string_actions))
+        return f"unknown option {option}" + (f": did you mean {near}?" if near else "")
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of the examples and exit codes, and wraps the rest at the terminal's width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=help_width())
+
+
+class ParserOwner(Command):
+    """Makes the parser of a command. In the list of base classes it follows cliff's own classes, which add options."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return a parser with the command's description, examples and exit codes, without arguments."""
+        return Parser(
+            description=textwrap.fill(" ".join(self.get_description().split()), help_width()),
+            epilog=epilog_of(prog_name.partition(" ")[2]),
+            prog=prog_name,
+            formatter_class=HelpFormatter,
+        )
+
+
+def nearest_option(typed: str, known: Sequence[str]) -> str | None:
+    """Return the option that the operator most likely meant, None if no option is similar."""
+    near = difflib.get_close_matches(typed.partition("=")[0], known, n=1)
+    return near[0] if near else None
+
+
+def help_width() -> int:
+    """Return the width of a help text: the terminal's, but at most 120 columns."""
+    return max(_NARROWEST, min(120, shutil.get_terminal_size((100, 24)).columns))

@@ -1,0 +1,55 @@
+"""Find the one id that the operator typed, whole or as its beginning. Pure.
+
+Case and hyphens of uuids do not count. A beginning needs 8 characters, so that a script that passes a cut or empty id
+does not meet an id by chance; the ids of journal entries, which are short, need 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agent.usage_error import UsageError
+
+LEAST = 8
+LEAST_OF_ENTRY = 4
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+def matches(typed: str, known: Iterable[str], least: int = LEAST) -> tuple[str, ...]:
+    """Return the known ids that ``typed`` means, sorted: the id itself, else all that begin with ``typed``."""
+    wanted = plain(typed)
+    ids = sorted(set(known))
+    exact = tuple(one for one in ids if plain(one) == wanted)
+    if exact or len(wanted) < least:
+        return exact
+    return tuple(one for one in ids if plain(one).startswith(wanted))
+
+
+def only_match(what: str, typed: str, known: Iterable[str], least: int = LEAST) -> str | None:
+    """Return the only id that ``typed`` means, None if there is none.
+
+    Raises UsageError if several ids begin with ``typed``, or if ``typed`` is too short for the beginning of an id.
+    """
+    ids = tuple(known)
+    found = matches(typed, ids, least)
+    if len(found) > 1:
+        raise UsageError(ambiguous(what, typed, found))
+    if not found and plain(typed) and len(plain(typed)) < least and matches(typed, ids, 1):
+        raise UsageError(f"{what} {typed}: the beginning of an id needs at least {least} characters")
+    return found[0] if found else None
+
+
+def ambiguous(what: str, typed: str, found: Iterable[str]) -> str:
+    """Return the error for a text that means several ids."""
+    return f"{what} {typed} is ambiguous: {', '.join(found)}"
+
+
+def could_be_beginning(typed: str) -> bool:
+    """Return whether ``typed`` may be the beginning of a uuid: at least 8 hexadecimal digits."""
+    return len(plain(typed)) >= LEAST and _HEX.fullmatch(plain(typed)) is not None
+
+
+def plain(text: str) -> str:
+    """Return the id in lower case without hyphens."""
+    return text.lower().replace("-", "")
