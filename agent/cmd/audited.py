@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
+from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
-from agent.cmd.failures import FailureKind, NoDocument
 from agent.cmd.logs import setup_command_logging
 from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded

@@ -2,8 +2,8 @@
 
 The daemon also uses ``add_config_arguments`` and ``to_stderr``.
 
-cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so agent/cmd/parser.py raises
-UsageError, and this module exits with 127. A traceback is printed only with --debug.
+cliff and argparse exit with 2 on bad arguments. In this program 2 means a partial audit, so the parser
+(agent/cmd/command_line) raises UsageError, and this module exits with 127. A traceback is printed only with --debug.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from agent.cmd.failures import Failure, FailureKind, error_document, failure_of
+from agent.cmd.command_line.failures import Failure, FailureKind, error_document, failure_of
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN
 
 PROGRAM = "stocktake"

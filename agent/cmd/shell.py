@@ -18,8 +18,8 @@ from typing import Any  # noqa: E402
 from cliff.app import App  # noqa: E402
 from cliff.command import Command  # noqa: E402
 
+from agent.cmd.command_line.parser import HelpFormatter, Parser, nearest_option  # noqa: E402
 from agent.cmd.exit_handling import PROGRAM, add_config_arguments, ended  # noqa: E402
-from agent.cmd.parser import HelpFormatter, Parser, nearest_option  # noqa: E402
 from agent.cmd.registry import Commands, nearest, parts_of, summaries  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402

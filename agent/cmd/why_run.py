@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for
-from agent.cmd.consumer_names import consumer_of
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.naming.consumer_names import consumer_of
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable

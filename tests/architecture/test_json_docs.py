@@ -16,14 +16,18 @@ from typing import Any
 import pytest
 
 from agent.cmd.adopt_run import AdoptRun, adopt_document, identity_keys, store_keys
+from agent.cmd.command_line.failures import error_document, failure_of
 from agent.cmd.commands.base import ListCommand
 from agent.cmd.heal_output import heal_document
 from agent.cmd.heal_run import HealRun, Ordered
+from agent.cmd.naming.explain_code import code_page, page_of
+from agent.cmd.naming.explain_what import answer
 from agent.cmd.registry import COMMANDS
 from agent.cmd.undo_run import Undone, undo_document
 from agent.demo.document import demo_document
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Seen, stories
+from agent.errors import ConfigError
 from agent.healing.adopt import Adopted
 from agent.healing.after_audit import _note
 from agent.healing.attempt import WriteAttempt
@@ -116,8 +120,9 @@ BY_NAME = {
 }
 # Versioned objects of nova: nova defines their keys.
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
-# Documents without a table in this section: `why` has a table elsewhere, and `watch` has one in docs/messages.md.
-NO_TABLE = {"watch", "why"}
+# Commands without a table in this section: `why` has a table elsewhere, `watch` has one in docs/messages.md, and the
+# other two print no JSON.
+NO_TABLE = {"watch", "why", "help", "complete"}
 OUTCOME = WriteAttempt(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
 
 
@@ -260,7 +265,10 @@ def _answer(folder: Path, *command: str) -> Any:
 
 def _explain() -> list[documents.Document]:
     of_classes = [explain_class(REPORT, name, owned) for name in ("VCPU", "MEMORY_MB", "DISK_GB")]
-    return [explain_document(each) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
+    of_books = [explain_document(each) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
+    page = page_of("over-capacity")
+    assert page is not None
+    return [*of_books, answer(REPORT, FINDING.finding.id).document, code_page("over-capacity", page)]
 
 
 def _every_write() -> Plan:
@@ -344,6 +352,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         "adopt --store": _adopt_store(),
         "undo": _undo(),
         "explain": _explain(),
+        "An error": error_document(failure_of(ConfigError("one", "two"))),
     }
     told["journal"] += _journal(folder)
     assert {entry.name for entry in COMMANDS} - NO_TABLE == told.keys() & {entry.name for entry in COMMANDS}

@@ -11,6 +11,7 @@ from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import CreateProvider, HeldBack, Plan, PutAggregates, PutInventories, PutTraits
 from agent.model.report import (
     AuditReport,
+    ConsumerName,
     EvacuationNote,
     HostSummary,
     InventoryRow,
@@ -231,6 +232,7 @@ REPORT = AuditReport(
     ),
     simulated=("NUMA cells",),
     resource_view=VIEW,
+    names=(ConsumerName("web-1", GUEST),),
 )
 
 

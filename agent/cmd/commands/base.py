@@ -1,8 +1,9 @@
 """Provide the base classes of the commands, which print a document or a list for people and for programs.
 
-stdout has only the document or list. If there is no document, the command raises an error (agent/cmd/failures.py), and
-with ``-f json`` an error object takes its place. cliff itself scans the installed distributions for formatters and for
-the epilog of the help. The base classes avoid these scans, which would take longer than a whole ``stocktake status``.
+stdout has only the document or list. A command without a document raises an error (agent/cmd/command_line/failures.py);
+with ``-f json`` an error object takes the document's place. cliff itself scans the installed distributions for
+formatters and for the epilog of the help. The base classes avoid these scans, which would take longer than a whole
+``stocktake status``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
-from agent.cmd.parser import ParserOwner
+from agent.cmd.command_line.parser import ParserOwner
 from agent.text.wording import printable
 from agent.usage_error import UsageError
 

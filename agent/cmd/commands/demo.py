@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.commands.base import JSON, DocumentCommand, argument
-from agent.cmd.failures import FailureKind, NoDocument
 from agent.errors import AgentError
 
 if TYPE_CHECKING:

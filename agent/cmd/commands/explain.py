@@ -25,7 +25,7 @@ class Explain(DocumentCommand):
 
         Raises UsageError (127) if nothing has this name.
         """
-        from agent.cmd.explain_code import code_page, page_of
+        from agent.cmd.naming.explain_code import code_page, page_of
 
         what = parsed_args.what
         page = page_of(what)
@@ -33,7 +33,7 @@ class Explain(DocumentCommand):
             self.answer(parsed_args.format, page.splitlines(), code_page(what, page))
             return 0
         from agent.cmd.audited import audited
-        from agent.cmd.explain_what import answer
+        from agent.cmd.naming.explain_what import answer
 
         found = answer(audited(self.app.options, "explain"), what)
         self.answer(parsed_args.format, found.lines, found.document)

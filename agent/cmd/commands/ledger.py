@@ -62,8 +62,8 @@ class Ledger(ListCommand):
         Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class.
         """
         from agent.cmd.audited import audited
-        from agent.cmd.consumer_names import consumer_of
-        from agent.cmd.validate_names import require_class
+        from agent.cmd.naming.consumer_names import consumer_of
+        from agent.cmd.naming.validate_names import require_class
         from agent.exit_codes import answer_code
         from agent.render.documents import ledger_rows
         from agent.usage_error import UsageError
@@ -92,7 +92,7 @@ def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
 
 
 def _filtered(report: AuditReport, resource_class: str | None, consumer: str | None) -> AuditReport:
-    from agent.cmd.validate_names import require_consumer
+    from agent.cmd.naming.validate_names import require_consumer
     from agent.render.explain import scope_of_class, scope_of_consumer
 
     if consumer is not None:

@@ -30,7 +30,7 @@ def storage_listing(report: AuditReport, owner: str | None) -> Listing:
 
 
 def _refuse(report: AuditReport, owner: str) -> None:
-    from agent.cmd.failures import FailureKind, NoDocument
+    from agent.cmd.command_line.failures import FailureKind, NoDocument
     from agent.exit_codes import PARTIAL
     from agent.render.explain import unread
     from agent.usage_error import UsageError

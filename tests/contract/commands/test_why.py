@@ -225,7 +225,7 @@ def test_why_exits_75_without_a_database_and_without_a_compute_id_file(tmp_path,
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     assert own.run("why", "--resource", "VCPU=1").code == 2
     (tmp_path / "compute_id").unlink()
-    ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
+    ended = own.run("why", "--resource", "VCPU=1")
     assert (ended.code, ended.stdout) == (75, "")
     assert (
         "; write the uuid of this host's resource provider into a compute_id file in [agent] state_dir" in ended.stderr
@@ -263,7 +263,7 @@ def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
 def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
-    ended = own.run("why", "--resource", "VCPU=1", "-f", "json")
+    ended = own.run("why", "--resource", "VCPU=1")
     assert (ended.code, ended.stdout) == (75, "")
     assert "127.0.0.1:9" in ended.stderr
     assert ended.stderr.count("placement:") == 1, "the source is named once"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from agent.cmd.command_line.failures import NoDocument
 from agent.cmd.commands.storage_listing import COLUMNS, storage_listing
-from agent.cmd.failures import NoDocument
 from agent.usage_error import UsageError
 from tests.rigs.reports import REPORT
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 
-from agent.cmd.prefixes import matches
+from agent.cmd.naming.prefixes import matches
 from agent.model.report import AuditReport
 from agent.usage_error import UsageError
 
@@ -43,8 +43,9 @@ def known_uuids(report: AuditReport) -> frozenset[str]:
 def known_names(report: AuditReport) -> frozenset[str]:
     """Return every name by which a consumer can be found, for suggestions."""
     names = {named.name for named in report.names}
-    rows = {name for row in report.ledger for name in (row.consumer_name, row.consumer_key) if name}
-    return frozenset(names | rows)
+    rows = {name for row in report.ledger for name in (row.consumer_name, row.consumer_key)}
+    owners = {row.owner for row in report.storage}
+    return frozenset(name for name in (*names, *rows, *owners) if name)
 
 
 def _by_key(report: AuditReport, typed: str) -> tuple[str, ...]:

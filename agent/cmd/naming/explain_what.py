@@ -10,10 +10,10 @@ import dataclasses
 import difflib
 from dataclasses import dataclass
 
-from agent.cmd.consumer_names import consumer_of, known_names
-from agent.cmd.explain_code import known_codes
-from agent.cmd.prefixes import could_be_beginning, only_match
-from agent.cmd.validate_names import NEAREST, class_of, require_consumer
+from agent.cmd.naming.consumer_names import consumer_of, known_names
+from agent.cmd.naming.explain_code import known_codes
+from agent.cmd.naming.prefixes import could_be_beginning, only_match
+from agent.cmd.naming.validate_names import NEAREST, class_of, require_consumer
 from agent.exit_codes import answer_code
 from agent.model.finding import FindingState, SeenFinding
 from agent.model.report import AuditReport

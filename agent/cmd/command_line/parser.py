@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from cliff.command import Command
 
-from agent.cmd.help_texts import epilog_of
+from agent.cmd.command_line.help_texts import epilog_of
 from agent.usage_error import UsageError
 
 _NARROWEST = 40

@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from agent.cmd.consumer_names import consumer_of, known_names
-from agent.cmd.failures import FailureKind, NoDocument
+from agent.cmd.command_line.failures import FailureKind, NoDocument
+from agent.cmd.naming.consumer_names import consumer_of, known_names
 from agent.exit_codes import PARTIAL
 from agent.model.report import AuditReport
 from agent.render.explain import explain_consumer, known_classes, unread

@@ -1,0 +1,81 @@
+"""Every failure as an error object on stdout, when the command line asks for JSON."""
+
+import json
+
+import pytest
+
+from agent.cmd.command_line.failures import FailureKind, NoDocument
+from agent.cmd.exit_handling import ended, wants_json
+from agent.errors import ConfigError, LockHeld, PlacementRejected, SourceUnavailable
+from agent.usage_error import UsageError
+
+
+def run(error):
+    def raising():
+        raise error
+
+    return raising
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (UsageError("unknown command x"), "arguments", 127),
+        (ConfigError("a.conf: [x] y = 1: no"), "configuration", 78),
+        (SourceUnavailable("report", "there is none"), "unavailable", 75),
+        (LockHeld("/run/lock", "is held by pid 7 (x)"), "unavailable", 75),
+        (NoDocument(FailureKind.PERMISSION, "not root", 5), "permission", 5),
+        (NoDocument(FailureKind.REFUSED, "no", 5), "refused", 5),
+        (KeyboardInterrupt(), "interrupted", 130),
+        (PlacementRejected("malformed", status=400), "bug", 1),
+        (KeyError("x"), "bug", 1),
+    ],
+)
+def test_each_failure_is_one_json_object_with_the_exit_code_of_the_process(error, kind, code, capsys):
+    assert ended(run(error), ["audit", "-f", "json"]) == code
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert (document["schema_version"], document["exit_code"]) == (1, code)
+    assert document["error"]["kind"] == kind
+    assert err == f"stocktake: {document['error']['message']}\n"
+
+
+def test_several_mistakes_are_listed_one_by_one(capsys):
+    ended(run(ConfigError("one", "two")), ["audit", "-f", "json"])
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["problems"] == ["one", "two"]
+    assert err.splitlines() == ["stocktake: one", "stocktake: two"]
+    partial = NoDocument(
+        FailureKind.UNAVAILABLE, "too little could be read: not placement", 75, ("placement: refused",)
+    )
+    ended(run(partial), ["audit", "-f", "json"])
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["problems"] == ["placement: refused"]
+    assert err.splitlines() == ["stocktake: placement: refused", "stocktake: too little could be read: not placement"]
+
+
+@pytest.mark.parametrize("words", [["audit"], ["audit", "-f", "text"], ["ledger", "-f", "csv"], ["explain", "json"]])
+def test_stdout_stays_empty_after_a_failure_without_json(words, capsys):
+    assert ended(run(UsageError("no")), words) == 127
+    assert capsys.readouterr() == ("", "stocktake: no\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-f", "json"],
+        ["-fjson"],
+        ["-f=json"],
+        ["--format", "json"],
+        ["--format=json"],
+        ["--form=json"],
+        ["--fo", "json"],
+    ],
+)
+def test_each_spelling_of_the_json_format_is_recognized(words):
+    assert wants_json(["ledger", *words, "--nonsense"])
+
+
+@pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
+def test_another_option_with_the_value_json_does_not_ask_for_json(words):
+    assert not wants_json(["ledger", *words])

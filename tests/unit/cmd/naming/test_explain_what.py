@@ -1,0 +1,59 @@
+"""`explain WHAT`: the first of class, finding and consumer that has the name."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.cmd.command_line.failures import NoDocument
+from agent.cmd.naming.explain_what import answer
+from agent.model.finding import FindingState
+from agent.usage_error import UsageError
+from tests.rigs.reports import FINDING, GUEST, REPORT
+
+ALL_READ = replace(REPORT, sources=REPORT.sources[:1])
+
+
+@pytest.mark.parametrize("what", ["VCPU", "vcpu"])
+def test_a_resource_class_is_explained_in_any_case(what):
+    found = answer(ALL_READ, what).document
+    assert (found["subject"], found["resource_class"]) == ("class", "VCPU")
+
+
+@pytest.mark.parametrize("what", [FINDING.finding.id, FINDING.finding.id[:8]])
+def test_a_finding_is_explained_by_its_id_and_the_beginning_of_it(what):
+    found = answer(ALL_READ, what)
+    assert found.document["subject"] == "finding"
+    assert [each["id"] for each in found.document["findings"]] == [FINDING.finding.id]
+    assert found.lines[0].startswith("volume-foreign on compute-17.example.org")
+
+
+@pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
+def test_a_consumer_is_explained_by_uuid_name_or_volume(what):
+    assert answer(ALL_READ, what).document["subject"] == "consumer"
+
+
+@pytest.mark.parametrize(
+    ("what", "near"),
+    [("VCPUS", "VCPU, "), ("volume-foregin", "volume-foreign, "), ("guest/scrtch", "guests/scratch")],
+)
+def test_a_text_that_names_nothing_is_an_error_with_the_three_nearest_names(what, near):
+    with pytest.raises(UsageError) as raised:
+        answer(ALL_READ, what)
+    said, _, nearest = str(raised.value).partition("; nearest: ")
+    assert said.startswith(f"{what} is no resource class, finding code, finding id or consumer on compute-17")
+    assert near in f"{nearest}, "
+    assert len(nearest.split(", ")) <= 3
+
+
+def test_the_exit_code_is_0_or_2_whatever_findings_there_are():
+    assert answer(ALL_READ, "VCPU").code == 0
+    assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
+    unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))
+    assert answer(ALL_READ, FINDING.finding.id).code == 0
+    assert answer(replace(REPORT, findings=(unchecked,)), FINDING.finding.id).code == 2
+
+
+def test_an_unknown_consumer_may_exist_while_a_source_is_unread():
+    with pytest.raises(NoDocument, match="as far as the sources could be read") as raised:
+        answer(REPORT, "web-9")
+    assert raised.value.failure.code == 2
