@@ -26,7 +26,7 @@ def test_the_beginning_of_several_ids_is_an_error_that_names_all_of_them():
 
 
 def test_the_beginning_of_an_id_needs_8_characters_and_of_a_journal_entry_4():
-    with pytest.raises(UsageError, match="^finding 87897f2: the beginning of an id needs at least 8 characters$"):
+    with pytest.raises(UsageError, match=r"^finding 87897f2: the beginning of an id needs at least 8 characters$"):
         only_match("finding", "87897f2", (ONE,))
     assert only_match("entry", "3f9c", ("3f9c11aa", "77778888"), LEAST_OF_ENTRY) == "3f9c11aa"
     with pytest.raises(UsageError, match="at least 4 characters"):
