@@ -13,17 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_log import log as logging
-
 from agent.bus.options import DaemonControl
 from agent.bus.timeouts import ended_within, pause_s
 from agent.bus.transport import AGENT_TOPIC, AUDIT_NOW, VERSION, Bus, end_server, oslo_messaging
 from agent.model.report import AuditReport
 from agent.render.documents import Document, report_document
 from agent.telemetry import events
+from agent.telemetry.event_log import log_event
 from agent.telemetry.finding_changes import worth_reporting
-
-LOG = logging.getLogger(__name__)
 
 REASON = f"rpc: {AUDIT_NOW}"
 STOP_S = 1.0
@@ -125,11 +122,11 @@ class EndpointServer:
             except Exception as error:  # noqa: BLE001 - after any error of the broker, try again later
                 failures += 1
                 if worth_reporting(failures):
-                    LOG.warning(events.ENDPOINT_REFUSED, extra={"error": str(error), "times": failures})
+                    log_event(events.ENDPOINT_REFUSED, error=str(error), times=failures)
                 self._stopping.wait(pause_s(failures))
                 continue
             self._server = server
-            LOG.info(events.ENDPOINT_UP, extra={"after_s": round(time.monotonic() - began, 1)})
+            log_event(events.ENDPOINT_UP, after_s=round(time.monotonic() - began, 1))
             break
         if self._stopping.is_set() and self._server is not None:
             end_server(self._server)

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_log import log as logging
-
 from agent.bus.host_state import Sending, host_state, state_of
 from agent.bus.notices import Notice, notices
 from agent.bus.outbox import Outbox
@@ -25,9 +23,8 @@ from agent.bus.timeouts import pause_s
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import events
+from agent.telemetry.event_log import log_bug, log_event
 from agent.telemetry.finding_changes import FindingChange, worth_reporting
-
-LOG = logging.getLogger(__name__)
 
 #: The minimum time between two messages with the host's state, even if many watchers ask or the state changes often.
 SMALLEST_GAP_S = 1.0
@@ -113,16 +110,16 @@ class Sender:
             is_sent = self._send_notices() or is_sent
         except SourceUnavailable as error:
             self._lost(error)
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - see below
             # A message that cannot be built is a bug of the agent and must not end the thread.
             self._bugs += 1
             self._sent_at = time.monotonic()
             if worth_reporting(self._bugs):
-                LOG.exception(events.MESSAGE_NOT_BUILT, extra={"times": self._bugs})
+                log_bug(events.MESSAGE_NOT_BUILT, error, times=self._bugs)
         else:
             if is_sent and self._failures:
                 self._failures = 0
-                LOG.info(events.BROKER_BACK, extra=self._fields())
+                log_event(events.BROKER_BACK, **self._fields())
 
     def _send_state(self, now: float) -> bool:
         report, send = self._outbox.report, self._channels.send_state
@@ -159,7 +156,7 @@ class Sender:
         self._retry_at = time.monotonic() + pause_s(self._failures)
         # Do not log a failure after a stop: the stop closes the connection even while a message is being sent.
         if worth_reporting(self._failures) and not self._outbox.closed:
-            LOG.info(event, extra={**self._fields(), "error": error.message, "times": self._failures})
+            log_event(event, **self._fields(), error=error.message, times=self._failures)
 
     def _fields(self) -> dict[str, Any]:
         return {"broker": self._channels.broker, "waiting": self._outbox.waiting, "dropped": self._outbox.dropped}

@@ -25,7 +25,8 @@ from agent.exit_codes import TEMPORARY
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.render.explain import unread
-from agent.telemetry.lines import audit_line, emit
+from agent.telemetry.event_log import emit
+from agent.telemetry.lines import audit_line
 
 # These libraries log every retry. The command prints one line with the final error instead.
 CHATTY = ("keystoneauth", "urllib3")

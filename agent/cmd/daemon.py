@@ -112,34 +112,32 @@ def running_agent(loaded: Loaded) -> Holder | None:
     If the run directory cannot be used, this process runs without the lock: a host without an agent would be worse than
     a host with two agents, and these two write in turn.
     """
-    from oslo_log import log as logging
-
     from agent.cmd.wiring import SystemClock
     from agent.config.build import agent_options_from
     from agent.errors import SourceUnavailable
     from agent.host_files.agent_lock import AgentLock
     from agent.telemetry import events
+    from agent.telemetry.event_log import log_event
 
     try:
         return AgentLock(agent_options_from(loaded).run_dir).take(SystemClock().now())
     except SourceUnavailable as error:
-        logging.getLogger(__name__).warning(events.AGENT_LOCK_UNUSABLE, extra={"error": str(error)})
+        log_event(events.AGENT_LOCK_UNUSABLE, error=str(error))
         return None
 
 
 def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) -> Wired:
     """Prepare the agent's folders and build the parts. Raises ConfigError."""
-    from oslo_log import log as logging
-
     from agent.cmd import wiring
     from agent.telemetry import events
+    from agent.telemetry.event_log import log_event
 
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
         # Without a state directory the agent runs, but stores nothing across restarts. If the host's identity is only
         # in that directory, the first audit ends the process with exit code 75.
-        logging.getLogger(__name__).warning(events.STATE_DIR_UNUSABLE, extra={"error": str(error)})
+        log_event(events.STATE_DIR_UNUSABLE, error=str(error))
     wiring.sweep_left_behind(loaded)
     longest_pause_s = wiring.PAUSE_OF_A_COMMAND_S if arguments.once else math.inf
     return wiring.wire(loaded, longest_pause_s, PROGRAM)
@@ -258,11 +256,9 @@ def leave(code: int) -> NoReturn:
 
 
 def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
-    from oslo_log import log as logging
-
     from agent.telemetry import events
+    from agent.telemetry.event_log import log_event
 
-    log = logging.getLogger(__name__)
     fields = {
         "agent_version": version(),
         "pid": os.getpid(),
@@ -270,9 +266,9 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
         "host": loaded.value("DEFAULT", "host"),
         "files": (*loaded.files, *loaded.nova_files),
     }
-    log.info(events.STARTING, extra=fields)
+    log_event(events.STARTING, **fields)
     for notice in notices:
-        log.warning(events.CONFIGURATION_NOTICE, extra={"notice": notice})
+        log_event(events.CONFIGURATION_NOTICE, notice=notice)
 
 
 def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Configured]:
@@ -280,15 +276,13 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
 
     The function logs each changed option that takes effect only after a restart.
     """
-    from oslo_log import log as logging
-
     from agent.cmd.logs import setup_logging
     from agent.cmd.wiring import configured_from
     from agent.config.build import notices
     from agent.config.reload import needs_restart, reload
     from agent.telemetry import events
+    from agent.telemetry.event_log import log_event
 
-    log = logging.getLogger(__name__)
     running = [loaded]
 
     def read_again() -> Configured:
@@ -296,11 +290,11 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
         configured = configured_from(fresh, wired.parts, publish)
         setup_logging(fresh)
         for option in needs_restart(running[0], fresh):
-            log.warning(events.RESTART_NEEDED, extra={"option": option})
+            log_event(events.RESTART_NEEDED, option=option)
         known = notices(running[0])
         for notice in notices(fresh):
             if notice not in known:
-                log.warning(events.CONFIGURATION_NOTICE, extra={"notice": notice})
+                log_event(events.CONFIGURATION_NOTICE, notice=notice)
         running[0] = fresh
         return configured
 

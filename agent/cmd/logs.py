@@ -1,15 +1,15 @@
 """Set up oslo.log: text or JSON lines with the fields of ``extra``, and the ``audit_id`` on each line of an audit.
 
 oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
-appends the fields as ``name=value``. By default oslo.log logs to stdout; the agent logs to stderr, because a
-command prints its document to stdout.
+appends the fields as ``name=value`` (agent/telemetry/text_form.py). By default oslo.log logs to stdout; the agent logs
+to stderr, because a command prints its document to stdout. Libraries log nothing without ``debug``: what they would log
+is in the field ``error`` of the agent's own line, and they would repeat it at every try.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
-import json
 import logging as stdlib
 import re
 import sys
@@ -20,30 +20,40 @@ from oslo_config import cfg
 from oslo_log import formatters
 from oslo_log import log as logging
 
-from agent.config.loaded import Loaded
+from agent.cmd.journald import JournaldFormatter, is_read_by_journald
+from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 from agent.config.options.opts import logging_opts
 from agent.config.traced_conf import set_override
 from agent.errors import ConfigError
+from agent.telemetry.text_form import LINE_BYTES, message, size_bytes
 from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 
-# While Keystone is down and auth_url names no version, this logger of keystoneauth warns at every request for a token.
-# The agent hides these warnings, because the audit logs the 1st, 2nd, 4th, 8th … occurrence of the same error.
-REPEATS_ITSELF = "keystoneauth.identity.generic.base"
-
-# The agent hides the errors of these loggers: an error at every attempt to reconnect (the agent itself logs the 1st,
-# 2nd, 4th … attempt), and a traceback whenever another program calls a method that the agent does not have.
-BROKER_LIBRARY = (
-    "oslo.messaging._drivers.impl_rabbit",
-    "oslo_messaging._drivers.amqpdriver",
-    "oslo_messaging.rpc.server",
+# The loggers of libraries that are silent without ``debug``, unless [DEFAULT] default_log_levels names them.
+LIBRARIES = (
+    "amqp",
+    "keystoneauth",
+    "kombu",
+    "oslo.messaging",
+    "oslo_messaging",
+    "py.warnings",
+    "requests",
+    "sqlalchemy",
+    "stevedore",
+    "urllib3",
 )
 
+#: The most bytes of one value in the JSON form.
+JSON_VALUE_BYTES = 4096
+
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-_BARE = re.compile(r"[^\s\"=]+\Z")
+# The longest prefix of journald, and the usual prefix of oslo.log: time, process id, level, logger.
+_JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
+_OURS = ("stocktake.", "agent.")
 # Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
+_NOT_KEBAB = re.compile(r"[^a-z0-9]+")
 
 
 @contextlib.contextmanager
@@ -74,19 +84,32 @@ class AuditIdFilter(stdlib.Filter):
 
 
 class FieldsFormatter(formatters.ContextFormatter):
-    """oslo.log's text line with ``[audit ID]`` before the message and ``name=value`` after it.
+    """oslo.log's text line with ``name=value`` after the message, and ``audit=ID`` at the end.
 
-    The message is one line; each line of a traceback has oslo.log's own prefix. Control characters are escaped.
+    The message is one line, of at most LINE_BYTES if the agent logs it; each line of a traceback has oslo.log's own
+    prefix. Control characters are escaped.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
         """Return the formatted line. The record stays unchanged for other handlers."""
+        fields = {name: getattr(record, name) for name in getattr(record, "extra_keys", ()) if name not in _UNSHOWN}
+        fields["audit"] = getattr(record, "audit_id", None)
+        text = record.getMessage()
+        if not is_ours(record):
+            audit_id = message("", {"audit": fields["audit"]})
+            return self._line(record, printable(text) + audit_id)
+        limit = LINE_BYTES - _JOURNALD_BYTES
+        shown = message(text, fields, limit - _USUAL_PREFIX_BYTES)
+        line = self._line(record, shown)
+        over = size_bytes(line.partition("\n")[0]) - limit
+        return self._line(record, message(text, fields, size_bytes(shown) - over)) if over > 0 else line
+
+    def _line(self, record: stdlib.LogRecord, text: str) -> str:
         shown = stdlib.makeLogRecord(record.__dict__)
-        audit_id = getattr(record, "audit_id", None)
-        prefix = f"[audit {audit_id}] " if audit_id else ""
-        names = [name for name in getattr(record, "extra_keys", ()) if name not in _UNSHOWN]
-        fields = "".join(f" {name}={_field(getattr(record, name))}" for name in names)
-        shown.msg, shown.args = printable(f"{prefix}{record.getMessage()}{fields}"), None
+        shown.msg, shown.args = text, None
+        if is_ours(record) and record.levelno > stdlib.INFO:
+            # From WARNING up oslo.log appends the exception that is being handled, which is in the field ``error``.
+            shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
     def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
@@ -95,14 +118,23 @@ class FieldsFormatter(formatters.ContextFormatter):
 
 
 class JsonFormatter(formatters.JSONFormatter):
-    """oslo.log's JSON line. A record whose arguments cannot be serialized is logged with its text only.
+    """oslo.log's JSON line, with the key ``event`` if the agent logs it, and values of at most JSON_VALUE_BYTES.
+
+    A record whose arguments cannot be serialized is logged with its text only.
 
     On some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses without end.
     RecursionError is the only error in a handler that the logging module passes on to the caller.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
-        """Return one line, whatever the record contains."""
+        """Return one line, whatever the record contains. The record stays unchanged for other handlers."""
+        shown = stdlib.makeLogRecord(record.__dict__)
+        for name in getattr(record, "extra_keys", ()):
+            setattr(shown, name, _bounded(getattr(record, name)))
+        line = self._line(shown)
+        return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
+
+    def _line(self, record: stdlib.LogRecord) -> str:
         # The second format() below must not run inside an except block: the formatter would add the current exception.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
@@ -121,8 +153,6 @@ def setup_logging(loaded: Loaded) -> None:
     if not (loaded.value("DEFAULT", "log_file") or loaded.value("DEFAULT", "log_dir") or conf.use_journal):
         conf.set_override("use_stderr", True)  # noqa: FBT003 - oslo.config's own signature
     _apply(conf, loaded)
-    stdlib.getLogger(REPEATS_ITSELF).setLevel(stdlib.NOTSET if conf.debug else stdlib.ERROR)
-    _quieten_broker_library(conf.debug)
 
 
 def setup_command_logging(loaded: Loaded) -> None:
@@ -136,12 +166,33 @@ def setup_command_logging(loaded: Loaded) -> None:
     _apply(conf, loaded)
     if not loaded.value("DEFAULT", "debug"):
         stdlib.getLogger().setLevel(stdlib.WARNING)
-    _quieten_broker_library(loaded.value("DEFAULT", "debug"))
 
 
-def _quieten_broker_library(debug: bool) -> None:  # noqa: FBT001 - an option's value
-    for name in BROKER_LIBRARY:
-        stdlib.getLogger(name).setLevel(stdlib.NOTSET if debug else stdlib.CRITICAL)
+def is_ours(record: stdlib.LogRecord) -> bool:
+    """Return whether the agent logs the record, and not a library."""
+    return record.name.startswith(_OURS)
+
+
+def event_name(record: stdlib.LogRecord) -> str:
+    """Return the constant text in kebab case, as in ``finding-appeared``; of nova's lines the text up to the colon."""
+    text = str(record.msg)
+    return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")
+
+
+def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
+    """Let the libraries log nothing, or with ``debug`` what oslo.log lets them log by default.
+
+    oslo.log has set the levels in default_log_levels already. A level of such a logger is left as it is if the
+    operator's own file names the logger.
+    """
+    listed = {pair.partition("=")[0] for pair in conf.default_log_levels}
+    named = listed if loaded.origin("DEFAULT", "default_log_levels") != DEFAULT_ORIGIN else set()
+    below = {name for name in listed if name.startswith(tuple(f"{library}." for library in LIBRARIES))}
+    for name in {*LIBRARIES, *below} - named:
+        if not conf.debug:
+            stdlib.getLogger(name).setLevel(stdlib.CRITICAL)
+        elif name not in listed:
+            stdlib.getLogger(name).setLevel(stdlib.NOTSET)
 
 
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
@@ -180,8 +231,12 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
             handler.setFormatter(FieldsFormatter(project=PRODUCT, datefmt=conf.log_date_format, config=conf))
         elif type(handler.formatter) is formatters.JSONFormatter:
             handler.setFormatter(JsonFormatter(datefmt=conf.log_date_format))
+        if isinstance(handler, stdlib.StreamHandler) and handler.stream is sys.stderr and is_read_by_journald():
+            handler.setFormatter(JournaldFormatter(handler.formatter or stdlib.Formatter()))
     # setup() removes the old handlers but leaves their files open.
     _close(handler for handler in before if handler not in root.handlers)
+    stdlib.captureWarnings(True)  # noqa: FBT003 - logging's own signature
+    _set_library_levels(conf, loaded)
 
 
 def _printable_lines(text: str) -> str:
@@ -193,8 +248,18 @@ def _close(handlers: Iterable[stdlib.Handler]) -> None:
         handler.close()
 
 
-def _field(value: object) -> str:
+def _bounded(value: object) -> object:
+    """Return the value, or its beginning if it is a text or a list of more than JSON_VALUE_BYTES."""
+    if isinstance(value, str):
+        if len(value) * 4 <= JSON_VALUE_BYTES or size_bytes(value) <= JSON_VALUE_BYTES:
+            return value
+        return value.encode("utf-8", "surrogatepass")[: JSON_VALUE_BYTES - 40].decode("utf-8", "ignore") + "..."
     if isinstance(value, list | tuple):
-        return ",".join(_field(item) for item in value) or "-"
-    text = str(value)
-    return text if _BARE.match(text) else json.dumps(text, ensure_ascii=False)
+        shown: list[object] = []
+        room = JSON_VALUE_BYTES - 40
+        for item in value:
+            room -= size_bytes(str(item)) + 4
+            if room < 0:
+                return (*shown, f"and {len(value) - len(shown)} more")
+            shown.append(item)
+    return value

@@ -11,17 +11,13 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 
-from oslo_log import log as logging
-
 from agent.daemon.worker import Configured
 from agent.errors import SourceUnavailable
 from agent.model.report import AuditReport
 from agent.telemetry import audit_log, events
+from agent.telemetry.event_log import emit, log_bug
 from agent.telemetry.finding_changes import FindingChange, begins
 from agent.telemetry.lasting_problem import LastingProblem
-from agent.telemetry.lines import emit
-
-LOG = logging.getLogger(__name__)
 
 #: Passes a report and the changed findings to the thread that sends messages. Must neither block nor raise.
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
@@ -60,7 +56,7 @@ class ReportDesk:
         place = f"{frames[0].filename}:{frames[0].lineno}" if frames else "unknown"
         key = f"{where} {type(error).__name__} {place}"
         if begins(key, self._bugs):
-            LOG.error(events.AUDIT_CRASHED, exc_info=error, extra={"where": where, "times": self._bugs[key]})
+            log_bug(events.AUDIT_CRASHED, error, where=where, times=self._bugs[key])
 
     def _keep(self, report: AuditReport) -> None:
         try:

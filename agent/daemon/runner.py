@@ -12,16 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from oslo_log import log as logging
-
 from agent.daemon.notifier import Notifier
 from agent.daemon.service import AgentService
 from agent.daemon.signal_queue import Audited, Inbox, Message, WorkerEnded
 from agent.errors import ConfigError
 from agent.exit_codes import BUG, CLEAN, CONFIGURATION
 from agent.telemetry import events
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.event_log import log_bug, log_event
 
 #: The runner sends READY after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
@@ -58,12 +55,12 @@ class Runner:
         try:
             self._service.start()
         except ConfigError as error:
-            LOG.error(events.START_FAILED, extra={"problems": error.problems})  # noqa: TRY400 (the problem is the line)
+            log_event(events.START_FAILED, error="; ".join(error.problems), problems=error.problems)
             return CONFIGURATION
-        except Exception:
-            LOG.exception(events.START_FAILED)
+        except Exception as error:  # noqa: BLE001 - the process ends with the code of a bug
+            log_bug(events.START_FAILED, error)
             return BUG
-        LOG.info(events.STARTED)
+        log_event(events.STARTED)
         return self._listen(time.monotonic())
 
     def _listen(self, started_at: float) -> int:
@@ -98,7 +95,7 @@ class Runner:
     def _act_on(self, message: Message | None) -> int | None:
         """Act on a message; return an exit code if the message ends the process."""
         if isinstance(message, WorkerEnded):
-            LOG.error(events.WORKER_ENDED, extra={"exit_code": message.code or BUG})
+            log_event(events.WORKER_ENDED, exit_code=message.code or BUG)
             self._notifier.send("STOPPING=1", "STATUS=the agent ends, because its worker thread has ended")
             return message.code or BUG
         if message in {signal.SIGTERM, signal.SIGINT}:
@@ -108,25 +105,25 @@ class Runner:
         elif isinstance(message, int):
             try:
                 self._on_signal[message]()
-            except Exception:
-                LOG.exception(events.SIGNAL_FAILED, extra={"signal": message})
+            except Exception as error:  # noqa: BLE001 - the daemon goes on
+                log_bug(events.SIGNAL_FAILED, error, signal=message)
         return None
 
     def _reload(self) -> None:
         self._notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
             self._service.reset()
-            LOG.info(events.RELOADED)
+            log_event(events.RELOADED)
         except ConfigError as error:
-            LOG.error(events.RELOAD_REFUSED, extra={"problems": error.problems})  # noqa: TRY400 (same)
-        except Exception:
-            LOG.exception(events.RELOAD_REFUSED)
+            log_event(events.RELOAD_REFUSED, error="; ".join(error.problems), problems=error.problems)
+        except Exception as error:  # noqa: BLE001 - the daemon goes on with its old configuration
+            log_bug(events.RELOAD_REFUSED, error)
         self._notifier.send(*(("READY=1",) if self._ready else ()), f"STATUS={self._status}")
 
     def _stop(self) -> int:
         """Stop the service and wait until it has stopped, at most for the time limit. A SIGINT ends the wait."""
         self._notifier.send("STOPPING=1", "STATUS=stopping")
-        LOG.info(events.STOPPING)
+        log_event(events.STOPPING)
         outcome: list[bool] = []
         stopper = threading.Thread(target=self._stop_service, args=(outcome,), name="stopper", daemon=True)
         stopper.start()
@@ -137,14 +134,14 @@ class Runner:
             if not self._inbox.empty() and self._next(0) == signal.SIGINT:
                 break
         if outcome:
-            LOG.info(events.STOPPED)
+            log_event(events.STOPPED)
             return CLEAN
-        LOG.warning(events.STOP_INCOMPLETE, extra={"limit_s": limit_s})
+        log_event(events.STOP_INCOMPLETE, limit_s=limit_s)
         return BUG
 
     def _stop_service(self, outcome: list[bool]) -> None:
         try:
             self._service.stop()
             outcome.append(True)
-        except Exception:
-            LOG.exception(events.STOP_INCOMPLETE)
+        except Exception as error:  # noqa: BLE001 - the caller reports the exit code
+            log_bug(events.STOP_INCOMPLETE, error)

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from oslo_log import log as logging
-
 from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
@@ -19,9 +17,8 @@ from agent.daemon.worker import Audit, Configured, Current, Worker
 from agent.model.report import AuditReport
 from agent.ports import EventSource
 from agent.telemetry import events
+from agent.telemetry.event_log import log_event
 from agent.telemetry.finding_changes import FindingChange
-
-LOG = logging.getLogger(__name__)
 
 #: Seconds that a stop waits for a read in progress. Unless a write is in progress, a stop takes five seconds at most.
 READ_GRACE_S = 1.0
@@ -136,7 +133,7 @@ class AgentService:
         """Wait until the worker has ended. Give up if it is stuck in a read, because reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():
-                LOG.info(events.READ_LEFT_BEHIND)
+                log_event(events.READ_LEFT_BEHIND)
                 return
 
     def reset(self) -> None:

@@ -11,13 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from oslo_log import log as logging
-
 from agent.model.audit import PERIODIC
 from agent.telemetry import events
+from agent.telemetry.event_log import log_bug
 from agent.timing.splay import phase, until_turn
-
-LOG = logging.getLogger(__name__)
 
 START_REASON = "start-up"
 # The agent audits at its start. A periodic audit closer to the start than this fraction of the interval is skipped.
@@ -114,6 +111,6 @@ class IntervalTrigger:
         while not stopped.wait(max(0.0, due - time.monotonic())):
             try:
                 self._request(PERIODIC)
-            except Exception:  # the thread must survive a bug, or no periodic audit ever runs again
-                LOG.exception(events.INTERVAL_FAILED)
+            except Exception as error:  # noqa: BLE001 - the thread must survive a bug, or no periodic audit ever runs again
+                log_bug(events.INTERVAL_FAILED, error)
             due = next_due(due, interval_s, time.monotonic())

@@ -33,6 +33,15 @@ def consequence(source: str, audit: AuditFacts) -> str:
     return "; ".join(texts) or "no write of the agent depends on this source now"
 
 
+def frozen(source: str, audit: AuditFacts) -> str:
+    """Return the same as ``consequence``, for the log; if Placement is unread, with the classes that stay unchanged."""
+    texts = [consequence(source, audit)]
+    if source == PLACEMENT:
+        names = sorted({name for resource in RESOURCES for name in classes_of(resource, audit.snapshot)})
+        texts.extend([f"{', '.join(names)} stay"] if names else ())
+    return "; ".join(texts)
+
+
 def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
     """Return the root provider's classes whose total is unknown without these sources."""
     resources = (resource for resource in RESOURCES if resource.needs(audit.settings) & lost)

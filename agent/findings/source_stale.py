@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.errors import SourceStale
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.findings.base_sources import consequence
+from agent.findings.base_sources import consequence, frozen
 from agent.model.finding import Severity
 
 
@@ -16,6 +16,7 @@ def _find(audit: AuditFacts) -> Findings:
                 subject=reading.source,
                 expected="an answer that is proven to be current",
                 actual=f"{reading.error}; {consequence(reading.source, audit)}",
+                facts=(("frozen", frozen(reading.source, audit)),),
             )
 
 

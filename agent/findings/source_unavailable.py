@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agent.errors import SourceStale
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.findings.base_sources import consequence, reserves
+from agent.findings.base_sources import consequence, frozen, reserves
 from agent.model.finding import Finding, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
@@ -21,7 +21,8 @@ def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
         # A source that answered with old data is reported as source-stale.
         if reading.error is not None and not isinstance(reading.error, SourceStale):
-            yield _finding(audit, reading.source, str(reading.error), consequence(reading.source, audit))
+            stays = consequence(reading.source, audit)
+            yield _finding(audit, reading.source, str(reading.error), stays, frozen=frozen(reading.source, audit))
     for path, why in _unread_parts(audit):
         kept = [] if audit.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), audit)
         yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*kept, _PART)))
@@ -45,8 +46,11 @@ def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
     return parts
 
 
-def _finding(audit: AuditFacts, subject: str, error: str, consequence: str) -> Finding:
-    return RULE.finding(audit, subject=subject, expected="an answer that can be read", actual=f"{error}; {consequence}")
+def _finding(audit: AuditFacts, subject: str, error: str, consequence: str, **facts: str) -> Finding:
+    actual = f"{error}; {consequence}"
+    return RULE.finding(
+        audit, subject=subject, expected="an answer that can be read", actual=actual, facts=tuple(facts.items())
+    )
 
 
 RULE = Rule(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from oslo_log import log as logging
-
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.parts import AuditTask, OwnIdentityFile
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
@@ -34,8 +32,7 @@ from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
 from agent.ports import ProviderNames
 from agent.telemetry import events
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.event_log import Line, emit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +102,8 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
         try:
             found.append(current_state(task, frozenset(), host=host))
         except SourceError as error:
-            LOG.warning(events.SOURCE_LOST, extra={"source": error.source, "error": str(error)})
+            lost = {"source": error.source, "error": str(error)}
+            emit((Line(event=events.SOURCE_LOST, chosen_level=events.WARNING, fields=lost),))
     return tuple(found)
 
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from oslo_log import log as logging
-
 from agent.audit.parts import AuditTask
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.attempt import DONE_WORDS, NO_ACCESS, WriteAttempt, out_of_reach, refused
@@ -25,9 +23,8 @@ from agent.host_files.journal import Change, Entry, Journal, Json, Result
 from agent.model.heal import ConsumerChange
 from agent.ports import AllocationWriter
 from agent.telemetry import events
+from agent.telemetry.event_log import log_event
 from agent.timing.backoff import wait_s
-
-LOG = logging.getLogger(__name__)
 
 
 def rewrite(
@@ -58,7 +55,7 @@ def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAtte
     try:
         journal.end(entry_id, outcome.result, outcome.words)
     except SourceUnavailable as error:
-        LOG.warning(events.JOURNAL_UNWRITTEN, extra={"entry_id": entry_id, "error": str(error)})
+        log_event(events.JOURNAL_UNWRITTEN, entry_id=entry_id, error=str(error))
     return outcome
 
 

@@ -21,6 +21,7 @@ from agent.model.finding import History, Sighting, Silence
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
 from agent.telemetry import events
+from agent.telemetry.event_log import log_event
 from agent.telemetry.lasting_problem import LastingProblem
 from agent.text.own_rows import (
     BadRow,
@@ -105,7 +106,7 @@ class FindingsFile:
         with contextlib.suppress(FileNotFoundError):
             self._kept_as = set_aside(self.path)
             self._unread.cause = in_few_words(problems)
-            LOG.warning(events.HISTORY_SET_ASIDE, extra={"path": self.path, "kept_as": self._kept_as})
+            log_event(events.HISTORY_SET_ASIDE, path=self.path, kept_as=self._kept_as)
 
     def _read(self) -> tuple[History, tuple[str, ...]]:
         """Return the history in the file, and one sentence for each part of the file that cannot be read."""

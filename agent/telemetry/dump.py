@@ -6,12 +6,9 @@ import sys
 import threading
 import traceback
 
-from oslo_log import log as logging
-
 from agent.model.report import AuditReport
 from agent.telemetry import events
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.event_log import log_event
 
 
 def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
@@ -27,11 +24,11 @@ def dump_state(waiting: tuple[str, ...], report: AuditReport | None) -> None:
         "sources": tuple(f"{source.name}: {source.error or 'ok'}" for source in report.sources) if report else (),
         "findings": tuple(seen.finding.code for seen in report.findings) if report else (),
     }
-    LOG.info(events.STATE_DUMP, extra=fields)
+    log_event(events.STATE_DUMP, **fields)
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     stacks = [
         (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
         for ident, frame in sys._current_frames().items()
     ]
     for name, stack in sorted(stacks):
-        LOG.info(events.THREAD_DUMP, extra={"of": name, "stack": stack})
+        log_event(events.THREAD_DUMP, of=name, stack=stack)

@@ -1,54 +1,163 @@
-"""The constant texts of the agent's log lines, for grep and for alert rules."""
+"""The constant texts of the agent's log lines with their levels and loggers, for grep and for alert rules.
+
+The level says who must read a line. ERROR: the agent does not do its work, or the host has a confirmed error. WARNING:
+an operator should read the line in working hours; a change of the cloud's books is always a WARNING. INFO: a change
+that needs nobody. An event has one level, or its level depends on what ``Varies`` names.
+"""
 
 from __future__ import annotations
 
-AUDIT_DONE = "audit done"
-AUDIT_ERROR = "audit error"
-AUDIT_CRASHED = "audit crashed"
-FINDING_APPEARED = "finding appeared"
-FINDING_CONFIRMED = "finding confirmed"
-FINDING_CHANGED = "finding changed"
-FINDING_GONE = "finding gone"
-OUTCOME_CHANGED = "outcome changed"
-PLACEMENT_WRITTEN = "placement written"
-PLACEMENT_SPEAKS = "placement speaks"
-NOVA_SPEAKS = "nova speaks"
-WRITE_HELD_BACK = "write held back"
-SOURCE_LOST = "source lost"
-SOURCE_STILL_LOST = "source still lost"
-SOURCE_BACK = "source back"
-SUMMARY = "summary"
-STARTING = "agent starting"
-STARTED = "agent started"
-START_FAILED = "agent start failed"
-STOPPING = "agent stopping"
-STOPPED = "agent stopped"
-READ_LEFT_BEHIND = "read left behind"
-STOP_INCOMPLETE = "agent stop incomplete"
-WORKER_ENDED = "worker ended"
-RELOADED = "configuration reloaded"
-RELOAD_REFUSED = "reload refused, old configuration kept"
-RESTART_NEEDED = "option needs a restart"
-CONFIGURATION_NOTICE = "configuration notice"
-STATE_DUMP = "state dump"
-REPORT_UNPUBLISHED = "report not written"
-SIGNAL_FAILED = "signal not served"
-INTERVAL_FAILED = "periodic audit not requested, this is a bug"
-THREAD_DUMP = "thread dump"
-HISTORY_UNREADABLE = "findings' history partly unreadable, the unreadable rows are left out"
-HISTORY_SET_ASIDE = "findings' history set aside"
-STORE_UNREADABLE = "memory of the store not readable, the agent continues without it"
-STORE_UNSAVED = "memory of the store not written, tried again by the next audit"
-STATE_DIR_UNUSABLE = "state directory not usable for the moment, the agent runs on and remembers nothing"
-AGENT_LOCK_UNUSABLE = "agent lock not usable, a second agent on this host would start"
-HISTORY_UNSAVED = "findings' history not written, tried again by the next audit"
-BROKER_LOST = "broker lost"
-BROKER_STILL_LOST = "broker still lost"
-BROKER_BACK = "broker back"
-MESSAGE_NOT_BUILT = "message not built, this is a bug"
-ENDPOINT_UP = "rpc endpoint up"
-ENDPOINT_REFUSED = "rpc endpoint refused by the broker"
-FINDING_HEALED = "finding healed"
-HEAL_REFUSED = "heal refused"
-HEAL_UNKNOWN = "heal outcome not known"
-JOURNAL_UNWRITTEN = "outcome not written to the journal"
+import enum
+import logging as levels
+from typing import Final
+
+ERROR, WARNING, INFO, DEBUG = levels.ERROR, levels.WARNING, levels.INFO, levels.DEBUG
+
+
+class Logger(enum.Enum):
+    """The loggers of the agent's own lines. An operator can filter by the subject of a line."""
+
+    FINDING = "stocktake.finding"
+    SOURCE = "stocktake.source"
+    PLACEMENT = "stocktake.placement"
+    HEAL = "stocktake.heal"
+    BUS = "stocktake.bus"
+    CONFIG = "stocktake.config"
+    AGENT = "stocktake.agent"
+    AUDIT = "stocktake.audit"
+
+
+class Varies(enum.Enum):
+    """What decides the level of an event whose level is not constant.
+
+    - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
+    - LOSS: WARNING; ERROR once, when the finding about the source becomes an error or the credentials are refused.
+    - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
+    - ROLE: WARNING; INFO in role observer, which never writes.
+    """
+
+    SEVERITY = "severity"
+    LOSS = "loss"
+    OUTCOME = "outcome"
+    ROLE = "role"
+
+
+class Event(str):
+    """The constant text of a log line, with its level and its logger.
+
+    The class is a ``str``, so that the logging module, JSON and tests use an event like its text.
+    """
+
+    __slots__ = ("level", "logger")
+    level: int | Varies
+    logger: Logger
+
+    def __new__(cls, text: str, level: int | Varies, logger: Logger) -> Event:
+        """Return the event."""
+        event = super().__new__(cls, text)
+        event.level, event.logger = level, logger
+        return event
+
+
+# Findings.
+FINDING_APPEARED: Final = Event("finding appeared", Varies.SEVERITY, Logger.FINDING)
+FINDING_CONFIRMED: Final = Event("finding confirmed", Varies.SEVERITY, Logger.FINDING)
+FINDING_CHANGED: Final = Event("finding changed", Varies.SEVERITY, Logger.FINDING)
+FINDING_GONE: Final = Event("finding gone", INFO, Logger.FINDING)
+FINDINGS_UNKNOWN: Final = Event("findings unknown", WARNING, Logger.FINDING)
+FINDINGS_KNOWN_AGAIN: Final = Event("findings known again", INFO, Logger.FINDING)
+
+# Sources.
+SOURCE_LOST: Final = Event("source lost", Varies.LOSS, Logger.SOURCE)
+SOURCE_STILL_LOST: Final = Event("source still lost", Varies.LOSS, Logger.SOURCE)
+SOURCE_BACK: Final = Event("source back", INFO, Logger.SOURCE)
+NOVA_SPEAKS: Final = Event("nova speaks", INFO, Logger.SOURCE)
+
+# Placement.
+PLACEMENT_SPEAKS: Final = Event("placement speaks", INFO, Logger.PLACEMENT)
+PLACEMENT_WRITTEN: Final = Event("placement written", INFO, Logger.PLACEMENT)
+WRITE_HELD_BACK: Final = Event("write held back", Varies.ROLE, Logger.PLACEMENT)
+
+# Audits.
+AUDIT_DONE: Final = Event("audit done", DEBUG, Logger.AUDIT)
+AUDIT_ERROR: Final = Event("audit error", ERROR, Logger.AUDIT)
+AUDIT_CRASHED: Final = Event("audit crashed", ERROR, Logger.AUDIT)
+AUDIT_RUNNING: Final = Event("audit running", WARNING, Logger.AUDIT)
+FIRST_AUDIT_DONE: Final = Event("first audit done", INFO, Logger.AUDIT)
+OUTCOME_CHANGED: Final = Event("outcome changed", Varies.OUTCOME, Logger.AUDIT)
+SUMMARY: Final = Event("summary", INFO, Logger.AUDIT)
+
+# nova-compute's lines, word for word; the values are % arguments.
+HYPERVISOR_VIEW: Final = Event(
+    "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
+    " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s",
+    INFO,
+    Logger.AUDIT,
+)
+USABLE_VCPUS: Final = Event(
+    "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s", INFO, Logger.AUDIT
+)
+FINAL_VIEW: Final = Event(
+    "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
+    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s"
+    " pci_stats=[%(pci_stats)s] stats={}",
+    INFO,
+    Logger.AUDIT,
+)
+
+# Changes that heal, undo and adopt made.
+FINDING_HEALED: Final = Event("finding healed", WARNING, Logger.HEAL)
+CHANGE_UNDONE: Final = Event("change undone", WARNING, Logger.HEAL)
+IDENTITY_ADOPTED: Final = Event("identity adopted", WARNING, Logger.HEAL)
+HEAL_WAITING: Final = Event("heal waiting", INFO, Logger.HEAL)
+HEAL_REFUSED: Final = Event("heal refused", WARNING, Logger.HEAL)
+HEAL_UNKNOWN: Final = Event("heal outcome not known", ERROR, Logger.HEAL)
+JOURNAL_UNWRITTEN: Final = Event("outcome not written to the journal", ERROR, Logger.HEAL)
+
+# The message bus.
+BROKER_LOST: Final = Event("broker lost", WARNING, Logger.BUS)
+BROKER_STILL_LOST: Final = Event("broker still lost", WARNING, Logger.BUS)
+BROKER_BACK: Final = Event("broker back", INFO, Logger.BUS)
+MESSAGE_NOT_BUILT: Final = Event("message not built, this is a bug", WARNING, Logger.BUS)
+ENDPOINT_UP: Final = Event("rpc endpoint up", INFO, Logger.BUS)
+ENDPOINT_REFUSED: Final = Event("rpc endpoint refused by the broker", WARNING, Logger.BUS)
+
+# The configuration.
+RELOADED: Final = Event("configuration reloaded", INFO, Logger.CONFIG)
+RELOAD_REFUSED: Final = Event("reload refused, old configuration kept", ERROR, Logger.CONFIG)
+RESTART_NEEDED: Final = Event("option needs a restart", WARNING, Logger.CONFIG)
+CONFIGURATION_NOTICE: Final = Event("configuration notice", WARNING, Logger.CONFIG)
+
+# The process and its files.
+STARTING: Final = Event("agent starting", INFO, Logger.AGENT)
+STARTED: Final = Event("agent started", INFO, Logger.AGENT)
+START_FAILED: Final = Event("agent start failed", ERROR, Logger.AGENT)
+STOPPING: Final = Event("agent stopping", INFO, Logger.AGENT)
+STOPPED: Final = Event("agent stopped", INFO, Logger.AGENT)
+READ_LEFT_BEHIND: Final = Event("read left behind", WARNING, Logger.AGENT)
+STOP_INCOMPLETE: Final = Event("agent stop incomplete", ERROR, Logger.AGENT)
+WORKER_ENDED: Final = Event("worker ended", ERROR, Logger.AGENT)
+SIGNAL_FAILED: Final = Event("signal not served", ERROR, Logger.AGENT)
+INTERVAL_FAILED: Final = Event("periodic audit not requested, this is a bug", WARNING, Logger.AGENT)
+AGENT_LOCK_UNUSABLE: Final = Event(
+    "agent lock not usable, a second agent on this host would start", WARNING, Logger.AGENT
+)
+STATE_DUMP: Final = Event("state dump", INFO, Logger.AGENT)
+THREAD_DUMP: Final = Event("thread dump", INFO, Logger.AGENT)
+REPORT_BY_HAND: Final = Event("report written by hand", INFO, Logger.AGENT)
+REPORT_UNPUBLISHED: Final = Event("report not written", WARNING, Logger.AGENT)
+HISTORY_UNREADABLE: Final = Event(
+    "findings' history partly unreadable, the unreadable rows are left out", WARNING, Logger.AGENT
+)
+HISTORY_SET_ASIDE: Final = Event("findings' history set aside", WARNING, Logger.AGENT)
+HISTORY_UNSAVED: Final = Event("findings' history not written, tried again by the next audit", WARNING, Logger.AGENT)
+STORE_UNREADABLE: Final = Event(
+    "memory of the store not readable, the agent continues without it", WARNING, Logger.AGENT
+)
+STORE_UNSAVED: Final = Event("memory of the store not written, tried again by the next audit", WARNING, Logger.AGENT)
+STATE_DIR_UNUSABLE: Final = Event(
+    "state directory not usable for the moment, the agent runs on and remembers nothing", WARNING, Logger.AGENT
+)
+
+#: Every event, in the order of this module.
+EVENTS: Final = tuple(value for value in globals().copy().values() if isinstance(value, Event))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from oslo_log import log as logging
-
-LOG = logging.getLogger(__name__)
+from agent.telemetry.event_log import log_event
+from agent.telemetry.events import Event
 
 
 class LastingProblem:
     """A problem, logged with the text ``event``; ``cause`` is empty while the problem does not exist."""
 
-    def __init__(self, event: str, **fields: str) -> None:
+    def __init__(self, event: Event, **fields: str) -> None:
         self._event = event
         self._fields = fields
         self.cause = ""
@@ -18,5 +17,5 @@ class LastingProblem:
     def occurred(self, cause: str) -> None:
         """Log a warning, unless the problem had the same cause last time."""
         if cause != self.cause:
-            LOG.warning(self._event, extra={**self._fields, "error": cause})
+            log_event(self._event, **self._fields, error=cause)
         self.cause = cause

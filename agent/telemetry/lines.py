@@ -1,19 +1,16 @@
-"""The log lines of an audit: constant texts with values as fields, and three lines in nova-compute's own wording."""
+"""The log lines of an audit about what it wrote and counted, and three lines in nova-compute's own wording."""
 
 from __future__ import annotations
 
 import logging as levels
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from itertools import groupby
 
-from oslo_log import log as logging
-
-from agent.model.finding import SeenFinding
 from agent.model.placement import Inventory
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
+    HeldBack,
     MoveProvider,
     PutAggregates,
     PutAllocations,
@@ -25,63 +22,13 @@ from agent.model.report import AuditReport, HostSummary, NovaVersions
 from agent.placement.microversions import optional_features, spoken
 from agent.render.record_words import record_text
 from agent.telemetry import events
+from agent.telemetry.event_log import Line
+from agent.telemetry.finding_changes import begins
 from agent.telemetry.nova_releases import missing_in, with_release
 from agent.text.amounts import with_class
 from agent.text.wording import amount
 
-LOG = logging.getLogger(__name__)
-
-HYPERVISOR_VIEW = (
-    "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
-    " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s"
-)
-USABLE_VCPUS = "Total usable vcpus: %(total_vcpus)s, total allocated vcpus: %(used_vcpus)s"
-FINAL_VIEW = (
-    "Final resource view: name=%(node)s phys_ram=%(phys_ram)sMB used_ram=%(used_ram)sMB phys_disk=%(phys_disk)sGB"
-    " used_disk=%(used_disk)sGB total_vcpus=%(total_vcpus)s used_vcpus=%(used_vcpus)s"
-    " pci_stats=[%(pci_stats)s] stats={}"
-)
-
-# The logging module refuses extra fields named like an attribute of a record. A finding's facts may have any name.
-_TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One log record: a constant text with values as fields. ``words``: the % values of a line in nova's wording."""
-
-    level: int
-    event: str
-    fields: Mapping[str, Any]
-    words: Mapping[str, Any] | None = None
-
-
-def emit(lines: tuple[Line, ...]) -> None:
-    """Log the lines. If the logging module reserves the name of a field, the name gets an underscore appended."""
-    for line in lines:
-        arguments = (line.words,) if line.words is not None else ()
-        fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
-        LOG.log(line.level, line.event, *arguments, extra=fields)
-
-
-def finding_fields(seen: SeenFinding) -> dict[str, Any]:
-    """Return the fields of a finding for its log line, without the fields that are None."""
-    finding = seen.finding
-    fields = {
-        "code": finding.code,
-        "finding_id": finding.id,
-        "severity": finding.severity.value,
-        "confirmed": seen.confirmed,
-        "provider_uuid": finding.provider_uuid,
-        "consumer_uuid": finding.consumer_uuid,
-        "resource_class": finding.resource_class,
-        "subject": finding.subject or None,
-        "expected": finding.expected,
-        "actual": finding.actual,
-        "remedy": finding.remedy,
-        "first_seen_at": seen.first_seen_at,
-    }
-    return {name: value for name, value in (*fields.items(), *finding.facts) if value is not None}
+OBSERVER = "observer"
 
 
 def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
@@ -93,7 +40,7 @@ def speaks(newest: tuple[int, int]) -> Line:
     """Return the line with Placement's newest microversion and the optional features that it enables or lacks."""
     uses, lacks = optional_features(newest)
     fields = {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
-    return Line(levels.INFO, events.PLACEMENT_SPEAKS, fields)
+    return Line(event=events.PLACEMENT_SPEAKS, fields=fields)
 
 
 def nova_speaks(versions: NovaVersions) -> Line:
@@ -104,7 +51,7 @@ def nova_speaks(versions: NovaVersions) -> Line:
         "nova_conductors": tuple(map(with_release, versions.conductors)),
         "lacks": missing_in(versions),
     }
-    return Line(levels.INFO, events.NOVA_SPEAKS, {name: value for name, value in fields.items() if value is not None})
+    return Line(event=events.NOVA_SPEAKS, fields={name: value for name, value in fields.items() if value is not None})
 
 
 def written(report: AuditReport) -> tuple[Line, ...]:
@@ -125,7 +72,25 @@ def written(report: AuditReport) -> tuple[Line, ...]:
             *(_write_text(write) for write in report.plan.removals),
         ),
     }
-    return (Line(levels.INFO, events.PLACEMENT_WRITTEN, fields),)
+    return (Line(event=events.PLACEMENT_WRITTEN, fields=fields),)
+
+
+def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
+    """Return a line for each reason of writes that are newly held back, with all writes that the reason holds back.
+
+    The loss of a source holds back many writes; one line names them. ``provider_uuid`` is set if it is the same in all.
+    """
+    new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)
+    level = levels.INFO if report.role == OBSERVER else levels.WARNING
+    logged = []
+    for why, group in groupby(new, key=lambda held: held.why):
+        writes = tuple(group)
+        what = ", ".join(dict.fromkeys(held.what for held in writes))
+        providers = {held.provider_uuid for held in writes}
+        if begins(f"held back {sorted(providers)} {what}", spells):
+            fields = {"what": what, "why": why, **({"provider_uuid": min(providers)} if len(providers) == 1 else {})}
+            logged.append(Line(event=events.WRITE_HELD_BACK, chosen_level=level, fields=fields))
+    return tuple(logged)
 
 
 def _write_text(write: Write) -> str:
@@ -174,8 +139,9 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
     }
     words = {name: "unknown" if value is None else value for name, value in known.items()}
     # nova does not log the line of usable vcpus if the host has none (all CPUs are dedicated).
-    texts = (HYPERVISOR_VIEW, USABLE_VCPUS, FINAL_VIEW) if summary.total_vcpus else (HYPERVISOR_VIEW, FINAL_VIEW)
-    return tuple(Line(levels.INFO, text, {}, words) for text in texts)
+    usable = (events.USABLE_VCPUS,) if summary.total_vcpus else ()
+    texts = (events.HYPERVISOR_VIEW, *usable, events.FINAL_VIEW)
+    return tuple(Line(event=text, fields={}, words=words) for text in texts)
 
 
 def audit_line(report: AuditReport) -> Line:
@@ -192,4 +158,4 @@ def audit_line(report: AuditReport) -> Line:
         "conflict_kinds": counted(report.conflict_kinds),
         "attempts": report.attempts,
     }
-    return Line(levels.DEBUG, events.AUDIT_DONE, fields)
+    return Line(event=events.AUDIT_DONE, fields=fields)

@@ -33,3 +33,4 @@ def logging_as_it_was() -> Iterator[logging.Logger]:
         for name in list(root.manager.loggerDict):
             logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
         sys.excepthook = hook
+        logging.captureWarnings(False)

@@ -177,7 +177,7 @@ def left(broker) -> tuple[dict[str, int], list[str]]:
 
 
 def test_the_agent_logs_a_lost_broker_connection_once_and_reconnects(broker, host, caplog):
-    caplog.set_level("INFO", logger="agent")
+    caplog.set_level("INFO", logger="stocktake")
     with (
         listener(broker.url) as watcher,
         agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told,

@@ -5,6 +5,7 @@ import json
 import logging as stdlib
 import re
 import threading
+import warnings
 
 import pytest
 from keystoneauth1 import exceptions as kx
@@ -12,12 +13,18 @@ from keystoneauth1 import session
 from keystoneauth1.identity import generic
 from oslo_log import log as logging
 
-from agent.cmd.logs import audit_context, setup_command_logging, setup_logging
+from agent.cmd.logs import LIBRARIES, audit_context, setup_command_logging, setup_logging
 from agent.errors import ConfigError
+from agent.telemetry import events
+from agent.telemetry.event_log import Line, emit, log_bug, log_event
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.logs import logging_as_it_was
 
 LOG = logging.getLogger("agent.test_logs")
+UUID = "95a20332-20e6-52bf-aeae-06fd5924e001"
+FINAL_WORDS = (
+    "node", "phys_ram", "used_ram", "phys_disk", "used_disk", "total_vcpus", "used_vcpus", "pci_stats",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +46,7 @@ def test_a_text_log_line_shows_audit_id_and_extra_fields(tmp_path):
     with audit_context("0b5f"):
         LOG.info("placement written", extra={"writes": 2, "what": ("a b", "c"), "times": [], "why": None})
     (line,) = lines(tmp_path)
-    assert line.endswith('[-] [audit 0b5f] placement written times=- what="a b",c why=None writes=2')
+    assert line.endswith('[-] placement written times=- what="a b",c writes=2 audit=0b5f')
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ INFO agent\.test_logs ", line)
 
 
@@ -71,13 +78,69 @@ def test_a_json_log_line_renders_a_self_referencing_object_as_text(tmp_path):
     assert line["message"] == "found extension without end"
 
 
+def test_a_json_line_of_the_agent_has_the_event_in_kebab_case(tmp_path):
+    setup_logging(configured(tmp_path, "use_json = true\n"))
+    log_event(events.RELOAD_REFUSED, error="e")
+    emit((Line(event=events.FINAL_VIEW, fields={}, words=dict.fromkeys(FINAL_WORDS, 1)),))
+    stdlib.getLogger("some.library").warning("slow")
+    refused, view, library = map(json.loads, lines(tmp_path))
+    assert (refused["event"], refused["name"]) == ("reload-refused-old-configuration-kept", "stocktake.config")
+    assert (refused["levelname"], refused["levelno"]) == ("ERROR", stdlib.ERROR)
+    assert view["event"] == "final-resource-view"
+    assert "event" not in library
+
+
+def test_a_value_of_a_json_line_has_at_most_4_kib(tmp_path):
+    setup_logging(configured(tmp_path, "use_json = true\n"))
+    log_event(events.STATE_DIR_UNUSABLE, error="\u00e9" * 5000, many=["x" * 100] * 100, few=("a", "b"), number=7)
+    extra = json.loads(lines(tmp_path)[0])["extra"]
+    assert (extra["few"], extra["number"]) == (["a", "b"], 7)
+    assert 4000 < len(extra["error"].encode()) <= 4096
+    assert extra["error"].endswith("...")
+    assert extra["many"][-1] == "and 61 more"
+    assert len("".join(extra["many"])) <= 4096
+
+
+def test_a_text_line_of_the_agent_is_short_even_with_a_long_prefix_and_an_active_exception(tmp_path):
+    setup_logging(configured(tmp_path, f"logging_default_format_string = %(levelname)s {'p' * 300} %(message)s\n"))
+    try:
+        float("of the caller" * 100)
+    except ValueError:
+        log_event(events.STATE_DIR_UNUSABLE, error="word " * 500, consumer_uuid=UUID)
+    (line,) = lines(tmp_path)
+    assert len(line.encode()) <= 1000
+    assert line.endswith(f" consumer_uuid={UUID}")
+
+
+def test_a_bug_is_logged_with_its_error_in_a_field_and_its_traceback(tmp_path):
+    setup_logging(configured(tmp_path))
+    try:
+        _ = 1 / 0
+    except ZeroDivisionError as error:
+        log_bug(events.AUDIT_CRASHED, error, where="audit")
+    first, *others = lines(tmp_path)
+    assert first.endswith(
+        'ERROR stocktake.audit [-] audit crashed error="ZeroDivisionError: division by zero" where=audit'
+    )
+    assert any("Traceback" in line for line in others)
+
+
+def test_a_line_of_nova_with_many_pci_pools_is_short(tmp_path):
+    setup_logging(configured(tmp_path))
+    words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
+    emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))
+    (line,) = lines(tmp_path)
+    assert len(line.encode()) <= 1000
+    assert line.endswith(f" audit={UUID}")
+
+
 def test_a_log_line_outside_an_audit_has_no_audit_id_unless_the_call_passes_it(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})
     first, second = lines(tmp_path)
     assert first.endswith("[-] agent started")
-    assert second.endswith("[-] [audit ffff] audit done")
+    assert second.endswith("[-] audit done audit=ffff")
 
 
 def test_log_lines_of_other_threads_and_after_the_audit_have_no_audit_id(tmp_path):
@@ -87,7 +150,7 @@ def test_log_lines_of_other_threads_and_after_the_audit_have_no_audit_id(tmp_pat
         other.start()
         other.join()
     LOG.info("after")
-    assert all("[audit" not in line for line in lines(tmp_path))
+    assert all("audit=" not in line for line in lines(tmp_path))
 
 
 def test_a_log_line_formats_its_named_arguments_and_escapes_extra_fields(tmp_path):
@@ -142,7 +205,7 @@ def test_log_file_and_stderr_receive_the_same_line_with_each_field_once(tmp_path
     with audit_context("0b5f"):
         LOG.info("audit done", extra={"writes": 0})
     assert second.getvalue().splitlines() == lines(tmp_path)
-    assert lines(tmp_path)[0].count("[audit 0b5f]") == lines(tmp_path)[0].count("writes=0") == 1
+    assert lines(tmp_path)[0].count("audit=0b5f") == lines(tmp_path)[0].count("writes=0") == 1
 
 
 def test_a_second_call_of_setup_logging_applies_debug_and_reopens_log_files(tmp_path, root_logger):
@@ -162,6 +225,41 @@ def test_library_debug_records_are_not_logged_even_with_debug(tmp_path):
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
     assert lines(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", [*LIBRARIES, "urllib3.connectionpool", "oslo.messaging._drivers.impl_rabbit"])
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("", ["CRITICAL"]),
+        ("debug = true\n", ["WARNING", "ERROR", "CRITICAL"]),
+        ("default_log_levels = NAME=ERROR\n", ["ERROR", "CRITICAL"]),
+    ],
+)
+def test_a_library_logs_only_with_debug_or_if_default_log_levels_names_it(tmp_path, name, text, levels):
+    setup_logging(configured(tmp_path, text.replace("NAME", name)))
+    for level in ("WARNING", "ERROR", "CRITICAL"):
+        stdlib.getLogger(name).log(getattr(stdlib, level), "says")
+    assert [line.split()[3] for line in lines(tmp_path)] == levels
+
+
+def test_a_reload_that_ends_debug_silences_the_libraries_again(tmp_path):
+    for text in ("debug = true\n", ""):
+        setup_logging(configured(tmp_path, text))
+        stdlib.getLogger("kombu.connection").error("says")
+    assert len(lines(tmp_path)) == 1
+
+
+def test_a_python_warning_is_logged_only_with_debug(tmp_path, capfd):
+    for text in ("", "debug = true\n"):
+        setup_logging(configured(tmp_path, text))
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            stdlib.captureWarnings(True)
+            warnings.warn(f"careful {text}", stacklevel=1)
+            stdlib.captureWarnings(False)
+    assert ["careful debug" in line for line in lines(tmp_path) if "careful" in line] == [True]
+    assert "careful" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("text", "warnings"), [("", 0), ("debug = true\n", 2)])
@@ -228,4 +326,4 @@ def test_the_log_config_append_file_is_applied(tmp_path, root_logger):
     setup_logging(load_ours(tmp_path, f"{ALONE}[DEFAULT]\nlog_config_append = {tmp_path}/logging.conf\n"))
     with audit_context("0b5f"):
         LOG.info("audit done", extra={"writes": 0})
-    assert lines(tmp_path)[0].endswith("[audit 0b5f] audit done writes=0")
+    assert lines(tmp_path)[0].endswith("audit done writes=0 audit=0b5f")

@@ -12,7 +12,9 @@ from agent.model.plan import HeldBack, Plan, PutInventories
 from agent.model.report import AuditReport, HostSummary, NovaVersions, Outcome, SourceStatus
 from agent.telemetry import events
 from agent.telemetry.audit_log import LogState, lines
-from agent.telemetry.lines import FINAL_VIEW, HYPERVISOR_VIEW, USABLE_VCPUS, emit, views
+from agent.telemetry.event_log import emit
+from agent.telemetry.events import FINAL_VIEW, HYPERVISOR_VIEW, USABLE_VCPUS
+from agent.telemetry.lines import views
 
 ROOT = "1c5b1bd4-1a0b-4f1a-9f0e-3f6c7a1f0001"
 CONSUMER = "1c5b1bd4-1a0b-4f1a-9f0e-3f6c7a1f0002"
@@ -75,6 +77,7 @@ def log() -> Log:
 def test_the_first_audit_logs_its_outcome_and_the_resource_views():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
+        events.FIRST_AUDIT_DONE,
         HYPERVISOR_VIEW,
         USABLE_VCPUS,
         FINAL_VIEW,
@@ -134,6 +137,7 @@ def test_a_finding_log_line_has_all_its_fields(log):
     fields = next(line.fields for line in log.last if line.event == events.FINDING_APPEARED)
     assert fields == {
         "audit_id": "a-1", "code": "allocation-leaked", "finding_id": LEAK.id, "severity": "warning",
+        "state": "seen", "subject": f"consumer {CONSUMER}",
         "confirmed": False, "provider_uuid": ROOT, "consumer_uuid": CONSUMER, "resource_class": "VCPU",
         "expected": "no allocation", "actual": "VCPU 4", "remedy": "stocktake heal",
         "first_seen_at": "2026-01-01T00:00:00.000Z", "size_bytes": 7,
@@ -252,6 +256,7 @@ def test_the_hourly_summary_line_has_the_number_of_audits_and_conflicts(log):
     assert fields == {
         "audit_id": "a-1", "audits": 61, "outcomes": ("clean:61",), "requests": 61, "conflicts": 87, "writes": 0,
         "conflict_kinds": ("no-room:29", "provider-generation:58"), "findings": 1, "confirmed": 1, "outcome": "clean",
+        "causes": 1, "errors": 0, "warnings": 1, "not_known": 0, "unread": (), "role": "owner",
     }  # fmt: skip
 
 
@@ -339,20 +344,20 @@ def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
     return told
 
 
-def test_refused_credentials_log_one_error_line_and_then_info_lines(log):
+def test_refused_credentials_log_one_error_line_and_then_warnings(log):
     assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
         (events.SOURCE_LOST, logging.ERROR),
-        (events.SOURCE_STILL_LOST, logging.INFO),
+        (events.SOURCE_STILL_LOST, logging.WARNING),
         (events.SOURCE_BACK, logging.INFO),
     ]
 
 
 def test_refused_credentials_after_an_outage_are_logged_as_an_error_at_once(log):
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
-        (events.SOURCE_LOST, logging.INFO),
-        (events.SOURCE_STILL_LOST, logging.INFO),
+        (events.SOURCE_LOST, logging.WARNING),
+        (events.SOURCE_STILL_LOST, logging.WARNING),
         (events.SOURCE_STILL_LOST, logging.ERROR),
-        (events.SOURCE_STILL_LOST, logging.INFO),
+        (events.SOURCE_STILL_LOST, logging.WARNING),
     ]
 
 

@@ -1,0 +1,117 @@
+"""The log lines of the daemon's heal: what it changed, what waits, what it refused.
+
+A change of the cloud's books is a WARNING, with the state before and after it and the command that undoes it. A finding
+that only waits is logged once for each guard, at INFO: the operator need not act. Other refusals are logged once too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agent.guards import WAITING
+from agent.healing.heal import Healed
+from agent.host_files.journal import Result
+from agent.model.finding import FindingState, SeenFinding
+from agent.model.heal import AnyAction, ConsumerChange, HealRefusal, ReshapeAction
+from agent.model.placement import Allocation
+from agent.telemetry import events
+from agent.telemetry.event_log import Line
+from agent.telemetry.finding_lines import subject_of
+from agent.text.amounts import with_class
+
+_EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealLogState:
+    """What heal has logged of the findings that still exist: refusals by finding and guard.
+
+    ``not_tried``: changes that were not tried, because nothing proved that nova's database rows are current.
+    """
+
+    refused: frozenset[tuple[str, str]] = field(default=frozenset())
+    not_tried: frozenset[tuple[str, str]] = field(default=frozenset())
+
+
+def lines(
+    state: HealLogState, refusals: Iterable[HealRefusal], healed: Iterable[Healed], findings: Iterable[SeenFinding]
+) -> tuple[HealLogState, tuple[Line, ...]]:
+    """Return the state for the next run of heal, and the lines that this run logs.
+
+    No line is about a finding that the audit could not check: the line ``findings unknown`` reports such findings.
+    """
+    seen = {each.finding.id: each for each in findings}
+    tried = tuple(healed)
+    new = [each for each in refusals if _pair(each) not in state.refused and not _is_unknown(seen.get(each.finding_id))]
+    logged = [
+        *(_attempt(each, seen.get(each.action.finding_id)) for each in tried if _key(each) not in state.not_tried),
+        *(_refusal(each, seen.get(each.finding_id)) for each in new),
+    ]
+    after = HealLogState(
+        refused=frozenset(pair for pair in (*state.refused, *map(_pair, new)) if pair[0] in seen),
+        not_tried=frozenset(_key(each) for each in tried if each.outcome.unproven),
+    )
+    return after, tuple(logged)
+
+
+def before_and_after(changes: Iterable[ConsumerChange]) -> tuple[str, str]:
+    """Return the allocations of the consumers before and after the change, as text."""
+    listed = tuple(changes)
+    before = "; ".join(_held(change.before.allocations) for change in listed)
+    after = "; ".join(_held(change.write.allocations) for change in listed)
+    return before, after
+
+
+def _attempt(each: Healed, seen: SeenFinding | None) -> Line:
+    action, outcome = each.action, each.outcome
+    fields: dict[str, Any] = {
+        "finding_id": action.finding_id,
+        "code": action.code,
+        "consumer_uuid": action.consumer_uuid,
+        "result": outcome.result.value,
+        "words": outcome.words,
+        "entry_id": outcome.entry_id,
+        "why": action.why,
+        "subject": subject_of(seen.finding) if seen else None,
+    }
+    if outcome.entry_id is not None:
+        before, after = _states(action)
+        fields |= {"before": before, "after": after, "undo": f"stocktake undo {outcome.entry_id}"}
+    return Line(event=_EVENTS[outcome.result], fields={name: v for name, v in fields.items() if v is not None})
+
+
+def _states(action: AnyAction) -> tuple[str, str]:
+    if not isinstance(action, ReshapeAction):
+        return before_and_after(action.changes)
+    change = f"{action.reshaping.resource_class} of {len(action.changes)} consumers"
+    return f"{change} on the root provider", f"{change} on {len(action.reshaping.providers) - 1} child providers"
+
+
+def _refusal(refusal: HealRefusal, seen: SeenFinding | None) -> Line:
+    fields = asdict(refusal) | ({"subject": subject_of(seen.finding)} if seen else {})
+    event = events.HEAL_WAITING if refusal.guard in WAITING else events.HEAL_REFUSED
+    return Line(event=event, fields={name: value for name, value in fields.items() if value is not None})
+
+
+def _held(allocations: tuple[Allocation, ...]) -> str:
+    providers = sorted({each.provider_uuid for each in allocations})
+    texts = []
+    for provider in providers:
+        amounts = sorted((a.resource_class, a.amount) for a in allocations if a.provider_uuid == provider)
+        texts.append(f"{', '.join(with_class(name, amount) for name, amount in amounts)} on {provider}")
+    return "; ".join(texts) or "no allocation"
+
+
+def _is_unknown(seen: SeenFinding | None) -> bool:
+    return seen is not None and seen.state is FindingState.UNKNOWN
+
+
+def _pair(refusal: HealRefusal) -> tuple[str, str]:
+    return (refusal.finding_id, refusal.guard)
+
+
+def _key(each: Healed) -> tuple[str, str]:
+    """Return what identifies a line that would repeat in each audit: the finding and the reason without numbers."""
+    return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)

@@ -1,0 +1,168 @@
+"""The log lines about findings: what changed, and which findings are not known while a source is unread."""
+
+from __future__ import annotations
+
+import logging as levels
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.model.finding import Finding, FindingState, GoneFinding, SeenFinding, Severity
+from agent.model.report import AuditReport
+from agent.telemetry import events
+from agent.telemetry.event_log import Line
+from agent.telemetry.finding_changes import (
+    OUTCOMES_WITHOUT_FINDINGS,
+    Change,
+    FindingChange,
+    ReportedFinding,
+    begins,
+)
+
+_EVENTS = {
+    Change.APPEARED: events.FINDING_APPEARED,
+    Change.CONFIRMED: events.FINDING_CONFIRMED,
+    Change.CHANGED: events.FINDING_CHANGED,
+}
+_LEVELS = {Severity.ERROR: levels.ERROR, Severity.WARNING: levels.WARNING, Severity.INFO: levels.INFO}
+SOURCE_UNAVAILABLE = "source-unavailable"
+
+#: The findings that a loss of a source made unknown, as logged: by the name of the source, the findings' ids.
+Unknown = Mapping[str, frozenset[str]]
+
+
+def change_lines(
+    changed: Iterable[FindingChange], report: AuditReport, before: Mapping[str, ReportedFinding]
+) -> tuple[Line, ...]:
+    """Return a line for each change; ``before`` has the findings as last reported, by id."""
+    gone = {each.seen.finding.id: each for each in report.gone}
+    return tuple(
+        _gone_line(change.seen, gone.get(change.seen.finding.id), report)
+        if change.change is Change.GONE
+        else Line(
+            event=_EVENTS[change.change],
+            chosen_level=finding_level(change.seen),
+            fields=finding_fields(change.seen, report.node),
+        )
+        for change in changed
+        if not _repeats_the_source(change, before)
+    )
+
+
+def finding_level(seen: SeenFinding) -> int:
+    """Return the severity as a level, at most WARNING while the finding is not confirmed."""
+    level = _LEVELS[seen.finding.severity]
+    return level if seen.confirmed else min(level, levels.WARNING)
+
+
+def finding_fields(seen: SeenFinding, node: str | None = None) -> dict[str, Any]:
+    """Return the fields of a finding for its log line, without the fields that are None.
+
+    ``node`` is the host's name in libvirt. ``fix`` is the first command of the finding's remedies.
+    """
+    finding = seen.finding
+    fields = {
+        "code": finding.code,
+        "finding_id": finding.id,
+        "severity": finding.severity.value,
+        "state": seen.state.value,
+        "confirmed": seen.confirmed,
+        "caused_by": seen.caused_by or None,
+        "provider_uuid": finding.provider_uuid,
+        "consumer_uuid": finding.consumer_uuid,
+        "resource_class": finding.resource_class,
+        "subject": subject_of(finding, node),
+        "expected": finding.expected,
+        "actual": finding.actual,
+        "remedy": finding.remedy,
+        "fix": next((remedy.command for remedy in finding.remedies if remedy.command), None),
+        "first_seen_at": seen.first_seen_at,
+    }
+    known = {name for name, value in fields.items() if value is not None}
+    facts = ((name, value) for name, value in finding.facts if name not in known)
+    return {name: value for name, value in (*fields.items(), *facts) if value is not None}
+
+
+def subject_of(finding: Finding, node: str | None = None) -> str | None:
+    """Return the name that people use and the whole uuid, as in ``instance web-1 UUID``; None if nothing is known."""
+    if finding.consumer_uuid is None:
+        provider = f"provider {node or ''} {finding.provider_uuid}" if finding.provider_uuid else None
+        return finding.subject or (" ".join(provider.split()) if provider else None)
+    claims = [claim for claim in finding.evidence if claim.consumer.uuid == finding.consumer_uuid]
+    named = next((claim.consumer for claim in claims if claim.consumer.name), claims[0].consumer if claims else None)
+    kind = named.kind if named else "consumer"
+    words = (kind, named.name if named else "", finding.consumer_uuid)
+    return " ".join(word for word in words if word)
+
+
+def unknown_lines(
+    before: Unknown, report: AuditReport, spells: Counter[str]
+) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
+    """Return the findings that are unknown now, by source, and the lines: one for each loss, one for each return."""
+    if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
+        return dict(before), ()
+    unread = {source.name for source in report.sources if not source.ok}
+    hidden: dict[str, list[SeenFinding]] = defaultdict(list)
+    for seen in report.findings:
+        if seen.state is FindingState.UNKNOWN:
+            for source in unread.intersection(seen.unknown_because):
+                hidden[source].append(seen)
+    after = {name: ids for name, ids in before.items() if name in unread}
+    lines = [_known_again_line(name, ids, report) for name, ids in before.items() if name not in unread]
+    for name, findings in sorted(hidden.items()):
+        if name in before:
+            after[name] = before[name] | {seen.finding.id for seen in findings}
+        elif begins(f"findings unknown {name}", spells):
+            after[name] = frozenset(seen.finding.id for seen in findings)
+            lines.append(_unknown_line(name, findings))
+    return after, tuple(lines)
+
+
+def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
+    """Return the numbers of findings, causes, errors and warnings, and of findings that are not known now."""
+    listed = tuple(findings)
+    return {
+        "findings": len(listed),
+        "causes": sum(not seen.caused_by for seen in listed),
+        "errors": sum(seen.finding.severity is Severity.ERROR for seen in listed),
+        "warnings": sum(seen.finding.severity is Severity.WARNING for seen in listed),
+        "not_known": sum(seen.state is FindingState.UNKNOWN for seen in listed),
+    }
+
+
+def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFinding]) -> bool:
+    """Return whether only the error of an unread source changed: the lines of the source report that."""
+    old = before.get(change.seen.finding.id)
+    return (
+        change.change is Change.CHANGED
+        and change.seen.finding.code == SOURCE_UNAVAILABLE
+        and old is not None
+        and old.seen.finding.severity is change.seen.finding.severity
+    )
+
+
+def _gone_line(seen: SeenFinding, gone: GoneFinding | None, report: AuditReport) -> Line:
+    fields = {**finding_fields(seen, report.node), "state": "gone"}
+    for name in ("fix", "remedy"):
+        fields.pop(name, None)
+    if gone is not None:
+        why = {"reason": gone.reason.value, "words": gone.words, "entry_id": gone.entry_id, "actor": gone.actor}
+        fields |= {name: value for name, value in why.items() if value}
+    return Line(event=events.FINDING_GONE, fields=fields)
+
+
+def _unknown_line(source: str, findings: list[SeenFinding]) -> Line:
+    fields = {
+        "source": source,
+        "count": len(findings),
+        "last_seen_at": max(seen.last_seen_at for seen in findings) or None,
+        "codes": tuple(sorted({seen.finding.code for seen in findings})),
+    }
+    return Line(event=events.FINDINGS_UNKNOWN, fields={name: v for name, v in fields.items() if v is not None})
+
+
+def _known_again_line(source: str, ids: frozenset[str], report: AuditReport) -> Line:
+    known = [s for s in report.findings if s.finding.id in ids and s.state is not FindingState.UNKNOWN]
+    still_unknown = [s for s in report.findings if s.finding.id in ids and s.state is FindingState.UNKNOWN]
+    fields = {"source": source, "count": len(known), "gone": len(ids) - len(known) - len(still_unknown)}
+    return Line(event=events.FINDINGS_KNOWN_AGAIN, fields=fields)

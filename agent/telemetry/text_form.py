@@ -1,0 +1,167 @@
+"""Write the fields of a log line as ``name=value``: in a fixed order, and within a number of bytes. Pure.
+
+An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, the
+ids come after them, and the command to type is at the end. Long values are cut, uuids and commands never. The JSON form
+of the log has the complete values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.text.wording import printable
+
+#: The most bytes of UTF-8 in a line of the text form, and in one value of it.
+LINE_BYTES = 1000
+VALUE_BYTES = 300
+#: How many items of a list are shown.
+LISTED = 3
+
+FIRST = (
+    "severity", "code", "subject", "actual", "expected", "state", "confirmed", "caused_by", "reason", "actor",
+    "entry_id", "source", "error", "outcome",
+)  # fmt: skip
+LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
+# A line that is still too long loses these fields, the first of them first; before them all fields without a place.
+_EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
+# Values that an operator copies. A command is at the end of the line and whole.
+_WHOLE = frozenset(
+    {"finding_id", "consumer_uuid", "provider_uuid", "entry_id", "first_seen_at", "audit", "undo", "fix"}
+)
+# The list of changed options has a limit of its own, ten options.
+_WIDE = {"changed": 700}
+# The field of the first name is left out if the line has the field of the second name, which says the same.
+_REPEATED = {"remedy": "fix", "problems": "error"}
+# The limits of one value that are tried until the line is short enough.
+_TIGHTER = (240, 180, 120, 90, 60, 40)
+
+_BARE = re.compile(r"[^\s\"=]+\Z")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_LAST_UUID = re.compile(rf"\s*({_UUID.pattern})\s*\Z", re.IGNORECASE)
+# The size of a quoted blank: each character is measured behind a blank, so that it is measured in quotation marks.
+_QUOTED_BLANK = 3
+_MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    name: str
+    value: object
+
+    def text(self, limit: int) -> str:
+        """Return `` name=value`` with a value of at most ``limit`` bytes, unless the value must be whole."""
+        if self.name in _WHOLE:
+            return f" {self.name}={quoted(str(self.value))}"
+        return f" {self.name}={shortened(self.value, _WIDE.get(self.name, limit) if limit == VALUE_BYTES else limit)}"
+
+
+def message(text: str, fields: Mapping[str, object], limit: int = LINE_BYTES) -> str:
+    """Return the text with its fields, at most ``limit`` bytes of UTF-8.
+
+    Fields that are None or an empty text are left out, and control characters are escaped.
+    """
+    pairs = _ordered(_with_short_command(fields, limit // 2))
+    least = sum(size_bytes(pair.text(_TIGHTER[-1])) for pair in pairs)
+    text = clipped(printable(text), max(limit - least, limit // 2))
+    room = limit - size_bytes(text)
+    for tried in (VALUE_BYTES, *_TIGHTER):
+        texts = [pair.text(tried) for pair in pairs]
+        if sum(map(size_bytes, texts)) <= room:
+            return text + "".join(texts)
+    return text + "".join(_most_important(pairs, room))
+
+
+def shortened(value: object, limit: int) -> str:
+    """Return the value as it stands after ``name=``, within ``limit`` bytes; of a list, the first three items."""
+    if not isinstance(value, list | tuple):
+        return quoted(clipped(str(value), limit))
+    if not value:
+        return "-"
+    each = limit // min(len(value), LISTED + 1)
+    if len(value) <= LISTED:
+        return ",".join(shortened(item, each) for item in value)
+    first = ", ".join(clipped(str(item), each) for item in value[:LISTED])
+    return quoted(f"{first} and {len(value) - LISTED} more")
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return the text; if it takes more than ``limit`` bytes, its beginning to the end of a word, and a mark ``(+N)``.
+
+    N counts the bytes that are left out. A uuid is never cut, and a uuid at the end of the text is always shown.
+    """
+    if len(text) <= limit and size_bytes(quoted(text)) <= limit:
+        return text
+    uuid = _LAST_UUID.search(text[-100:])
+    tail = f" {uuid.group(1)}" if uuid else ""
+    head = text[: len(text) - len(uuid.group())] if uuid else text
+    if not head:
+        return text
+    kept = head[: _whole_words(head, limit - size_bytes(f'" {_MARK.format(10**9)}{tail}"'))].rstrip()
+    mark = _MARK.format(size_bytes(head) - size_bytes(kept))
+    return f"{kept} {mark}{tail}" if kept else f"{mark}{tail}"
+
+
+def quoted(text: str) -> str:
+    """Return the text as one value: in quotation marks if it has blanks, and with escaped control characters."""
+    return printable(text if _BARE.match(text) else json.dumps(text, ensure_ascii=False))
+
+
+def size_bytes(text: str) -> int:
+    """Return how many bytes the text takes in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _whole_words(text: str, room: int) -> int:
+    """Return how many characters of the text fit into ``room`` bytes, without a part of a uuid or of a word.
+
+    A word that would leave more than half of the room empty is cut.
+    """
+    count = used = 0
+    for character in text[: max(room, 0)]:
+        used += _shown_bytes(character)
+        if used > room:
+            break
+        count += 1
+    blank = max(text.rfind(" ", 0, count + 1), text.rfind("\n", 0, count + 1))
+    end = blank if blank > count // 2 else count
+    return next((match.start() for match in _UUID.finditer(text) if match.start() < end < match.end()), end)
+
+
+def _shown_bytes(character: str) -> int:
+    """Return how many bytes the character takes in a quoted value."""
+    if " " <= character <= "~" and character not in '"\\':
+        return 1
+    return size_bytes(quoted(f" {character}")) - _QUOTED_BLANK
+
+
+def _with_short_command(fields: Mapping[str, object], limit: int) -> Mapping[str, object]:
+    """Replace a command of more than ``limit`` bytes by the command that prints the finding with all its commands."""
+    command, finding_id = fields.get("fix"), fields.get("finding_id")
+    if command is None or size_bytes(quoted(str(command))) <= limit:
+        return fields
+    return {**fields, "fix": f"stocktake explain {str(finding_id)[:8]}" if finding_id else None}
+
+
+def _ordered(fields: Mapping[str, object]) -> list[_Pair]:
+    shown = {name for name, value in fields.items() if value is not None and value != ""}
+    shown -= {name for name, other in _REPEATED.items() if other in shown}
+    others = sorted(shown - {*FIRST, *LAST})
+    names = (*(name for name in FIRST if name in shown), *others, *(name for name in LAST if name in shown))
+    return [_Pair(name, fields[name]) for name in names]
+
+
+def _most_important(pairs: Sequence[_Pair], room: int) -> list[str]:
+    """Return the texts of the fields that fit, each as short as possible, and the number of fields left out."""
+    texts = {pair.name: pair.text(_TIGHTER[-1]) for pair in pairs}
+    others = [name for name in texts if name not in {*FIRST, *LAST}]
+    expendable = [*reversed(others), *(name for name in _EXPENDABLE if name in texts)]
+    for left_out, name in enumerate(expendable, start=1):
+        if sum(map(size_bytes, texts.values())) <= room:
+            break
+        del texts[name]
+        texts["left_out"] = f" left_out={left_out}"
+    ends = [name for name in texts if name in LAST]
+    return [*(text for name, text in texts.items() if name not in ends), *(texts[name] for name in ends)]

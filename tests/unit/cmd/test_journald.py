@@ -1,0 +1,89 @@
+"""Each line on stderr has its priority if systemd's journal reads stderr, and only then."""
+
+import logging as stdlib
+import os
+import re
+import sys
+
+import pytest
+
+from agent.cmd import journald
+from agent.cmd.logs import setup_command_logging, setup_logging
+from agent.telemetry import events
+from agent.telemetry.event_log import log_bug, log_event
+from tests.rigs.configs import ALONE, load_ours
+from tests.rigs.logs import logging_as_it_was
+
+
+@pytest.fixture(autouse=True)
+def root_logger():
+    with logging_as_it_was() as root:
+        yield root
+
+
+@pytest.fixture
+def stderr(tmp_path):
+    with (tmp_path / "stderr").open("w+") as stream:
+        yield stream
+
+
+def logged(stderr, tmp_path, text="", setup=setup_logging, journal=None):
+    """Return the lines on stderr; ``journal`` is what systemd's variable names, by default that stderr."""
+    found = os.fstat(stderr.fileno())
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(sys, "stderr", stderr)
+        changed.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}" if journal is None else journal)
+        setup(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text}"))
+        log_event(events.STARTED)
+        log_event(events.STATE_DIR_UNUSABLE, error="no such folder")
+        log_bug(events.AUDIT_CRASHED, ZeroDivisionError("a bug\nin two lines"))
+        stdlib.getLogger("a.library").critical("broken")
+        stdlib.getLogger("agent.detail").debug("seen")
+        assert (journald.prefix(stdlib.ERROR) == "<3>") == (journal is None)
+    stderr.flush()
+    return (tmp_path / "stderr").read_text().splitlines()
+
+
+@pytest.mark.parametrize("form", ["", "use_json = true\n", "log_color = true\n"])
+def test_each_line_for_the_journal_begins_with_the_priority_of_its_level(stderr, tmp_path, form):
+    shown = logged(stderr, tmp_path, f"debug = true\n{form}")
+    assert all(re.match("<[2-7]>", line) for line in shown)
+    events_of = {
+        "agent started": "<6>",
+        "state directory": "<4>",
+        "audit crashed": "<3>",
+        "broken": "<2>",
+        "seen": "<7>",
+    }
+    for text, prefix in events_of.items():
+        assert {line[:3] for line in shown if text in line} == {prefix}
+
+
+def test_each_line_of_a_traceback_has_the_priority_of_its_record(stderr, tmp_path):
+    shown = logged(stderr, tmp_path)
+    assert len([line for line in shown if line.startswith("<3>")]) >= 3
+
+
+@pytest.mark.parametrize("value", ["", "1:1", "not a stream"])
+def test_no_line_has_a_prefix_if_another_stream_is_the_journals(stderr, tmp_path, value):
+    shown = logged(stderr, tmp_path, journal=value)
+    assert shown
+    assert not [line for line in shown if line.startswith("<")]
+
+
+def test_a_stderr_without_a_descriptor_is_not_the_journals(monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(sys, "stderr", None)
+        assert not journald.is_read_by_journald()
+
+
+def test_a_log_file_beside_the_journal_has_no_prefixes(stderr, tmp_path):
+    shown = logged(stderr, tmp_path, f"log_file = {tmp_path}/log\nuse_stderr = true\n")
+    assert shown
+    assert not [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("<")]
+
+
+def test_the_log_lines_of_a_command_have_priorities_too(stderr, tmp_path):
+    shown = logged(stderr, tmp_path, setup=setup_command_logging)
+    assert shown
+    assert all(re.match("<[234]>", line) for line in shown)

@@ -1,0 +1,132 @@
+"""What the daemon logs of its heal: a change with both states and its undo, waiting once, refusal once."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from agent.guards import BUILTIN, WAITING
+from agent.healing import heal_log
+from agent.healing.attempt import WriteAttempt
+from agent.healing.heal import Healed
+from agent.host_files.journal import Result
+from agent.model.finding import FindingState
+from agent.model.heal import HealAction, HealRefusal
+from agent.model.placement import Allocation, ConsumerRecord
+from agent.model.plan import PutAllocations
+from agent.telemetry import events
+from agent.telemetry.events import Varies
+from tests.rigs.log_days import ROOT, leak, seen
+
+LEAK = seen(leak())
+OTHER_TREE = "bd0379cb-12b7-54ae-a063-fe1cfa3fdfa4"
+CONSUMER = LEAK.finding.consumer_uuid
+
+
+def allocation(provider: str, resource_class: str, amount: int) -> Allocation:
+    return Allocation(
+        consumer_uuid=CONSUMER, consumer_generation=1, provider_uuid=provider, resource_class=resource_class,
+        amount=amount,
+    )  # fmt: skip
+
+
+HERE = (allocation(ROOT, "VCPU", 8), allocation(ROOT, "MEMORY_MB", 16384))
+THERE = (allocation(OTHER_TREE, "VCPU", 8),)
+ACTION = HealAction(
+    finding_id=LEAK.finding.id,
+    code=LEAK.finding.code,
+    before=ConsumerRecord(
+        consumer_uuid=CONSUMER, generation=1, project_id="p", user_id="u", consumer_type="INSTANCE",
+        allocations=(*HERE, *THERE),
+    ),
+    write=PutAllocations(
+        consumer_uuid=CONSUMER, consumer_generation=1, project_id="p", user_id="u", consumer_type=None,
+        allocations=THERE,
+    ),
+    why="removes 8 VCPU from this host; its allocations on other hosts are kept",
+)  # fmt: skip
+
+
+def healed(result: Result, *, entry_id: str | None = "3f9c00000000", unproven: bool = False) -> Healed:
+    return Healed(
+        action=ACTION, outcome=WriteAttempt(result=result, words="in words", entry_id=entry_id, unproven=unproven)
+    )
+
+
+def refusal(guard: str, why: str = "116 s left") -> HealRefusal:
+    return HealRefusal(finding_id=LEAK.finding.id, code=LEAK.finding.code, consumer_uuid=CONSUMER, guard=guard, why=why)
+
+
+def runs(*each, findings=(LEAK,)):
+    """Return the lines of each run of heal; a run is its refusals and its changes."""
+    state, logged = heal_log.HealLogState(), []
+    for refusals, changes in each:
+        state, lines = heal_log.lines(state, refusals, changes, findings)
+        logged.append([(line.event, line.level) for line in lines])
+    return logged
+
+
+def test_a_repair_is_logged_with_the_state_before_and_after_it_and_its_undo():
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), (LEAK,))
+    assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
+    assert line.fields["entry_id"] == "3f9c00000000"
+    assert line.fields["undo"] == "stocktake undo 3f9c00000000"
+    assert line.fields["before"] == f"16384 MiB of MEMORY_MB, 8 VCPU on {ROOT}; 8 VCPU on {OTHER_TREE}"
+    assert line.fields["after"] == f"8 VCPU on {OTHER_TREE}"
+    assert line.fields["subject"].endswith(CONSUMER)
+
+
+def test_a_repair_that_removes_everything_says_that_no_allocation_is_left():
+    action = replace(ACTION, write=replace(ACTION.write, allocations=()))
+    change = replace(healed(Result.DONE), action=action)
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), (LEAK,))
+    assert line.fields["after"] == "no allocation"
+
+
+def test_a_change_that_was_not_journalled_has_no_undo():
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.REFUSED, entry_id=None),), (LEAK,))
+    assert (line.event, line.level) == (events.HEAL_REFUSED, logging.WARNING)
+    assert not {"undo", "before", "after", "entry_id"} & line.fields.keys()
+
+
+def test_a_change_with_an_unknown_outcome_is_an_error():
+    assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
+
+
+@pytest.mark.parametrize("guard", [guard.name for guard in BUILTIN])
+def test_a_guard_that_passes_with_time_waits_and_any_other_guard_refuses(guard):
+    waits = guard in {
+        "confirmed", "minimum-age", "recorded-fresh", "sources-fresh", "record-unmoved", "one-change", "max-consumers",
+        "max-percent", "after-nova", "allocation-steady",
+    }  # fmt: skip
+    wanted = (events.HEAL_WAITING, logging.INFO) if waits else (events.HEAL_REFUSED, logging.WARNING)
+    assert runs(((refusal(guard),), ())) == [[wanted]]
+    assert (guard in WAITING) == waits
+
+
+def test_waiting_is_logged_once_for_each_finding_and_guard():
+    ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
+    others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
+    waiting = [(events.HEAL_WAITING, logging.INFO)]
+    assert runs(*ages, *others) == [waiting, [], waiting, []]
+
+
+def test_a_finding_that_was_gone_in_between_waits_anew():
+    state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), (LEAK,))
+    state, _ = heal_log.lines(state, (), (), ())
+    _, again = heal_log.lines(state, (refusal("minimum-age"),), (), (LEAK,))
+    assert len(first) == len(again) == 1
+
+
+def test_a_finding_that_is_not_known_now_is_not_logged_as_waiting():
+    unknown = seen(leak(), FindingState.UNKNOWN, "placement")
+    assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
+
+
+def test_a_change_that_nothing_proves_is_logged_once_until_it_is_tried():
+    unproven = ((), (healed(Result.REFUSED, entry_id=None, unproven=True),))
+    assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
+
+
+def test_no_event_of_heal_has_a_level_that_varies():
+    assert not [event for event in events.EVENTS if event.logger.name == "HEAL" and isinstance(event.level, Varies)]

@@ -1,0 +1,51 @@
+"""Each event has one level and one logger."""
+
+import logging
+
+import pytest
+
+from agent.telemetry import events
+from agent.telemetry.event_log import Line
+from agent.telemetry.events import EVENTS, Logger, Varies
+
+# What an operator's alert rules rest on. Events that are not here are WARNING.
+LEVELS = {
+    Varies.SEVERITY: {"finding appeared", "finding changed", "finding confirmed"},
+    Varies.LOSS: {"source lost", "source still lost"},
+    Varies.OUTCOME: {"outcome changed"},
+    Varies.ROLE: {"write held back"},
+    logging.DEBUG: {"audit done"},
+    logging.INFO: {
+        "finding gone", "findings known again", "source back", "first audit done", "summary", "placement speaks",
+        "nova speaks", "placement written", "heal waiting", "broker back", "rpc endpoint up", "configuration reloaded",
+        "agent starting", "agent started", "agent stopping", "agent stopped", "report written by hand", "state dump",
+        "thread dump",
+        events.HYPERVISOR_VIEW, events.USABLE_VCPUS, events.FINAL_VIEW,
+    },
+    logging.ERROR: {
+        "audit error", "audit crashed", "heal outcome not known", "outcome not written to the journal",
+        "reload refused, old configuration kept", "agent start failed", "worker ended", "agent stop incomplete",
+        "signal not served",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_level_of_an_event_is_the_one_of_the_table(event):
+    levels = [level for level, texts in LEVELS.items() if event in texts]
+    assert levels in ([event.level], [] if event.level == logging.WARNING else None)
+
+
+def test_every_event_of_the_table_of_levels_exists():
+    assert set().union(*LEVELS.values()) <= set(EVENTS)
+    assert len(set(EVENTS)) == len(EVENTS)
+
+
+def test_every_logger_has_an_event():
+    assert {event.logger for event in EVENTS} == set(Logger)
+
+
+@pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
+def test_a_line_has_a_level_of_its_own_only_if_its_event_has_none(event, level):
+    with pytest.raises(ValueError, match="level"):
+        Line(event=event, fields={}, chosen_level=level)
