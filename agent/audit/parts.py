@@ -137,8 +137,10 @@ class Parts:
     - ``journal``, ``reshaper``, ``names`` and ``own_file`` if the process does not heal or adopt.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
-    request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block; the read may
-    be abandoned if the agent stops. ``notes`` returns the problems of the agent's own files.
+    request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block with the name
+    of the source; the read may be abandoned if the agent stops. ``notes`` returns problems of the agent's own files.
+    ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon, and in a command
+    those of its earlier audits.
     """
 
     state: StateSource
@@ -161,8 +163,9 @@ class Parts:
     random: Callable[[], float] = random.random
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     request_scope: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
-    reading: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+    reading: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
     notes: Callable[[], tuple[str, ...]] = tuple
+    late: Callable[[], dict[str, Reading[Any]]] = dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
     taken_at, began = clock.now(), clock.monotonic()
     value, error = None, None
     try:
-        with task.parts.reading():
+        with task.parts.reading(source):
             value = ask()
         if value is None:
             raise SourceUnavailable(source, "returned no value")

@@ -31,7 +31,9 @@ def run_audit(
     """
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
-    task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled, began=began)
+    task = AuditTask(
+        request=request, settings=settings, parts=parts, cancelled=cancelled, late=parts.late(), began=began
+    )
     with parts.request_scope(audit_id):
         memory = identified(task, with_store(task, with_history(task, memory)))
         snapshot = read(task, memory)

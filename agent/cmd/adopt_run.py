@@ -60,14 +60,16 @@ def adopted(
     loaded = loaded_for(options)
     if digest is not None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
-    run = _run(loaded, digest, planned)
+    run = _run(options, loaded, digest, planned)
     if run is not None:
         wake_after(loaded, (each.outcome for each in run.done))
     return run
 
 
-def _run(loaded: Loaded, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun | None:
-    with task_of(loaded, "adopt") as task, task.parts.request_scope(task.parts.new_id()):
+def _run(
+    options: argparse.Namespace, loaded: Loaded, digest: str | None, planned: Callable[[AuditTask], AdoptRun]
+) -> AdoptRun | None:
+    with task_of(options, loaded, "adopt") as task, task.parts.request_scope(task.parts.new_id()):
         try:
             if digest is None:
                 return planned(task)

@@ -14,9 +14,12 @@ from collections.abc import Iterator
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
+from agent.cmd.caller import Caller
 from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.logs import setup_command_logging
+from agent.cmd.progress import waits_shown
+from agent.cmd.wiring import Wired
 from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
@@ -45,11 +48,30 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 
 
 @contextlib.contextmanager
-def task_of(loaded: Loaded, command: str, publish: Publish = Publish.NEVER) -> Iterator[AuditTask]:
+def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iterator[Wired]:
+    """Build all parts for a command, and show its waits on stderr; close them after the block. Raises ConfigError."""
+    with (
+        waits_shown(options) as watch,
+        wiring.wire(loaded, Caller(program=f"stocktake {command}", watch=watch)) as wired,
+    ):
+        yield wired
+
+
+@contextlib.contextmanager
+def task_of(
+    options: argparse.Namespace, loaded: Loaded, command: str, publish: Publish = Publish.NEVER
+) -> Iterator[AuditTask]:
     """Build the sources and clients for a command's audit or change; close them after the block. Raises ConfigError."""
     request = AuditRequest(reasons=(f"command: {command}",), publish=publish, depth=Depth.FULL)
-    with wiring.wire(loaded, program=f"stocktake {command}") as wired:
-        yield AuditTask(request=request, settings=settings_from(loaded), parts=wired.parts, cancelled=lambda: False)
+    with wired_for(options, loaded, command) as wired:
+        parts = wired.parts
+        yield AuditTask(
+            request=request,
+            settings=settings_from(loaded),
+            parts=parts,
+            cancelled=lambda: False,
+            late=parts.late(),
+        )
 
 
 def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
@@ -62,7 +84,7 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
         to_stderr(f"the findings of this run cannot be saved for later runs: {error}")
-    with task_of(loaded, command, publish) as task:
+    with task_of(options, loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
     refuse_unreadable(report)

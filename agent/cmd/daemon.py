@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.metadata
-import math
 import os
 import queue
 import signal
@@ -129,6 +128,7 @@ def running_agent(loaded: Loaded) -> Holder | None:
 def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) -> Wired:
     """Prepare the agent's folders and build the parts. Raises ConfigError."""
     from agent.cmd import wiring
+    from agent.cmd.caller import DAEMON, SINGLE_AUDIT
     from agent.telemetry import events
     from agent.telemetry.event_log import log_event
 
@@ -139,8 +139,7 @@ def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) ->
         # in that directory, the first audit ends the process with exit code 75.
         log_event(events.STATE_DIR_UNUSABLE, error=str(error))
     wiring.sweep_left_behind(loaded)
-    longest_pause_s = wiring.PAUSE_OF_A_COMMAND_S if arguments.once else math.inf
-    return wiring.wire(loaded, longest_pause_s, PROGRAM)
+    return wiring.wire(loaded, SINGLE_AUDIT if arguments.once else DAEMON)
 
 
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:

@@ -80,7 +80,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once. Raises ConfigError, FolderUnavailable, and UsageError if a requested finding does not exist."""
     loaded = loaded_for(options)
     _prepare(loaded, ordered)
-    with task_of(loaded, "heal") as task:
+    with task_of(options, loaded, "heal") as task:
         result = _audited(task, ordered)
         _remember(task, result)
         _check_ids(result.report, ordered)

@@ -61,12 +61,14 @@ class Shell(App):
             allow_abbrev=False,
             formatter_class=HelpFormatter,
         )
-        parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] COMMAND ..."
+        parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] [--quiet] COMMAND ..."
         parser.add_argument(
             "-h", "--help", action="store_true", dest="help", help="print this text, or the help of the command"
         )
         parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version")
         add_config_arguments(parser)
+        quiet = "do not say on stderr for which source the command waits"
+        parser.add_argument("--quiet", action="store_true", help=quiet)
         parser.add_argument("--debug", action="store_true", help="log everything to stderr, with tracebacks")
         return parser
 

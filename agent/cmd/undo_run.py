@@ -35,7 +35,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
     entry = find_entry(read.entries, typed)
     if isinstance(entry, NotFound):
         return entry
-    with task_of(loaded, "undo") as task, task.parts.request_scope(task.parts.new_id()):
+    with task_of(options, loaded, "undo") as task, task.parts.request_scope(task.parts.new_id()):
         outcome = undo(task, journal, entry, {other.id: other for other in read.entries})
     wake_after(loaded, (outcome,))
     return Undone(entry=entry, outcome=outcome)

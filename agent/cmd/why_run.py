@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.audit.run import run_audit
-from agent.cmd import wiring
-from agent.cmd.audited import loaded_for
+from agent.cmd.audited import loaded_for, wired_for
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.consumer_names import consumer_of
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
@@ -63,7 +62,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
     request = None if question.flavor_of else request_of(question.words)
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
-    with wiring.wire(loaded) as wired, wired.placement.global_request_id():
+    with wired_for(options, loaded, "why") as wired, wired.placement.global_request_id():
         if request is not None:
             refuse_unknown_names(wired.placement, request)
         result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)

@@ -10,15 +10,18 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from agent.audit.parts import Parts
+from agent.cmd.caller import Caller, Waiting
 from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.loaded import Loaded
@@ -43,6 +46,7 @@ from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading
 from agent.placement.allocations import AllocationClient
 from agent.placement.http.access import client_from_conf
 from agent.placement.http.client import PlacementClient
@@ -63,9 +67,6 @@ from agent.sources.storage.lvm import Lvm
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
-#: While Placement is overloaded, a command waits at most this many seconds before its next request. The daemon may wait
-#: longer, because no operator waits for the daemon. A command may continue so soon, as one command adds little load.
-PAUSE_OF_A_COMMAND_S = 5.0
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -102,10 +103,14 @@ def _boot_id() -> str:
 
 
 class Cloud(NamedTuple):
-    """The source of the cloud's state, and the writer of nova's compute node records if the source has one."""
+    """The source of the cloud's state, and the writer of nova's compute node records if the source has one.
+
+    ``shown`` says where the source is, without a password.
+    """
 
     state: StateSource
     records: RecordWriter | None = None
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +145,8 @@ class Wired:
         self.close()
 
 
-def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S, program: str = "stocktake") -> Wired:
-    """Build all parts. Raises ConfigError.
-
-    ``pause_at_most_s`` is the longest pause while Placement is overloaded; the journal names ``program`` as the program
-    that made a change.
-    """
+def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a frozen value
+    """Build all parts for this caller. Raises ConfigError."""
     settings = build.settings_from(loaded)
     libvirt_uri = build.libvirt_uri(loaded)
     resources = contextlib.ExitStack()
@@ -157,13 +158,22 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S, program:
     host = LibvirtHost(host_place(libvirt_uri, settings), libvirt, capabilities, late)
     resources.callback(host.close)
     mark, pauses = ReadMark(), Pauses()
-    client = client_from_conf(loaded.conf, pause_at_most_s=pause_at_most_s, wait=pauses.wait)
+    once = caller.waiting is Waiting.ONCE
+    client = client_from_conf(
+        loaded.conf,
+        pause_at_most_s=caller.pause_at_most_s,
+        wait=pauses.wait,
+        unanswered_at_most_s=settings.source_deadline_s if once else math.inf,
+        watch=caller.watch,
+    )
     resources.callback(client.close)
-    cloud = _cloud(loaded, resources)
+    cloud = cloud_of(loaded, resources)
+    silent: dict[str, Reading[Any]] = {}
     parts = dataclasses.replace(
         _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),
-        journal=journal_of(loaded, program),
-        reading=mark.reading,
+        journal=journal_of(loaded, caller.program),
+        reading=_watched(mark, caller, {LIBVIRT: libvirt_uri, STATE: cloud.shown}, settings.source_deadline_s),
+        late=(lambda: silent) if once else dict,
         images=Images(settings.instances_path, cache_path(loaded), images),
         records=cloud.records,
     )
@@ -178,6 +188,22 @@ def wire(loaded: Loaded, pause_at_most_s: float = PAUSE_OF_A_COMMAND_S, program:
         pauses=pauses,
         resources=resources,
     )
+
+
+def _watched(
+    mark: ReadMark, caller: Caller, places: Mapping[str, str], deadline_s: float
+) -> Callable[[str], AbstractContextManager[None]]:
+    """Return the context of each read; ``places`` says where a source is, for an operator who waits for the source."""
+
+    @contextlib.contextmanager
+    def reading(source: str) -> Iterator[None]:
+        place = f" ({places[source]})" if places.get(source) else ""
+        # The client of Placement watches each of its requests.
+        watch = contextlib.nullcontext() if source == PLACEMENT else caller.watch(f"{source}{place}", deadline_s)
+        with mark.reading(source), watch:
+            yield
+
+    return reading
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
@@ -292,7 +318,8 @@ def _scope(client: PlacementClient, audit_id: str) -> Iterator[None]:
         yield
 
 
-def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
+def cloud_of(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
+    """Return the configured source of the cloud's state; ``resources`` closes its connections. Raises ConfigError."""
     options = state_options_from(loaded)
     if options.kind is StateKind.CONDUCTOR:
         return _conductor(loaded, resources)
@@ -303,7 +330,7 @@ def _cloud(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
     source = NovaSql(options.connection)
     resources.callback(source.close)
-    return Cloud(source)
+    return Cloud(source, shown=source.shown)
 
 
 def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
@@ -317,7 +344,7 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
     client = ConductorClient(Bus(bus))
     resources.callback(client.close)
-    return Cloud(ConductorState(client), ConductorRecords(client))
+    return Cloud(ConductorState(client), ConductorRecords(client), shown=bus.shown)
 
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:

@@ -34,7 +34,7 @@ class ReadMark:
     in_progress = False
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, _source: str) -> Iterator[None]:
         """Set the flag for the duration of one read."""
         self.in_progress = True
         try:

@@ -11,6 +11,7 @@ from functools import partial
 
 from agent.audit.current_state import current_state, deadline_of
 from agent.audit.parts import AuditTask, OwnIdentityFile
+from agent.audit.readings import reading
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
 from agent.healing.attempt import DONE_WORDS, WriteAttempt, refused
 from agent.healing.identity_journal import change_of
@@ -30,6 +31,7 @@ from agent.model.audit import Identity
 from agent.model.host.store import StoreRecord
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
+from agent.model.snapshot import STATE
 from agent.ports import ProviderNames
 from agent.telemetry import events
 from agent.telemetry.event_log import Line, emit
@@ -99,10 +101,12 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
-        try:
-            found.append(current_state(task, frozenset(), host=host))
-        except SourceError as error:
-            lost = {"source": error.source, "error": str(error)}
+        # If the source lets the first read wait for its whole deadline, ``reading`` asks for no further host.
+        its = reading(task, STATE, partial(current_state, task, frozenset(), host=host))
+        if its.value is not None:
+            found.append(its.value)
+        else:
+            lost = {"source": its.source, "error": str(its.error)}
             emit((Line(event=events.SOURCE_LOST, chosen_level=events.WARNING, fields=lost),))
     return tuple(found)
 

@@ -31,6 +31,14 @@ def url_problem(text: str) -> str:
     return "" if host and not re.search(r"\s", text) else "not a URL: it names no host"
 
 
+def origin(text: str) -> str:
+    """Return scheme, host and port of a URL, without login and path; the text without a login if it is no URL."""
+    if url_problem(text):
+        return without_login(text)
+    parts = urlsplit(text)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
 def without_login(text: str) -> str:
     """Return ``text`` with ``***`` in place of the user and password of each URL, and of other credentials."""
     if "@" in text:

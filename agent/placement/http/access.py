@@ -32,9 +32,10 @@ from agent.placement.http.catalog import CatalogAdapterLoader
 from agent.placement.http.client import PlacementClient
 from agent.placement.http.rate_control import Manners
 from agent.placement.http.session import TokenSessionLoader
-from agent.placement.http.throttled_session import PacedSession
+from agent.placement.http.throttled_session import PacedSession, Watch, unwatched
 from agent.placement.http.tls_files import tls_problems
 from agent.placement.http.transport import BoundedAdapter
+from agent.placement.http.unanswered_time import UnansweredTime
 from agent.placement.http.urllib3_versions import accepted_encodings
 from agent.text.urls import url_problem, without_login
 
@@ -49,18 +50,22 @@ def client_from_conf(
     *,
     pause_at_most_s: float = math.inf,
     wait: Callable[[float], None] = time.sleep,
+    unanswered_at_most_s: float = math.inf,
+    watch: Watch = unwatched,
 ) -> PlacementClient:
     """Return a client configured by the option group ``group``. Tests pass ``transport`` to inject faults.
 
     ``pause_at_most_s`` is an upper limit for the option ``longest_pause``: the user of a command should not wait long.
-    ``wait`` is the function that sleeps during a pause; it may return early.
+    ``wait`` is the function that sleeps during a pause; it may return early. After requests without an answer for
+    ``unanswered_at_most_s`` seconds in all, the client sends no further request. ``watch``: see PacedSession.
 
     The caller must have registered the group's options (agent/config/options/placement.py); this function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
         manners = Manners(slow_s=conf[group].slow_answer, longest_s=min(pause_at_most_s, conf[group].longest_pause))
-        return _build(conf, group, transport, PacedSession(manners, wait))
+        unanswered = UnansweredTime(unanswered_at_most_s)
+        return _build(conf, group, transport, PacedSession(manners, wait, unanswered=unanswered, watch=watch))
     except kx.ClientException as error:
         raise ConfigError(f"{_setting(conf, _section(conf, group), 'auth_type')}: {quoted(str(error))}") from error
     except (cfg.Error, TypeError, ValueError) as error:

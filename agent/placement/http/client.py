@@ -155,7 +155,13 @@ class PlacementClient:
         """Send one request and return its answer; repeat a GET as often as configuration and time allow."""
         self._stop_if_held(f"{method} {path}")
         with self._session.time.question():
-            response = self._asked(method, path, microversion, json)
+            try:
+                response = self._asked(method, path, microversion, json)
+            except PlacementError:
+                # The loss of a write's answer does not count: the caller must be able to check what became of it.
+                if method == "GET":
+                    self._session.time.lost()
+                raise
         reply = answers.reply_of(method, response)
         if reply.status == 406:
             # An older server has replaced the previous one: the next request reads the microversion again.
@@ -219,6 +225,9 @@ class PlacementClient:
         return True
 
     def _stop_if_held(self, request: str) -> None:
+        unanswered = self._session.unanswered
+        if unanswered.is_over:
+            raise PlacementUnavailable(f"{request}: not sent, because no answer came within {unanswered.limit_s:g} s")
         if self._hold is None or time.monotonic() >= self._hold.until:
             self._hold = None
             return

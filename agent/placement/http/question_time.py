@@ -11,6 +11,7 @@ the outcome of the first request is unknown.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -20,32 +21,43 @@ import requests
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.model.snapshot import PLACEMENT
 from agent.placement.http import transport
+from agent.placement.http.unanswered_time import UnansweredTime
 from agent.ports import Deadline
 
 T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. Only one thread may use it; its own second thread sends requests."""
+    """Limits the time of one client's questions. Only one thread may use it; its own second thread sends requests.
 
-    def __init__(self) -> None:
+    ``unanswered`` limits the time of all questions together that count as ``lost``.
+    """
+
+    def __init__(self, unanswered: UnansweredTime) -> None:
         self._thread = ReaderThread(PLACEMENT)
+        self._unanswered = unanswered
         self._asking = False
-        self._ends_at: float | None = None
+        self._began = 0.0
+        self._deadline: Deadline | None = None
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
         """Apply one time limit to all requests of the block together. Outside, each request has its own limit."""
-        before, self._asking, self._ends_at = self._asking, True, None
+        before, self._asking, self._deadline = self._asking, True, None
         try:
             yield
         finally:
-            self._asking, self._ends_at = before, None
+            self._asking, self._deadline = before, None
 
     def paused(self, seconds: float) -> None:
         """Extend the limit by a deliberate pause of ``seconds``."""
-        if self._ends_at is not None:
-            self._ends_at += seconds
+        if self._deadline is not None:
+            self._deadline = self._deadline.plus(seconds)
+            self._began += seconds
+
+    def left_s(self, bound_s: float | None) -> float:
+        """Return how many seconds a request that starts now may take, math.inf without a limit."""
+        return math.inf if bound_s is None else self._limit(bound_s).left_s()
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
         """Call ``send`` and return its result. All requests of a question together may take ``bound_s`` seconds.
@@ -54,24 +66,32 @@ class QuestionTime:
         """
         if bound_s is None:
             return send()
-        deadline = self._deadline(bound_s)
+        deadline = self._limit(bound_s)
+        if self._asking and self._deadline is None:
+            self._began, self._deadline = time.monotonic(), deadline
         if deadline.left_s() <= 0:
-            raise requests.RequestException(_late(bound_s))
+            raise requests.RequestException(_late(deadline.allowed_s))
         try:
             return self._thread.call(lambda: _within(deadline, send), deadline.plus(LAST_WORDS_S))
         except Unanswered as error:
-            raise requests.RequestException(_late(bound_s)) from error
+            raise requests.RequestException(_late(deadline.allowed_s)) from error
 
     def close(self) -> None:
         """Stop the thread, but do not wait for it if it hangs. A later request starts a new thread."""
         self._thread.stop()
         self._thread = ReaderThread(PLACEMENT)
 
-    def _deadline(self, bound_s: float) -> Deadline:
-        ends_at = self._ends_at if self._ends_at is not None else time.monotonic() + bound_s
-        if self._asking:
-            self._ends_at = ends_at
-        return Deadline(ends_at, bound_s)
+    def lost(self) -> None:
+        """Count the running question as one without an answer, from its first request on and without the pauses."""
+        if self._deadline is not None:
+            self._unanswered.used(time.monotonic() - self._began)
+
+    def _limit(self, bound_s: float) -> Deadline:
+        """Return the deadline of the running question, or that of a request which begins now."""
+        if self._deadline is not None:
+            return self._deadline
+        bound_s = min(bound_s, self._unanswered.limit_s)
+        return Deadline(time.monotonic() + min(bound_s, self._unanswered.left_s), bound_s)
 
 
 def _within(deadline: Deadline, send: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import requests
@@ -18,6 +18,8 @@ from agent.placement.http import rate_control, transport
 from agent.placement.http.bounds import TOKEN
 from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.rate_control import Answer, Manners, Pace
+from agent.placement.http.unanswered_time import UnansweredTime
+from agent.text.urls import origin
 
 # The time limit of one question (token, request, answer and repetitions together), as a number of time-outs. A time-out
 # alone is not a limit, because requests restarts the time-out with each byte.
@@ -25,13 +27,28 @@ TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
+#: A context in which a request waits for its answer: the server, and the seconds that the request waits at most.
+Watch = Callable[[str, float], AbstractContextManager[object]]
+
+
+def unwatched(_server: str, _at_most_s: float) -> AbstractContextManager[object]:
+    """Return a context that does nothing: nobody watches the wait."""
+    return nullcontext()
+
+
+def _place(request: requests.PreparedRequest) -> str:
+    """Return the server of the request in words: ``placement (https://placement.example.org)``."""
+    service = "placement" if MICROVERSION_HEADER in request.headers else "keystone"
+    return f"{service} ({origin(str(request.url))})"
+
 
 class PacedSession(requests.Session):
     """Pauses before reads, and limits the time of each question (a request and all that it causes). Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
     ``sent`` counts the requests to Placement, repeated requests included. ``sent_at`` is when the last request was sent
-    or ended, token requests included, in monotonic seconds.
+    or ended, token requests included, in monotonic seconds. ``unanswered`` limits the time of requests without an
+    answer; each request waits for its answer within the context ``watch``.
     """
 
     def __init__(
@@ -40,8 +57,13 @@ class PacedSession(requests.Session):
         wait: Callable[[float], None] = time.sleep,
         random01: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        unanswered: UnansweredTime | None = None,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__()
+        self.unanswered = unanswered or UnansweredTime()
+        self._watch = watch or unwatched
         self._manners = manners
         self._wait = wait
         self._random01 = random01
@@ -49,7 +71,7 @@ class PacedSession(requests.Session):
         self.pace = Pace()
         self.sent = 0
         self.sent_at = 0.0
-        self.time = QuestionTime()
+        self.time = QuestionTime(self.unanswered)
 
     def begin(self) -> None:
         """Begin an audit or a command, and count its pauses from 0."""
@@ -97,7 +119,8 @@ class PacedSession(requests.Session):
         timeout_s = options.get("timeout")
         bound_s = TIMEOUTS_A_QUESTION * timeout_s if isinstance(timeout_s, int | float) else None
         try:
-            return self.time.sent(lambda: self._sent(request, options), bound_s)
+            with self._watch(_place(request), self.time.left_s(bound_s)):
+                return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
             # The health check measures the time since ``sent_at``. The next pause must not add to a late answer's time.
             self.sent_at = time.monotonic()

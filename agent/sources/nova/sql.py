@@ -50,6 +50,11 @@ class NovaSql:
         self._guests = LastGuests()
         self._thread = ReaderThread(STATE)
 
+    @property
+    def shown(self) -> str:
+        """The database's URL without the password."""
+        return self._database.shown
+
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable, or SourceInconsistent as _check_schema and state_from_rows do."""
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)

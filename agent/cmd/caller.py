@@ -1,0 +1,47 @@
+"""Who runs audits: the daemon, or a command for which an operator waits."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+#: While Placement is overloaded, a command waits at most this many seconds before its next request. The daemon may wait
+#: longer, because no operator waits for the daemon. A command may continue so soon, as one command adds little load.
+PAUSE_OF_A_COMMAND_S = 5.0
+DAEMON_PROGRAM = "stocktake-agent"
+
+#: A context for a wait: it gets the name of the source, and the seconds that the wait takes at most.
+Watch = Callable[[str, float], AbstractContextManager[object]]
+
+
+class Waiting(enum.Enum):
+    """How often the caller waits for a source that does not answer."""
+
+    ONCE = "a command waits for a silent source once, for the time [agent] source_deadline"
+    EVERY_AUDIT = "every audit of the daemon asks every source again"
+
+
+def _unseen(_what: str, _at_most_s: float) -> AbstractContextManager[object]:
+    return contextlib.nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The caller of audits.
+
+    ``program`` is the name that the journal shows, ``pause_at_most_s`` the longest pause while Placement is overloaded.
+    ``watch`` is entered for each wait.
+    """
+
+    program: str = "stocktake"
+    waiting: Waiting = Waiting.ONCE
+    pause_at_most_s: float = PAUSE_OF_A_COMMAND_S
+    watch: Watch = _unseen
+
+
+DAEMON = Caller(program=DAEMON_PROGRAM, waiting=Waiting.EVERY_AUDIT, pause_at_most_s=math.inf)
+SINGLE_AUDIT = Caller(program=DAEMON_PROGRAM)

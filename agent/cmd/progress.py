@@ -1,0 +1,138 @@
+"""Say on stderr for which source a command waits, once the source has not answered for two seconds.
+
+On a terminal, this is one line, which is written again each second and removed when the source answers. Elsewhere, for
+example in a log file, each source gets one line. stdout gets nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import enum
+import math
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from agent.cmd.caller import Watch
+from agent.text.wording import printable
+
+AFTER_S = 2.0
+#: The time between two looks at the wait. The first line comes at most this long after AFTER_S.
+_TICK_S = 0.5
+_PREFIX = "stocktake: "
+
+
+class Form(enum.Enum):
+    """How the waits are shown."""
+
+    ONE_LINE = "one line that is written again and removed, on a terminal"
+    LINES = "one line for each source"
+    NOTHING = "nothing"
+
+
+def form_for(options: argparse.Namespace, out: TextIO) -> Form:
+    """Return the form in which waits are shown on the stream ``out``; ``options`` are the global options."""
+    if options.quiet:
+        return Form.NOTHING
+    return Form.ONE_LINE if out.isatty() else Form.LINES
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The source that a command waits for; ``began`` and ``ends`` (math.inf: never) are in monotonic seconds."""
+
+    what: str
+    began: float
+    ends: float
+
+    def line(self, now: float) -> str:
+        """Return the sentence about this wait at ``now``."""
+        left_s = self.ends - now
+        at_most = "" if math.isinf(left_s) else f", at most {max(0, math.ceil(left_s))} s more"
+        return f"{_PREFIX}waiting for {printable(self.what)}{at_most}; Ctrl-C ends"
+
+
+class Progress:
+    """Shows the waits of one command. One thread waits; a second thread, which starts with the first wait, writes."""
+
+    def __init__(self, out: TextIO, form: Form, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._out = out
+        self._form = form
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._wait: Wait | None = None
+        self._named: set[str] = set()
+        self._shown = 0
+
+    @contextlib.contextmanager
+    def waiting(self, what: str, at_most_s: float) -> Iterator[None]:
+        """Show in the block, after two seconds, that the command waits for ``what``, and for at most how long."""
+        now = self._monotonic()
+        with self._lock:
+            before, self._wait = self._wait, Wait(what, now, now + at_most_s)
+            self._start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wait = before
+                self._remove()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._over.set()
+
+    def show(self) -> None:
+        """Show the present wait if it is due. The thread calls this twice a second."""
+        with self._lock:
+            wait, now = self._wait, self._monotonic()
+            if wait is None or now - wait.began < AFTER_S:
+                return
+            if self._form is Form.ONE_LINE:
+                self._rewrite(wait.line(now))
+            elif wait.what not in self._named:
+                self._named.add(wait.what)
+                self._write(f"{wait.line(now)}\n")
+
+    def _start(self) -> None:
+        if self._thread is None and self._form is not Form.NOTHING:
+            self._thread = threading.Thread(target=self._live, name="progress", daemon=True)
+            self._thread.start()
+
+    def _live(self) -> None:
+        while not self._over.wait(_TICK_S):
+            self.show()
+
+    def _rewrite(self, line: str) -> None:
+        # A line that wraps could not be removed again.
+        text = line[: max(20, shutil.get_terminal_size().columns - 1)]
+        self._write(f"\r{text}{' ' * (self._shown - len(text))}")
+        self._shown = len(text)
+
+    def _remove(self) -> None:
+        if self._shown:
+            self._write(f"\r{' ' * self._shown}\r")
+            self._shown = 0
+
+    def _write(self, text: str) -> None:
+        # A reader of stderr that has gone must not end the command.
+        with contextlib.suppress(OSError, ValueError):
+            self._out.write(text)
+            self._out.flush()
+
+
+@contextlib.contextmanager
+def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
+    """Yield a context for waits, which are shown on stderr unless the operator asked for quiet."""
+    progress = Progress(sys.stderr, form_for(options, sys.stderr))
+    try:
+        yield progress.waiting
+    finally:
+        progress.close()

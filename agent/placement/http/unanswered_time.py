@@ -1,0 +1,34 @@
+"""Limit how long a command waits for a server that does not answer, over all of its requests together.
+
+The daemon asks again in every audit. An operator waits for a command: once its requests without an answer have used up
+the limit, the command sends no further request.
+"""
+
+from __future__ import annotations
+
+import math
+
+# A time-out may end a little early. A request with less time left than this could only fail.
+_TOO_SHORT_S = 0.25
+
+
+class UnansweredTime:
+    """The time that requests without an answer may take together. Without a limit, each request may take its own."""
+
+    def __init__(self, limit_s: float = math.inf) -> None:
+        self.limit_s = limit_s
+        self._used_s = 0.0
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that the next request may wait, never negative."""
+        return max(0.0, self.limit_s - self._used_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further request may be sent."""
+        return self.left_s <= min(_TOO_SHORT_S, self.limit_s / 10)
+
+    def used(self, seconds: float) -> None:
+        """Count a request that ended after ``seconds`` without an answer."""
+        self._used_s += seconds
