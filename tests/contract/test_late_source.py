@@ -3,6 +3,7 @@
 import pytest
 
 from agent.audit.run import run_audit
+from agent.cmd.caller import DAEMON
 from agent.cmd.wiring import wire
 from agent.config.build import settings_from
 from agent.config.load import load
@@ -46,7 +47,7 @@ def audits(host, count):
     """Run ``count`` audits in one process; yield the seconds that each took, and its report's sources by name."""
     loaded = load([str(host.config_file)])
     memory = AuditMemory()
-    with wire(loaded) as wired:
+    with wire(loaded, DAEMON) as wired:
         for _ in range(count):
             request = AuditRequest(reasons=("test",))
             measured = lap(lambda: run_audit(request, settings_from(loaded), wired.parts, memory, lambda: False))  # noqa: B023

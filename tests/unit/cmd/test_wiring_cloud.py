@@ -1,7 +1,10 @@
 """Each configuration selects its state source, only conductor can write records, and wiring opens no connection."""
 
+import contextlib
+
 import pytest
 
+from agent.cmd.caller import DAEMON, Caller
 from agent.cmd.wiring import wire
 from agent.conductor.reader import ConductorState
 from agent.conductor.records import ConductorRecords
@@ -42,3 +45,27 @@ def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path)
 
     with pytest.raises(Exception, match="the reader thread has been stopped"):
         state.read("h", frozenset(), Deadline.after(5))
+
+
+def test_the_audits_of_a_command_share_their_late_readings_and_those_of_the_daemon_do_not(tmp_path):
+    loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
+    with wire(loaded, Caller()) as wired:
+        assert wired.parts.late() is wired.parts.late()
+    with wire(loaded, DAEMON) as wired:
+        assert wired.parts.late() is not wired.parts.late()
+
+
+def test_the_wait_for_a_source_names_the_source_and_its_place(tmp_path):
+    watched = []
+
+    def watch(what, at_most_s):
+        watched.append((what, at_most_s))
+        return contextlib.nullcontext()
+
+    loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n[agent]\nsource_deadline = 7\n")
+    with wire(loaded, Caller(watch=watch)) as wired:
+        for source in ("libvirt", "state", "lvm", "placement"):
+            with wired.parts.reading(source):
+                assert wired.mark.in_progress
+    # The client of Placement watches each of its requests itself.
+    assert watched == [("libvirt (test:///default)", 7.0), ("state", 7.0), ("lvm", 7.0)]

@@ -1,0 +1,137 @@
+"""What a command says on stderr while it waits for a source."""
+
+import argparse
+import io
+import math
+
+import pytest
+
+from agent.cmd.progress import AFTER_S, Form, Progress, form_for
+from tests.rigs.wait import until
+
+PLACEMENT = "placement (https://placement.example.org)"
+
+
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A clock that only the test advances."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Shown:
+    """A Progress without its thread: the test calls ``after`` instead, which advances the clock and shows the wait."""
+
+    def __init__(self, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out, self.clock = io.StringIO(), Clock()
+        self.progress = Progress(self.out, form, self.clock)
+        monkeypatch.setattr(self.progress, "_start", lambda: None)
+
+    def after(self, seconds: float) -> str:
+        self.clock.now += seconds
+        self.progress.show()
+        return self.out.getvalue()
+
+
+@pytest.fixture(params=[Form.LINES, Form.ONE_LINE])
+def shown(request, monkeypatch):
+    return Shown(request.param, monkeypatch)
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    return Shown(Form.LINES, monkeypatch)
+
+
+@pytest.fixture
+def one_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    return Shown(Form.ONE_LINE, monkeypatch)
+
+
+def test_a_wait_shorter_than_two_seconds_is_not_shown(shown):
+    for _ in range(3):
+        with shown.progress.waiting(PLACEMENT, 30.0):
+            assert shown.after(AFTER_S - 0.1) == ""
+    assert shown.after(5.0) == ""
+
+
+def test_a_wait_of_two_seconds_names_the_source_and_the_time_that_is_left(lines):
+    with lines.progress.waiting(PLACEMENT, 30.0):
+        said = lines.after(AFTER_S)
+    assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends\n"
+
+
+def test_a_wait_without_a_limit_names_no_time(lines):
+    with lines.progress.waiting("libvirt (qemu:///system)", math.inf):
+        assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends\n"
+
+
+def test_a_log_file_gets_one_line_for_each_source(lines):
+    for source in (PLACEMENT, PLACEMENT, "libvirt"):
+        with lines.progress.waiting(source, 30.0):
+            lines.after(AFTER_S)
+            lines.after(5.0)
+    assert [line.split()[3].rstrip(",") for line in lines.out.getvalue().splitlines()] == ["placement", "libvirt"]
+
+
+def test_on_a_terminal_the_line_is_written_again_and_removed_at_the_end(one_line):
+    with one_line.progress.waiting(PLACEMENT, 30.0):
+        first = one_line.after(AFTER_S)
+        second = one_line.after(1.0).removeprefix(first)
+    assert first == f"\rstocktake: waiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends"
+    assert second == first.replace("28", "27")
+    removal = one_line.out.getvalue().removeprefix(first + second)
+    assert removal == f"\r{' ' * (len(second) - 1)}\r"
+
+
+def test_on_a_narrow_terminal_the_line_does_not_wrap(one_line, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    with one_line.progress.waiting(PLACEMENT, 30.0):
+        assert len(one_line.after(AFTER_S)) == 40
+
+
+def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
+    with lines.progress.waiting("state (\x1b[31m)", 30.0):
+        assert "\x1b" not in lines.after(AFTER_S)
+
+
+def test_a_stream_that_is_gone_does_not_end_the_command(lines):
+    with lines.progress.waiting(PLACEMENT, 30.0):
+        lines.out.close()
+        lines.clock.now += AFTER_S
+        lines.progress.show()
+
+
+@pytest.mark.parametrize(
+    ("quiet", "out", "form"),
+    [
+        (False, Terminal(), Form.ONE_LINE),
+        (False, io.StringIO(), Form.LINES),
+        (True, Terminal(), Form.NOTHING),
+        (True, io.StringIO(), Form.NOTHING),
+    ],
+)
+def test_waits_are_shown_in_the_form_for_the_stream_and_not_with_quiet(quiet, out, form):
+    assert form_for(argparse.Namespace(quiet=quiet), out) is form
+
+
+def test_the_thread_shows_a_wait_and_ends_with_the_command():
+    out = io.StringIO()
+    progress = Progress(out, Form.LINES, monotonic=iter([0.0, *[60.0] * 1000]).__next__)
+    with progress.waiting("libvirt", 90.0):
+        until(out.getvalue, 30.0, "the line")
+    progress.close()
+    progress._thread.join(10.0)
+    assert not progress._thread.is_alive()
+    assert out.getvalue() == "stocktake: waiting for libvirt, at most 30 s more; Ctrl-C ends\n"

@@ -1,0 +1,64 @@
+"""How long a command waits for a server that does not answer."""
+
+import pytest
+import requests
+
+from agent.placement.http.question_time import QuestionTime
+from agent.placement.http.unanswered_time import UnansweredTime
+
+
+def test_without_a_limit_every_question_may_take_its_own_time():
+    unanswered = UnansweredTime()
+    unanswered.used(10_000.0)
+    assert not unanswered.is_over
+    assert QuestionTime(unanswered).left_s(30.0) == pytest.approx(30.0, abs=1.0)
+
+
+@pytest.mark.parametrize(("used", "left", "is_over"), [(0.0, 30.0, False), (20.0, 10.0, False), (29.9, 0.1, True)])
+def test_questions_without_an_answer_share_one_limit(used, left, is_over):
+    unanswered = UnansweredTime(30.0)
+    unanswered.used(used)
+    assert unanswered.left_s == pytest.approx(left)
+    assert unanswered.is_over is is_over
+    assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
+
+
+def test_a_limit_that_is_used_up_is_never_negative():
+    unanswered = UnansweredTime(30.0)
+    unanswered.used(31.0)
+    assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
+
+
+def test_an_answered_question_uses_up_nothing():
+    unanswered = UnansweredTime(30.0)
+    asked = QuestionTime(unanswered)
+    with asked.question():
+        assert asked.sent(lambda: "answer", 10.0) == "answer"
+    assert unanswered.left_s == 30.0
+    asked.close()
+
+
+def test_a_lost_question_uses_up_its_time_but_not_its_pauses():
+    unanswered = UnansweredTime(30.0)
+    asked = QuestionTime(unanswered)
+    with asked.question():
+        asked.sent(lambda: None, 10.0)
+        asked.lost()
+    without_pause_s = unanswered.left_s
+    with asked.question():
+        asked.sent(lambda: None, 10.0)
+        # The pause counts as waited without any time passing here, so the second question gives time back.
+        asked.paused(7.0)
+        asked.lost()
+    assert without_pause_s < 30.0
+    assert unanswered.left_s == pytest.approx(37.0, abs=1.0)
+    asked.close()
+
+
+def test_the_error_of_a_question_names_the_whole_limit_whatever_is_left_of_it():
+    unanswered = UnansweredTime(30.0)
+    unanswered.used(30.0)
+    asked = QuestionTime(unanswered)
+    with asked.question(), pytest.raises(requests.RequestException, match="no complete answer within 30 s"):
+        asked.sent(lambda: None, 60.0)
+    asked.close()
