@@ -5,12 +5,14 @@
     ├─ FolderUnavailable           at start: exit 75 if the host's provider uuid is unknown
     ├─ SourceError                 becomes Reading.error; Placement keeps the old values that depend on the source
     │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
+    │  │  └─ SourceDenied          the source rejects the credentials           NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
     │  ├─ SourceStale              complete, but not proven to be current       NEXT_AUDIT
     │  └─ SourceUnsupported        the driver lacks the call                    NEVER
     ├─ PlacementError
     │  ├─ PlacementUnavailable     connect, time-out, 429, 5xx, garbage         NEXT_AUDIT
-    │  │  └─ AnswerTooLarge        a response above the size limit              NEXT_AUDIT
+    │  │  ├─ AnswerTooLarge        a response above the size limit              NEXT_AUDIT
+    │  │  └─ PlacementNotAsked     this host's provider uuid is unknown         NEXT_AUDIT
     │  ├─ GenerationConflict       409 placement.concurrent_update              AT_ONCE
     │  │  └─ ConsumerConflict      409 for the generation of a consumer         AT_ONCE
     │  ├─ AllocationRefused        409: the inventory lacks capacity            NEVER
@@ -106,6 +108,10 @@ class SourceUnavailable(SourceError):
     """The source refused the connection, timed out or dropped the connection."""
 
 
+class SourceDenied(SourceUnavailable):
+    """The source rejected the agent's credentials, so a retry does not help."""
+
+
 class SourceInconsistent(SourceError):
     """The source's data cannot be true. The message names the offending item."""
 
@@ -159,6 +165,17 @@ class PlacementUnavailable(PlacementError):
 
 class AnswerTooLarge(PlacementUnavailable):
     """A response that the client discarded because it is larger than the limit for this kind of request."""
+
+
+class PlacementNotAsked(PlacementUnavailable):
+    """The agent sent no request, because another source is unread and this host's provider uuid is therefore unknown.
+
+    ``why`` is the reason without a prefix.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"not asked: {why}")
+        self.why = why
 
 
 class GenerationConflict(PlacementError):
@@ -247,3 +264,8 @@ class AuditCancelled(AgentError):
     """The audit ended early because the agent is stopping; no write was cut off. ``applied``: the finished writes."""
 
     applied: Acknowledged | None = None
+
+
+def is_denied(error: AgentError | None) -> bool:
+    """Return whether the other side rejected the agent's credentials, so that a retry does not help."""
+    return isinstance(error, SourceDenied | PlacementDenied)

@@ -151,6 +151,10 @@ class Agent:
         """Return the findings so far."""
         return self._history
 
+    def changed(self) -> History | None:
+        """Return None: no other process saves findings."""
+        return None
+
     def save(self, history: History) -> bool:
         """Keep the findings."""
         self._history = history

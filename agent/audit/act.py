@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from agent.audit.checked import checks_of
 from agent.audit.current_state import deadline_of
 from agent.audit.decide import Decision, decide, with_refusals
 from agent.audit.light_or_full import why_not_enough
@@ -144,18 +145,17 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
         before,
         history=memory.history,
         unknown_traits=memory.unknown_traits,
-        reads=_reads_of(task, snapshot),
+        reads=_reads_of(task, memory, snapshot),
     )
 
 
-def _reads_of(task: AuditTask, snapshot: Snapshot) -> AuditReads:
-    """Return when and how this audit read its sources, for the decision whether a finding is confirmed."""
+def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
+    """Return when this audit read its sources and what it could check, for the decision which findings are live."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
         confirm_audits=settings.confirm_audits,
-        recorded_is_fresh=view is not None and view.allocations_fresh,
-        all_read=all(reading.ok for reading in snapshot.readings),
+        checks=checks_of(task, memory, snapshot),
         at=int(task.began),
         ended=int(task.read_by),
         boot=clock.boot(),

@@ -20,7 +20,7 @@ from agent.model.compared import Compared, Row, Subject
 from agent.model.finding import Finding, History, Silence
 from agent.model.host.resource_view import ResourceView
 from agent.model.nova import NovaState
-from agent.model.plan import EMPTY_PLAN, Plan, RefusedWrite
+from agent.model.plan import EMPTY_PLAN, EVERYTHING, Plan, RefusedWrite
 from agent.model.report import LedgerRow
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
@@ -94,7 +94,7 @@ def decide(
     earlier audits and what provider.yaml files added; ``reads`` says when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
-    reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits, recorded_is_fresh=False)
+    reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits)
     quiet = _silence(snapshot, settings, past, reads)
     tree = None
     if subject.root_uuid:
@@ -223,14 +223,14 @@ def _plan(
     if view.name_holder is not None:
         holder = view.name_holder
         why = f"provider {holder.uuid} already has the name {holder.name}, and Placement allows each name only once"
-        return Plan.nothing(tree.root.uuid, "everything", why)
+        return Plan.nothing(tree.root.uuid, EVERYTHING, why)
     if stopping := [doubt for doubt in facts.doubts if doubt.stops_writes]:
-        return Plan.nothing(tree.root.uuid, "everything", f"this host's identity is in doubt: {stopping[0].actual}")
+        return Plan.nothing(tree.root.uuid, EVERYTHING, f"this host's identity is in doubt: {stopping[0].actual}")
     if facts.settings.role is Role.COMPANION:
         placing = companion(facts.snapshot, facts.settings, facts.books)
         return Plan(allocations=placing.writes, held_back=placing.held_back)
     if facts.rival is not None:
-        return Plan.nothing(tree.root.uuid, "everything", facts.rival.why)
+        return Plan.nothing(tree.root.uuid, EVERYTHING, facts.rival.why)
     plan, subject = diff(tree, view, facts.unknown_traits), Subject(root_uuid=facts.root_uuid, node=facts.node)
     own = record_plan(facts.snapshot, facts.settings, subject, host_view, used)
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)

@@ -121,7 +121,9 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
     """Return why an audit with a light read may not act on its decision; empty if it decided what the last one did."""
     if is_writing:
         return "the audit is about to write"
-    known = {sighting.id for sighting in memory.history.sightings} if memory.history else set()
+    sightings = memory.history.sightings if memory.history else ()
+    # The last audit did not find the findings that it could not check.
+    known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 
 

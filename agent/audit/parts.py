@@ -38,6 +38,10 @@ class HistoryStore(Protocol):
         """Return the saved history; an empty one if nothing was saved or the file is unreadable."""
         ...
 
+    def changed(self) -> History | None:
+        """Return the history that another process has saved since this store last loaded or saved; None without one."""
+        ...
+
     def save(self, history: History) -> bool:
         """Replace the saved history atomically; return False if that fails. The caller holds the write lock."""
         ...
@@ -141,6 +145,7 @@ class Parts:
     of the source; the read may be abandoned if the agent stops. ``notes`` returns problems of the agent's own files.
     ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon, and in a command
     those of its earlier audits.
+    ``tried`` returns how many requests to Placement the process has sent or tried.
     """
 
     state: StateSource
@@ -166,6 +171,7 @@ class Parts:
     reading: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext
     notes: Callable[[], tuple[str, ...]] = tuple
     late: Callable[[], dict[str, Reading[Any]]] = dict
+    tried: Callable[[], int] = int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

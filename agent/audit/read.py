@@ -15,7 +15,7 @@ from agent.audit.light_or_full import guests_changed
 from agent.audit.parts import AuditTask
 from agent.audit.read_state import in_full, read_state
 from agent.audit.readings import reading
-from agent.errors import PlacementUnavailable, SourceStale
+from agent.errors import PlacementNotAsked, SourceStale
 from agent.host_files.identity import identity_from_state
 from agent.model.audit import AuditMemory, Depth, Identity, Standing
 from agent.model.host.facts import HostFacts
@@ -30,6 +30,7 @@ from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.timing.full_read_schedule import Turn, overdue, turn
 
 EVERY_CONSUMER = 10**9
+_IDENTITY = "this host's identity is not known"
 USAGE_UNLISTED = "usage-unlisted"
 # A scheduled read of allocations also reads the consumer records of this many unsuspicious consumers, in rotation. With
 # one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers it has.
@@ -89,7 +90,17 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     snapshot = Snapshot(placement=placement, nova=nova, host=_host(task), store=memory.store, state_read=how)
     if how.is_light and guests_changed(memory.full_state, snapshot.host.value):
         snapshot = with_full_state(task, memory, snapshot, "libvirt's guests changed, or were not read")
-    return with_storage(task, snapshot)
+    return with_storage(task, _why_not_asked(snapshot))
+
+
+def _why_not_asked(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot; if Placement was not asked, its error names the source that is unread."""
+    if snapshot.placement.asked:
+        return snapshot
+    unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
+    why = f"{unread[0]} is unread: {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
+    placement = dataclasses.replace(snapshot.placement, error=PlacementNotAsked(why))
+    return dataclasses.replace(snapshot, placement=placement)
 
 
 def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
@@ -145,10 +156,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
     raises no generation when an allocation is removed.
     """
     if memory.identity is None:
-        error = PlacementUnavailable(
-            "the agent did not read Placement, because this host's identity is unknown: libvirt or the state source "
-            "failed, or finding identity-changed has the reason"
-        )
+        error = PlacementNotAsked(_IDENTITY)
         return Reading(source=PLACEMENT, taken_at=task.parts.clock.now(), duration_s=0.0, error=error)
     most, sightings = task.settings.consumer_reads, memory.history.sightings if memory.history else ()
     wanted = ViewRequest(

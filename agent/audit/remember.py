@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 from agent.audit.act import Acted
+from agent.audit.checked import with_writes
+from agent.audit.ended import ended, reconfigured, settings_digest, written_to
+from agent.audit.history import save_history
 from agent.audit.light_or_full import Beside, kept, what_rests_on
 from agent.audit.parts import AuditTask
 from agent.audit.read import turn_of
+from agent.books.booked import booked_by
 from agent.books.causes import with_causes
+from agent.books.checks import OF_RECORDS
 from agent.books.compare import SHARED
-from agent.books.confirm import Confirmed, confirm
-from agent.errors import LockHeld
-from agent.model.audit import AuditMemory, FullState, Publish, WrittenProvider
-from agent.model.finding import History
+from agent.books.confirm import AuditReads, Confirmed, confirm
+from agent.books.losses import Failed, Moment, graded, losses_after
+from agent.errors import is_denied
+from agent.model.audit import AuditMemory, FullState, WrittenProvider
+from agent.model.finding import Finding, GoneFinding, History, Loss, SeenFinding
 from agent.model.placement import LeftProvider
 from agent.model.plan import DeleteComputeNode, DeleteProvider, PutInventories
+from agent.model.provider_config import Addition
 from agent.model.report import Verdict
 from agent.node_record.orphans import left_after, orphan_rows, taken_by_others
 from agent.node_record.record import writes_records
@@ -33,38 +41,47 @@ _SUSPICIOUS = frozenset(
 )
 
 
-def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confirmed, AuditMemory, bool]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The live findings after an audit, sorted, and the findings that are gone."""
+
+    live: tuple[SeenFinding, ...]
+    gone: tuple[GoneFinding, ...] = ()
+
+
+def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found, AuditMemory, bool]:
     """Return the findings with their history, the new memory, and whether another audit must follow at once."""
     before, now = memory.history or History(), task.parts.clock.monotonic()
     view, host = acted.snapshot.placement.value, acted.snapshot.host.value
-    reads = acted.decision.reads
-    counted = confirm(before, acted.decision.findings, reads)
-    confirmed = dataclasses.replace(counted, findings=with_causes(counted.findings))
+    reads = _reads(task, acted)
+    memory = dataclasses.replace(memory, reconfigured=reconfigured(task, memory, reads.now))
+    losses = _losses(task, before, acted, reads)
+    rows = acted.decision.rows
+    booked = booked_by(rows) if acted.decision.findings or before.sightings else {}
+    confirmed = confirm(before, _named(memory, before, graded(acted.decision.findings, losses)), reads, booked)
+    found = Found(live=with_causes(confirmed.findings), gone=ended(task, memory, acted, confirmed.gone, booked))
     book_digest = acted.decision.compared.digest or memory.book_digest
-    moved = memory.book_digest is not None and book_digest != memory.book_digest and not reads.recorded_is_fresh
+    moved = memory.book_digest is not None and book_digest != memory.book_digest
+    moved = moved and not reads.checks.recorded_is_fresh
     suspects = _suspects(acted, confirmed)
     unread = _newly_unread(memory, acted, suspects)
     audit_again = view is not None and (confirmed.recheck_recorded or moved or unread)
-    tree, left = acted.decision.tree, _left(task, memory, before, acted)
-    # What provider.yaml files added. Only an audit that may write the tree replaces the remembered value.
-    added = tree.added if tree is not None and task.owns() else before.added
     last_good = dict(memory.last_good) | {reading.source: now for reading in acted.snapshot.readings if reading.ok}
-    kept = dataclasses.replace(
-        confirmed.history,
-        added=added,
-        left=left,
+    history = dataclasses.replace(
+        _with_roots(confirmed.history, found.live),
+        added=_added(task, before, acted),
+        left=_left(task, memory, before, acted),
         silence=acted.decision.silence,
         nova_alive_since=acted.decision.nova_alive_since,
+        losses=losses,
+        root_uuid=memory.identity.uuid if memory.identity else before.root_uuid,
+        settings_digest=_settings_digest(task, memory, before),
     )
-    confirmed = dataclasses.replace(confirmed, history=kept)
-    unsaved, saved_at = _save(task, memory, before, confirmed.history)
+    memory = save_history(task, memory, before, history, memory.ended | {sighting.id for sighting in confirmed.gone})
     return (
-        confirmed,
+        found,
         dataclasses.replace(
             memory,
-            history=confirmed.history,
-            unsaved_history=unsaved,
-            history_saved_at=saved_at,
             book_digest=book_digest,
             recheck_recorded=audit_again or confirmed.awaits_recorded or view is None,
             audits=memory.audits + 1,
@@ -78,40 +95,67 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Confir
             last_good=tuple(sorted(last_good.items())),
             compared=acted.decision.compared,
             guests=host.guest_uuids if host else memory.guests,
-            shared_due_in=_shared_due_in(task, memory, acted),
-            full_state=_full_state(memory, acted, confirmed),
+            shared_due_in=_shared_due_in(task, memory, acted, confirmed),
+            full_state=_full_state(memory, acted, found),
+            settings=task.settings,
+            wrote=written_to(acted),
         ),
         audit_again,
     )
 
 
-def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the findings' history, which is read from disk only once."""
-    return memory if memory.history is not None else dataclasses.replace(memory, history=task.parts.history.load())
+def _reads(task: AuditTask, acted: Acted) -> AuditReads:
+    """Return when the audit read its sources and what it could check, now that its writes are done."""
+    reads = acted.decision.reads
+    checks = with_writes(reads.checks, task, acted.decision.plan, acted.attempts, acted.error)
+    return dataclasses.replace(reads, checks=checks)
 
 
-def _save(task: AuditTask, memory: AuditMemory, before: History, after: History) -> tuple[bool, float]:
-    """Save the findings' history if it changed. Return whether changes are still unsaved, and the last save's time."""
-    now, saved_at = task.parts.clock.monotonic(), memory.history_saved_at
-    is_due = _content(before) != _content(after) or memory.unsaved_history or _has_aged(task, after, now - saved_at)
-    if task.request.publish is Publish.NEVER or not is_due:
-        return memory.unsaved_history, saved_at
-    try:
-        with task.parts.lock.hold():
-            is_saved = task.parts.history.save(after)
-    except LockHeld:
-        return True, saved_at
-    return not is_saved, now if is_saved else saved_at
+def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
+    """Return the sources that could not be read, with those of earlier audits."""
+    failed = [
+        Failed(reading.source, is_denied(reading.error), reading.asked)
+        for reading in acted.snapshot.readings
+        if not reading.ok
+    ]
+    at = Moment(now=reads.now, now_s=reads.seen_at, boot=reads.boot)
+    return losses_after(before.losses, before.boot, failed, at, task.settings)
 
 
-def _has_aged(task: AuditTask, after: History, age_s: float) -> bool:
-    """Return whether the saved history will soon be too old to confirm findings (``confirm_within_s``).
+def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings; those that earlier audits found with the host's provider get its uuid.
 
-    A command that reads an outdated history counts the audits of each finding from 0. Without findings there is nothing
-    to confirm, so the age of the file does not matter.
+    While a new process does not know the uuid yet, a finding about the host has none, and so another id than before.
     """
-    within_s = task.settings.confirm_within_s
-    return bool(after.sightings) and within_s is not None and age_s > within_s / 3
+    if memory.identity is not None or before.root_uuid is None:
+        return findings
+    known = {sighting.id for sighting in before.sightings}
+    named = [dataclasses.replace(finding, provider_uuid=before.root_uuid) for finding in findings]
+    return tuple(
+        other if finding.provider_uuid is None and other.id in known else finding
+        for finding, other in zip(findings, named, strict=True)
+    )
+
+
+def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
+    """Return the history with the roots of each finding, to say later that the repair of a root ended its symptoms."""
+    roots = {seen.finding.id: seen.caused_by for seen in live}
+    if all(sighting.caused_by == roots[sighting.id] for sighting in history.sightings):
+        return history
+    sightings = (dataclasses.replace(sighting, caused_by=roots[sighting.id]) for sighting in history.sightings)
+    return dataclasses.replace(history, sightings=tuple(sightings))
+
+
+def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ...]:
+    """Return what provider.yaml files added. Only an audit that may write the tree replaces the remembered value."""
+    tree = acted.decision.tree
+    return tree.added if tree is not None and task.owns() else before.added
+
+
+def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> str:
+    """Return the digest of the settings, which is computed only after a change."""
+    is_same = memory.settings is not None and memory.settings == task.settings
+    return before.settings_digest if is_same else settings_digest(task.settings)
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
@@ -130,41 +174,38 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
     )
 
 
-def _content(history: History) -> tuple[object, ...]:
-    seen = [(s.id, s.times, s.evidence_digest) for s in history.sightings]
-    return (seen, history.added, history.left, history.silence, history.nova_alive_since)
-
-
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
     """Return the number of audits since the last full read; the first read of a process is always a full read."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 
 
-def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
+def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> int:
     """Return after how many audits the agent reads sharing providers again.
 
-    These reads are due with each read of allocations, and in every audit while a sharing provider's row is suspicious.
+    These reads are due with each read of allocations, and in every audit while a sharing provider's row is suspicious
+    or a live finding is about one.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
         return max(0, memory.shared_due_in - 1)
     suspicious = any(row.provider_key.kind == SHARED and row.verdict in _SUSPICIOUS for row in acted.decision.rows)
+    suspicious = suspicious or any(one.shared for s in confirmed.history.sightings for one in s.booked)
     return 0 if suspicious else audits_to_turn(view.root_uuid, memory.audits + 1, task.settings.full_read_every) - 1
 
 
-def _full_state(memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> FullState | None:
+def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | None:
     """Return the last full read for the next audit; None after a write: what the audit wrote is not in its reads."""
     snapshot = acted.snapshot
     if acted.done:
         return None
-    found = Beside(
+    beside = Beside(
         node_uuid=memory.identity.uuid if memory.identity else None,
         host=snapshot.host.value,
         view=snapshot.placement.value,
-        rests=what_rests_on(confirmed.findings, acted.decision.rows),
+        rests=what_rests_on(found.live, acted.decision.rows),
     )
-    return kept(memory.full_state, snapshot.state_read, snapshot.nova.value, found)
+    return kept(memory.full_state, snapshot.state_read, snapshot.nova.value, beside)
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
@@ -181,7 +222,9 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded)))
+    # Findings that only a consumer's record shows: without the record the next audit could not check them.
+    of_records = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.code in OF_RECORDS}
+    return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded) | {uuid for uuid in of_records if uuid}))
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:

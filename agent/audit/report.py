@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from agent.audit.act import Acted
 from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
-from agent.books.confirm import Confirmed
+from agent.audit.remember import Found
 from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
-from agent.errors import PlacementDenied, SourceStale
+from agent.errors import PlacementNotAsked, SourceStale, is_denied
 from agent.model.audit import AuditMemory
+from agent.model.finding import Loss, SeenFinding
 from agent.model.nova import NovaState
 from agent.model.report import AuditReport, NovaVersions, Outcome, SourceStatus
 from agent.model.settings import Role
@@ -23,16 +24,22 @@ from agent.node_record.summary import summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, for computing ages."""
+    """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, for computing ages.
+
+    ``tried`` is the number of requests to Placement that were sent or tried. ``remembered`` are the findings that the
+    history file had at the first audit of this process.
+    """
 
     audit_id: str
     started_at: str
     duration_s: float
     ended: float
+    tried: int = 0
+    remembered: tuple[SeenFinding, ...] = ()
 
 
-def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> AuditReport:
-    """Return the report. A book whose source was not read adds no rows."""
+def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: Found) -> AuditReport:
+    """Return the report. A book whose source was not read adds no rows. ``memory`` is the one for the next audit."""
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value
@@ -46,9 +53,9 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirm
         reasons=task.request.reasons,
         started_at=run.started_at,
         duration_ms=round(run.duration_s * 1000, 3),
-        outcome=_outcome(settings.role, acted, confirmed),
+        outcome=_outcome(settings.role, acted, found),
         sources=_sources(run, memory, acted),
-        findings=confirmed.findings,
+        findings=found.live,
         plan=decision.plan,
         published=acted.published,
         writes_done=len(acted.done),
@@ -71,6 +78,12 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, confirm
         nova_versions=_nova_versions(snapshot.nova.value),
         notes=task.parts.notes(),
         names=consumer_names(snapshot.nova.value, host),
+        gone=found.gone,
+        tried=max(run.tried, acted.requests),
+        first=memory.audits == 1,
+        remembered=run.remembered,
+        boot=decision.reads.boot,
+        read_until=decision.reads.seen_at,
     )
 
 
@@ -81,7 +94,7 @@ def _nova_versions(state: NovaState | None) -> NovaVersions | None:
     return NovaVersions(state_source=state.kind.value, compute=compute, conductors=state.conductor_versions)
 
 
-def _outcome(role: Role, acted: Acted, confirmed: Confirmed) -> Outcome:
+def _outcome(role: Role, acted: Acted, found: Found) -> Outcome:
     snapshot, decision = acted.snapshot, acted.decision
     if not any(snapshot.fresh(source) for source in (PLACEMENT, STATE, LIBVIRT)):
         return Outcome.UNREADABLE
@@ -90,27 +103,36 @@ def _outcome(role: Role, acted: Acted, confirmed: Confirmed) -> Outcome:
     partial = any(not reading.ok for reading in snapshot.readings) or acted.error is not None
     if partial:
         return Outcome.PARTIAL
-    return Outcome.FINDINGS if confirmed.findings else Outcome.CLEAN
+    return Outcome.FINDINGS if found.live else Outcome.CLEAN
 
 
 def _sources(run: Run, memory: AuditMemory, acted: Acted) -> tuple[SourceStatus, ...]:
     last_good = dict(memory.last_good)
-    statuses = []
-    for reading in acted.snapshot.readings:
-        seen = last_good.get(reading.source)
-        statuses.append(
-            SourceStatus(
-                name=reading.source,
-                ok=reading.ok,
-                age_s=0.0 if reading.ok else None if seen is None else round(run.ended - seen, 3),
-                duration_ms=round(reading.duration_s * 1000, 3),
-                error=None if reading.error is None else str(reading.error),
-                denied=isinstance(reading.error, PlacementDenied),
-                behind_s=_behind_s(reading),
-                read=_how_read(acted.snapshot, reading),
-            )
-        )
-    return tuple(statuses)
+    losses = {loss.source: loss for loss in memory.history.losses} if memory.history else {}
+    return tuple(
+        _source(acted.snapshot, reading, run.ended, last_good.get(reading.source), losses.get(reading.source))
+        for reading in acted.snapshot.readings
+    )
+
+
+def _source(
+    snapshot: Snapshot, reading: AnyReading, ended: float, last_good: float | None, loss: Loss | None
+) -> SourceStatus:
+    error = reading.error
+    return SourceStatus(
+        name=reading.source,
+        ok=reading.ok,
+        age_s=0.0 if reading.ok else None if last_good is None else round(ended - last_good, 3),
+        duration_ms=round(reading.duration_s * 1000, 3),
+        error=str(error) if error is not None and reading.asked else None,
+        denied=is_denied(error),
+        behind_s=_behind_s(reading),
+        read=_how_read(snapshot, reading),
+        asked=reading.asked,
+        not_asked_because=error.why if isinstance(error, PlacementNotAsked) else None,
+        lost_since=loss.since if loss else None,
+        losses=loss.audits if loss else 0,
+    )
 
 
 def _how_read(snapshot: Snapshot, reading: AnyReading) -> str | None:

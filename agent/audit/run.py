@@ -11,11 +11,13 @@ import dataclasses
 from collections.abc import Callable
 
 from agent.audit.act import Acted, decide_and_act
+from agent.audit.history import with_history
 from agent.audit.parts import AuditTask, Parts
 from agent.audit.read import heartbeat_after, identified, node_name, read
-from agent.audit.remember import remember, with_history
+from agent.audit.remember import remember
 from agent.audit.report import Run, report
 from agent.audit.store import remember_store, with_store
+from agent.books.confirm import seen_of
 from agent.errors import PlacementError
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
 from agent.model.settings import Settings
@@ -34,18 +36,28 @@ def run_audit(
     task = AuditTask(
         request=request, settings=settings, parts=parts, cancelled=cancelled, late=parts.late(), began=began
     )
+    tried, is_first = parts.tried(), memory.history is None
     with parts.request_scope(audit_id):
-        memory = identified(task, with_store(task, with_history(task, memory)))
+        memory = with_history(task, memory)
+        remembered = memory.history.sightings if is_first and memory.history else ()
+        memory = identified(task, with_store(task, memory))
         snapshot = read(task, memory)
         task = dataclasses.replace(task, read_by=parts.clock.monotonic())
         heartbeat = heartbeat_after(task, memory, snapshot)
         memory = dataclasses.replace(memory, node_name=node_name(memory, snapshot), heartbeat=heartbeat)
         acted = decide_and_act(task, memory, snapshot)
-    confirmed, memory, audit_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
+    found, memory, audit_again = remember(task, remember_store(task, memory, acted.snapshot), acted)
     ended = parts.clock.monotonic()
-    run = Run(audit_id=audit_id, started_at=started_at, duration_s=ended - began, ended=ended)
+    run = Run(
+        audit_id=audit_id,
+        started_at=started_at,
+        duration_s=ended - began,
+        ended=ended,
+        tried=parts.tried() - tried,
+        remembered=tuple(map(seen_of, remembered)),
+    )
     return AuditResult(
-        report=report(run, task, memory, acted, confirmed),
+        report=report(run, task, memory, acted, found),
         memory=memory,
         audit_again=audit_again,
         snapshot=acted.snapshot,

@@ -1,4 +1,7 @@
-"""Decide which findings are confirmed, given what earlier audits saw.
+"""Decide which findings are live, and which of them are confirmed, given what earlier audits saw.
+
+A finding ends only if an audit checked it and did not find it (checks.py). A finding that the audit could not check
+stays, with the state *unknown*, its last text, and its ``first_seen_at``.
 
 A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count as two only if the
 time between them is neither too short nor too long: within milliseconds, both may see the same moment while nova builds
@@ -6,7 +9,10 @@ an instance; two audits weeks apart say nothing about the time between.
 
 The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
 audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
-audits do not even report such a finding if it is new. Pure: the time is an argument.
+audits do not even report such a finding if it is new.
+
+``confirmed`` stays until the finding is gone. ``times`` does not: it is 0 again after each audit that could not check
+the finding, and 1 after an audit with other evidence. Heal needs ``times``. Pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -14,14 +20,25 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from agent.model.finding import STEADY_AUDITS, Finding, History, SeenFinding, Severity, Sighting
+from agent.books.booked import BookedBy, booked_of
+from agent.books.checks import Checks
+from agent.model.finding import (
+    STEADY_AUDITS,
+    Finding,
+    FindingState,
+    History,
+    SeenFinding,
+    Severity,
+    Sighting,
+)
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReads:
-    """When and how one audit read its sources, whether it read allocations, and whether all reads succeeded.
+    """When one audit read its sources, and what it could check.
 
     ``at`` is when the reads began, ``ended`` when they ended (None: at the same moment), both in seconds since the
     machine's boot (monotonic). ``boot`` is the id of that boot.
@@ -36,8 +53,7 @@ class AuditReads:
 
     now: str
     confirm_audits: int
-    recorded_is_fresh: bool
-    all_read: bool = True
+    checks: Checks = field(default_factory=Checks)
     at: int = 0
     ended: int | None = None
     boot: str = ""
@@ -65,13 +81,13 @@ class AuditReads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """Findings to report (sorted) and the history to keep.
+    """Live findings (sorted), the last sightings of the findings that are gone, and the history to keep.
 
     - ``recheck_recorded``: allocations must be read again at once, because a new finding rests on cached allocations.
-    - ``awaits_recorded``: the next audit must read the allocations, because a reported finding rests on them or a
-      count was reset. A DELETE of an allocation raises no generation: with cached allocations, up to ten audits would
-      still report the finding.
-    - ``unconfirmed_recorded``: consumers of findings about allocations (*recorded*) that are not confirmed yet.
+    - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. A DELETE of
+      an allocation raises no generation: with cached allocations, up to ten audits would still report the finding.
+    - ``unconfirmed_recorded``: consumers of findings about allocations (*recorded*) that the next audit should read
+      first, because the findings are not confirmed yet, or could not be checked.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -79,50 +95,83 @@ class Confirmed:
     recheck_recorded: bool
     awaits_recorded: bool = False
     unconfirmed_recorded: tuple[str, ...] = ()
+    gone: tuple[Sighting, ...] = ()
 
 
-def confirm(history: History, findings: Iterable[Finding], reads: AuditReads) -> Confirmed:
-    """Return this audit's findings with their history.
+def confirm(
+    history: History, findings: Iterable[Finding], reads: AuditReads, booked: BookedBy | None = None
+) -> Confirmed:
+    """Return the live findings after this audit, with their history. ``booked``: what this audit's books have.
 
-    A finding that this audit did not see leaves the history. But if a source could not be read, the audit may have
-    missed the finding: it then stays in the history with its ``first_seen_at``, and only its count is reset.
+    Only a finding that this audit checked and did not find leaves the history.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
-    seen_now: list[SeenFinding] = []
     kept: dict[str, Sighting] = {}
     recheck = False
     for finding in findings:
         before = known.get(finding.id)
-        if before is None and not _is_trusted(finding, reads):
+        if before is None and finding.rests_on_recorded and not reads.checks.recorded_is_fresh:
             recheck = True
             continue
-        sighting = _seen_again(finding, before, reads)
-        kept[sighting.id] = sighting
-        confirmed = sighting.times >= reads.confirm_audits
-        seen_now.append(
-            SeenFinding(
-                finding=finding,
-                confirmed=confirmed,
-                first_seen_at=sighting.first_seen_at,
-                stands_since=sighting.stands_since,
-                times=sighting.times,
-            )
-        )
-    lost = () if reads.all_read else (s for s in known.values() if s.id not in kept)
-    unseen = tuple(dataclasses.replace(sighting, times=0) for sighting in lost)
-    waiting = [seen.finding for seen in seen_now if not seen.confirmed and seen.finding.rests_on_recorded]
+        kept[finding.id] = _found(finding, before, reads, booked or {})
+    gone: list[Sighting] = []
+    for sighting in known.values():
+        if sighting.id in kept:
+            continue
+        because = reads.checks.missing(finding_of(sighting), sighting.booked)
+        if because:
+            kept[sighting.id] = _unchecked(sighting, because)
+        else:
+            gone.append(sighting)
+    live = tuple(sorted((seen_of(sighting) for sighting in kept.values()), key=_for_people))
+    recorded = [seen for seen in live if seen.finding.rests_on_recorded]
+    waiting = {seen.finding.consumer_uuid for seen in recorded if seen.times == 0 or not seen.confirmed}
     return Confirmed(
-        findings=tuple(sorted(seen_now, key=_for_people)),
+        findings=live,
         history=dataclasses.replace(
             history,
-            sightings=tuple(sorted((*kept.values(), *unseen), key=lambda s: s.id)),
+            sightings=tuple(sorted(kept.values(), key=lambda s: s.id)),
             boot=reads.boot,
             read_until=reads.seen_at,
         ),
         recheck_recorded=recheck,
-        # The next audit can count findings about allocations (also those in ``unseen``) only if it reads allocations.
-        awaits_recorded=bool(unseen) or any(seen.finding.rests_on_recorded for seen in seen_now),
-        unconfirmed_recorded=tuple(sorted({f.consumer_uuid for f in waiting if f.consumer_uuid})),
+        awaits_recorded=bool(recorded),
+        unconfirmed_recorded=tuple(sorted(uuid for uuid in waiting if uuid)),
+        gone=tuple(gone),
+    )
+
+
+def seen_of(sighting: Sighting) -> SeenFinding:
+    """Return the finding as reports show it."""
+    known = FindingState.CONFIRMED if sighting.confirmed else FindingState.SEEN
+    return SeenFinding(
+        finding=finding_of(sighting),
+        confirmed=sighting.confirmed,
+        first_seen_at=sighting.first_seen_at,
+        stands_since=sighting.stands_since,
+        times=sighting.times,
+        state=FindingState.UNKNOWN if sighting.unknown_because else known,
+        last_seen_at=sighting.last_seen_at,
+        unknown_because=sighting.unknown_because,
+        caused_by=sighting.caused_by,
+    )
+
+
+def not_checked(sightings: Iterable[Sighting]) -> tuple[SeenFinding, ...]:
+    """Return the live findings after an audit that ended before it could check any of them."""
+    unknown = (_unchecked(s, tuple(sorted(finding_of(s).rests_on)) or (LIBVIRT, PLACEMENT, STATE)) for s in sightings)
+    return tuple(sorted(map(seen_of, unknown), key=_for_people))
+
+
+def finding_of(sighting: Sighting) -> Finding:
+    """Return the finding as last seen. If the history has no text of it, the finding says so."""
+    return sighting.finding or Finding(
+        code=sighting.code,
+        severity=Severity.WARNING,
+        remedy="the next audit that can check this finding writes its text again",
+        expected="",
+        actual="the agent knows from an earlier process only that this finding existed",
+        saved_id=sighting.id,
     )
 
 
@@ -138,7 +187,7 @@ def confirmed_now(
         (finding.code, finding.provider_uuid)
         for finding in findings
         if not finding.rests_on_recorded
-        and _seen_again(finding, known.get(finding.id), reads).times >= reads.confirm_audits
+        and _found(finding, known.get(finding.id), reads, {}).times >= reads.confirm_audits
     )
 
 
@@ -158,18 +207,18 @@ def _for_people(seen: SeenFinding) -> tuple[int, str, str, str, str]:
     return (_LOUDEST_FIRST.index(finding.severity), finding.code, *about)
 
 
-def _is_trusted(finding: Finding, reads: AuditReads) -> bool:
-    return reads.recorded_is_fresh or not finding.rests_on_recorded
-
-
-def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) -> Sighting:
-    evidence = evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
+def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked: BookedBy) -> Sighting:
+    """Return the sighting of a finding that this audit found."""
+    because = reads.checks.missing_though_found(finding)
+    if because and before is not None:
+        return _unchecked(before, because)
+    evidence = _evidence(finding, before, reads)
     same = before is not None and before.evidence_digest == evidence
     times, counted_at = (before.times, before.counted_at) if before and same else (0, 0)
-    if _is_trusted(finding, reads) and (times == 0 or reads.at - counted_at >= reads.apart_s):
+    in_a_row = times > 0
+    if not because and (times == 0 or reads.at - counted_at >= reads.apart_s):
         counted_at = reads.seen_at if times < reads.most_times else counted_at
         times = min(times + 1, reads.most_times)
-    in_a_row = before is not None and same and before.times > 0
     return Sighting(
         id=finding.id,
         code=finding.code,
@@ -179,7 +228,24 @@ def _seen_again(finding: Finding, before: Sighting | None, reads: AuditReads) ->
         evidence_digest=evidence,
         stands_since=(before.stands_since or before.first_seen_at) if before and in_a_row else reads.now,
         counted_at=counted_at,
+        confirmed=times >= reads.confirm_audits or (before is not None and before.confirmed),
+        finding=finding,
+        booked=booked_of(finding, booked),
+        caused_by=before.caused_by if before else (),
+        unknown_because=because,
     )
+
+
+def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> str:
+    if reads.generations is None and before is not None and before.finding == finding:
+        # The digest would be the same. On an unchanged host the comparison is fast, because parts are the same objects.
+        return before.evidence_digest
+    return evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
+
+
+def _unchecked(before: Sighting, because: tuple[str, ...]) -> Sighting:
+    """Return the sighting of a live finding that this audit could not check, with its last text."""
+    return dataclasses.replace(before, times=0, unknown_because=because)
 
 
 def evidence_digest(finding: Finding, generation: int | None = None) -> str:

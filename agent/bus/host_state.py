@@ -1,8 +1,8 @@
 """Build the message about a host's capabilities and use, which schedulers and ``stocktake watch`` may cache.
 
 A value that the audit did not read is null, never 0 and never an empty list: after an audit that read nothing,
-``resources`` and ``findings`` are null. New keys may be added; renaming or removing a key needs a new
-``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
+``resources`` is null. ``findings`` counts live findings, also those that the audit could not check. New keys may be
+added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 from agent.bus.finding_sums import no_sums, sums_of
 from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.memo import for_equal_arguments
-from agent.model.report import AuditReport, InventoryRow, LedgerRow, TraitRow
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, Outcome, TraitRow
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.model.usage import CellUsage
-from agent.telemetry.finding_changes import OUTCOMES_WITHOUT_FINDINGS
 
 SCHEMA_VERSION = 1
 
 Document = dict[str, Any]
 
+_READ_NOTHING = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
 BOOKS = ("promised", "held", "recorded")
 #: The maximum size of a document as JSON. Only a host with hundreds of child providers reaches the limit.
 MOST_BYTES = 64 * 1024
@@ -81,7 +81,7 @@ def _shortened(document: Document, excess: int) -> Document:
 
 def state_of(report: AuditReport) -> Document:
     """Return the part of the document that stays equal from audit to audit while nothing changes on the host."""
-    is_silent = report.outcome in OUTCOMES_WITHOUT_FINDINGS
+    is_silent = report.outcome in _READ_NOTHING
     # Findings of earlier audits may be known even if this audit could read nothing.
     knows_findings = not is_silent or bool(report.findings)
     books_read = _was_read(report, PLACEMENT) and _was_read(report, STATE)

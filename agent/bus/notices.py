@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.model.finding import Severity
 from agent.model.report import AuditReport, Outcome
-from agent.render.documents import finding_document
+from agent.render.documents import finding_document, gone_document
 from agent.telemetry.finding_changes import Change, FindingChange
 
 SCHEMA_VERSION = 1
@@ -74,6 +74,8 @@ def _of_finding(report: AuditReport, changed: FindingChange) -> Notice:
     finding = {**document, "evidence": evidence[:EVIDENCE], "evidence_total": len(evidence)}
     priority = INFO if changed.change is Change.GONE else _PRIORITIES[changed.seen.finding.severity]
     payload = {**_head(report), "finding": finding}
+    if changed.gone is not None:
+        payload["gone"] = gone_document(changed.gone)
     return Notice(event_type=f"{FINDING}{changed.change.value}", priority=priority, payload=payload)
 
 

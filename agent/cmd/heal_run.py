@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
+from agent.books.histories import merged
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import to_stderr
@@ -24,7 +25,7 @@ from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
 from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditResult, Publish
-from agent.model.finding import STEADY_AUDITS
+from agent.model.finding import STEADY_AUDITS, FindingState
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
 from agent.render.explain import unread
@@ -94,7 +95,9 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 def code_of(run: HealRun) -> int:
     """Return the exit code. The first that applies of 5 (refused), 2 (partial), 3 (findings), 4 (repaired) wins."""
     plan = run.prepared.plan if run.prepared else None
-    refused_by_name = bool(run.ordered.ids and plan and plan.refusals)
+    unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
+    refused = [refusal for refusal in (plan.refusals if plan else ()) if refusal.finding_id not in unknown]
+    refused_by_name = bool(run.ordered.ids and refused)
     outcomes = [each.outcome for each in run.healed]
     if run.stale or refused_by_name or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
         return REFUSED
@@ -127,7 +130,8 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits.
     """
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0
-    for audits_before in range(max(1, task.settings.confirm_audits, steady)):
+    needed = max(1, task.settings.confirm_audits, steady)
+    for audits_before in range(needed):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
             # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
@@ -136,9 +140,8 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
         asked = asked_for(result.report.findings, DAEMON_CODES, ordered.ids)
-        if result.report.outcome is Outcome.UNREADABLE or all(
-            seen.confirmed and seen.times >= steady for seen in asked
-        ):
+        waiting = [seen for seen in asked if seen.state is not FindingState.UNKNOWN and seen.times < needed]
+        if result.report.outcome is Outcome.UNREADABLE or not waiting:
             break
     return result
 
@@ -149,19 +152,10 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Replace only the fields that this run's audits set. Keep all that the daemon has saved since the start of
-            # this run.
+            # Replace only what this run's audits decide. Keep all that the daemon has saved since the start of the run.
             stored = task.parts.history.load()
-            task.parts.history.save(
-                dataclasses.replace(
-                    stored,
-                    sightings=seen.sightings,
-                    boot=seen.boot,
-                    read_until=seen.read_until,
-                    silence=seen.silence,
-                    nova_alive_since=seen.nova_alive_since,
-                )
-            )
+            own = merged(seen, stored, result.memory.ended)
+            task.parts.history.save(dataclasses.replace(own, added=stored.added, left=stored.left))
     except LockHeld as error:
         to_stderr(f"the findings of this run were not saved for later runs: {error}")
 

@@ -289,7 +289,7 @@ def _parts(
 ) -> Parts:
     options = build.agent_options_from(loaded)
     state_dir = options.state_dir
-    findings, store = FindingsFile(state_dir), StoreFile(state_dir)
+    findings, store = FindingsFile(state_dir, options.run_dir), StoreFile(state_dir)
     identity_files = build.identity_files(loaded)
     return Parts(
         state=state,
@@ -307,6 +307,7 @@ def _parts(
         own_file=identity_files,
         store=store,
         notes=lambda: (*_notes(findings, state_dir, build.settings_from(loaded).role), *store.notes),
+        tried=lambda: client.tried,
         request_scope=lambda audit_id: _scope(client, audit_id),
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from agent.bus.options import BusOptions
-from agent.errors import SourceError, SourceInconsistent, SourceUnavailable
+from agent.errors import SourceDenied, SourceError, SourceInconsistent, SourceUnavailable
 from agent.model.snapshot import STATE
 
 _WORDS = 300
@@ -62,12 +62,12 @@ class Complaints:
         """Return the error for a call that did not reach the broker."""
         text = str(error)
         if "ACCESS_REFUSED" in text or "Login was refused" in text:
-            why = f"the broker refuses user {self._user()!r} (see [DEFAULT] transport_url)"
-        elif "NOT_ALLOWED" in text:
-            why = f"user {self._user()!r} may not use the virtual host that [DEFAULT] transport_url names"
-        else:
-            why = f"the agent cannot reach the broker: {self._words(text)}"
-        return self._broker(why)
+            return self._denied(f"the broker refuses user {self._user()!r} (see [DEFAULT] transport_url)")
+        if "NOT_ALLOWED" in text:
+            return self._denied(
+                f"user {self._user()!r} may not use the virtual host that [DEFAULT] transport_url names"
+            )
+        return self._broker(f"the agent cannot reach the broker: {self._words(text)}")
 
     def other(self, error: Exception) -> SourceUnavailable:
         """Return the error for any other exception of oslo.messaging."""
@@ -86,6 +86,9 @@ class Complaints:
 
     def _broker(self, why: str) -> SourceUnavailable:
         return SourceUnavailable(STATE, f"message broker {self._options.shown}: {why}")
+
+    def _denied(self, why: str) -> SourceDenied:
+        return SourceDenied(STATE, f"message broker {self._options.shown}: {why}")
 
     def _user(self) -> str:
         first = self._options.url.partition("://")[2].split(",")[0]

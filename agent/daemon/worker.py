@@ -18,7 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agent.audit.history import saved
 from agent.audit.parts import Parts
+from agent.books.confirm import not_checked
 from agent.daemon.audit_queue import AuditQueue, Pacing
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BUG, CONFIGURATION, TEMPORARY
@@ -167,6 +169,7 @@ def crash_report(
         duration_ms=0.0,
         outcome=Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED,
         sources=(),
+        findings=not_checked(memory.history.sightings) if memory.history else (),
         error=f"{type(error).__name__}: {error}",
     )
 
@@ -225,6 +228,7 @@ class Worker:
         code = BUG
         try:
             code = self._loop()
+            self._remember()
         except Exception as error:  # noqa: BLE001 - the last boundary: on_end must run
             self._publisher.bug("worker", error)
         finally:
@@ -248,6 +252,12 @@ class Worker:
                 self._refuse(error, reasons)
                 return TEMPORARY
         return 0
+
+    def _remember(self) -> None:
+        """Save the history of findings at the end of the process: its file is not written when only times change."""
+        configured = self._in_use
+        if configured is not None and configured.publish is not Publish.NEVER:
+            saved(configured.parts, self._memory)
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.model.finding import OVERWROTE, Severity
 from agent.model.settings import Role
 
 
@@ -12,7 +12,11 @@ def _find(audit: AuditFacts) -> Findings:
     if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(
-        audit, expected="this agent alone writes the root provider", actual=audit.rival.why, remedy=audit.rival.remedy
+        audit,
+        expected="this agent alone writes the root provider",
+        actual=audit.rival.why,
+        facts=((OVERWROTE, audit.rival.overwrote),),
+        remedy=audit.rival.remedy,
     )
 
 

@@ -19,8 +19,9 @@ _HOLDERS = (
 
 def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
-        # A source that answered with old data is reported as source-stale.
-        if reading.error is not None and not isinstance(reading.error, SourceStale):
+        # A source that answered with old data is reported as source-stale. A source that was not asked is no loss of
+        # its own: the finding about the source that is unread says why.
+        if reading.error is not None and reading.asked and not isinstance(reading.error, SourceStale):
             stays = consequence(reading.source, audit)
             yield _finding(audit, reading.source, str(reading.error), stays, frozen=frozen(reading.source, audit))
     for path, why in _unread_parts(audit):

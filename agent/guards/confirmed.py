@@ -1,14 +1,21 @@
-"""confirmed: refuse an unconfirmed finding, because one audit may run in the middle of a build, a delete or a move."""
+"""confirmed: refuse a finding that too few audits in a row found, because one audit may run during a build or a move.
+
+A finding stays confirmed while its source is lost, and after its numbers change. The guard therefore counts sightings:
+the count starts again after each audit that could not check the finding, and after a change of its evidence.
+"""
 
 from __future__ import annotations
 
 from agent.guards.base import Guard, GuardedFinding
+from agent.model.finding import FindingState
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
-    if guarded.seen.confirmed:
+    seen, audits = guarded.seen, guarded.scene.settings.confirm_audits
+    if seen.state is FindingState.UNKNOWN:
+        return f"this audit could not check the finding: {', '.join(seen.unknown_because)} was not read"
+    if seen.times >= audits:
         return None
-    audits = guarded.scene.settings.confirm_audits
     return f"not confirmed: {audits} audits in a row must report the finding with equal evidence"
 
 

@@ -49,7 +49,7 @@ class AuditThenHeal:
         codes = frozenset(settings.heal.codes)
         found = [seen for seen in result.report.findings if seen.finding.code in codes]
         all_wait = HealProgress(enabled=True, waiting=len(found))
-        if not any(seen.confirmed for seen in found):
+        if not any(seen.times >= settings.confirm_audits for seen in found):
             self._log_state, _nothing = heal_log.lines(self._log_state, (), (), result.report.findings)
             return _with_progress(result, all_wait)
         if parts.clock.monotonic() < self._proof_due_at:

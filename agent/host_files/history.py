@@ -1,7 +1,9 @@
-"""Read and write findings.json, the agent's memory of its findings.
+"""Read and write findings.json, the agent's memory of its live findings.
 
-For each finding the file has the time of the first sighting and the number of sightings. The file also has what
-provider.yaml files added to Placement, and which resource providers are left over from deleted compute node records.
+For each live finding the file has its text, the time of the first sighting and the number of sightings
+(finding_rows.py). The file also has what provider.yaml files added to Placement, which resource providers are left over
+from deleted compute node records, and since when sources are unread. The file is written when more than times changed.
+So at a start the times of the last audit come from report.json, the report of that audit.
 
 The agent can work without the file, so a loss must do no harm. Each row is parsed separately: the agent logs and skips
 an unreadable row, and keeps the old file under another name before the next save. A failure to write the file is logged
@@ -11,15 +13,19 @@ once, and every audit tries again. Reading changes no file, because commands rea
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 
 from oslo_log import log as logging
 
+from agent.errors import SourceError
 from agent.host_files.documents import read_document, replace_document, set_aside
-from agent.model.finding import History, Sighting, Silence
+from agent.host_files.finding_rows import rows_of, sighting_of, with_text
+from agent.host_files.last_report import with_last_report
+from agent.host_files.reports import read_report
+from agent.model.finding import History, Loss, Sighting, Silence
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Added, Addition
+from agent.render.documents import Document
 from agent.telemetry import events
 from agent.telemetry.event_log import log_event
 from agent.telemetry.lasting_problem import LastingProblem
@@ -28,9 +34,9 @@ from agent.text.own_rows import (
     Json,
     count_of,
     in_few_words,
+    is_utc_time,
     read_rows,
     text_of,
-    utc_time_of,
     uuid_of,
     without_repeats,
 )
@@ -41,11 +47,25 @@ FILE = "findings.json"
 SCHEMA_VERSION = 1
 
 
+_NO_FILE: tuple[int, ...] = ()
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """Return what changes with each save of the file; the same value as without a file if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return _NO_FILE
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
 class FindingsFile:
     """Implements HistoryStore (agent/audit/parts.py) with the file findings.json in ``state_dir``."""
 
-    def __init__(self, state_dir: str) -> None:
+    def __init__(self, state_dir: str, run_dir: str | None = None) -> None:
         self.path = os.path.join(state_dir, FILE)
+        self._run_dir = run_dir
+        self._stamp = _NO_FILE
         self._unread = LastingProblem(events.HISTORY_UNREADABLE, path=self.path)
         self._unsaved = LastingProblem(events.HISTORY_UNSAVED, path=self.path)
         self._kept_as = ""
@@ -67,11 +87,19 @@ class FindingsFile:
         return bool(self._unsaved.cause)
 
     def load(self) -> History:
-        """Return the saved history without its unreadable rows; log one warning that names these rows."""
+        """Return the saved history without its unreadable rows; log one warning that names these rows.
+
+        Times are those of the last report (in ``run_dir``), if it is newer than the file.
+        """
+        self._stamp = _stamp(self.path)
         history, problems = self._read()
         if problems:
             self._unread.occurred(in_few_words(problems))
-        return history
+        return with_last_report(history, self._last_report()) if history.sightings or history.losses else history
+
+    def changed(self) -> History | None:
+        """Return the history that another process has saved since the last load or save; None if none did."""
+        return None if _stamp(self.path) == self._stamp else self.load()
 
     def save(self, history: History) -> bool:
         """Replace the file; return False if that fails, with one warning for each new cause."""
@@ -81,18 +109,28 @@ class FindingsFile:
             self._unsaved.occurred(error.strerror or str(error))
             return False
         self._unsaved.cause = ""
+        self._stamp = _stamp(self.path)
         return True
+
+    def _last_report(self) -> Document | None:
+        try:
+            return read_report(self._run_dir) if self._run_dir else None
+        except SourceError:
+            return None
 
     def _write(self, history: History) -> None:
         document = {
             "schema_version": SCHEMA_VERSION,
-            "sightings": [dataclasses.asdict(sighting) for sighting in history.sightings],
+            "sightings": rows_of(history.sightings),
             "added": [list(addition) for addition in history.added],
             "left": [list(provider) for provider in history.left],
             "boot": history.boot,
             "looked_at": history.read_until,
             "silence": [list(history.silence)] if history.silence else [],
             "nova_alive_since": history.nova_alive_since,
+            "losses": [list(loss) for loss in history.losses],
+            "root_uuid": history.root_uuid,
+            "settings_digest": history.settings_digest,
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
@@ -100,6 +138,8 @@ class FindingsFile:
 
     def _set_aside(self) -> None:
         """Keep a copy of a file with unreadable rows (such as rows of a newer release) under another name."""
+        if self._stamp != _NO_FILE and self._stamp == _stamp(self.path) and not self._unread.cause:
+            return  # this process has read or written the file, without a problem
         _, problems = self._read()
         if not problems:
             return
@@ -121,13 +161,15 @@ class FindingsFile:
 
 
 def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
-    read = read_rows("sightings", document.get("sightings"), _sighting)
+    texts: list[str] = []
+    read = read_rows("sightings", document.get("sightings"), lambda row: _sighting(row, texts))
     sightings = without_repeats("sightings", read, lambda sighting: sighting.id)
     # If an older release of the agent wrote the file, the lists below may be missing.
     added = read_rows("added", document.get("added", []), _addition)
     left = read_rows("left", document.get("left", []), _left)
     silence = read_rows("silence", document.get("silence", []), _silence)
-    problems = [problem for rows in (sightings, added, left, silence) for problem in rows.problems]
+    losses = read_rows("losses", document.get("losses", []), _loss)
+    problems = [*texts, *(problem for rows in (sightings, added, left, silence, losses) for problem in rows.problems)]
     # looked_at: end of the last audit. Without it, the next audit does not continue this history (AuditReads.follows).
     boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
@@ -145,22 +187,33 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
         read_until=read_until,
         silence=next(iter(silence.good), None),
         nova_alive_since=nova_alive_since,
+        losses=tuple(sorted(losses.good)),
+        root_uuid=_text(document, "root_uuid") or None,
+        settings_digest=_text(document, "settings_digest"),
     )
     return history, tuple(problems)
 
 
-def _sighting(row: Json) -> Sighting:
-    is_old = isinstance(row, dict) and row.get("stands_since", "") == ""
-    return Sighting(
-        id=text_of(row, "id"),
-        code=text_of(row, "code"),
-        first_seen_at=utc_time_of(row, "first_seen_at"),
-        last_seen_at=utc_time_of(row, "last_seen_at"),
-        times=count_of(row, "times"),
-        evidence_digest=text_of(row, "evidence_digest"),
-        stands_since="" if is_old else utc_time_of(row, "stands_since"),
-        counted_at=count_of(row, "counted_at") if isinstance(row, dict) and "counted_at" in row else 0,
-    )
+def _sighting(row: Json, problems: list[str]) -> Sighting:
+    """Return the row's sighting. If only its text cannot be read, the finding stays live without the text."""
+    sighting = sighting_of(row)
+    try:
+        return with_text(sighting, row)
+    except BadRow as error:
+        problems.append(f"the text of finding {sighting.id:.60} is lost: {error}")
+        return sighting
+
+
+def _text(document: dict[str, Json], name: str) -> str:
+    value = document.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _loss(row: Json) -> Loss:
+    _check_length(row, len(Loss._fields))
+    if not is_utc_time(row[1]):
+        raise BadRow("the loss of a source has no time")
+    return Loss(text_of(row, 0), row[1], count_of(row, 2), count_of(row, 3), row[4] is True)
 
 
 def _addition(row: Json) -> Addition:

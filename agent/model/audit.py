@@ -14,6 +14,7 @@ from agent.model.host.store import StoreMark
 from agent.model.nova import NovaState, StateSign
 from agent.model.placement import Allocation, Inventory
 from agent.model.report import AuditReport
+from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 
 #: The reason of an audit that runs because the interval has passed. Audits with only this reason are periodic.
@@ -59,6 +60,13 @@ class Identity:
     uuid: str
     origin: str
     invented: bool = False
+
+
+class Reconfigured(NamedTuple):
+    """A change of the configuration: when an audit first had the new one (ISO 8601 UTC), and what changed, in words."""
+
+    at: str
+    words: str
 
 
 class Standing(NamedTuple):
@@ -117,7 +125,9 @@ class AuditMemory:
     ``reported``: consumers in findings about allocations. After a change of their provider, they are read again.
     ``unknown_traits``: standard traits that this Placement rejected as unknown.
     ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
-    ``history_saved_at``: when the agent last wrote that file, in monotonic seconds.
+    ``ended``: the findings that ended since the agent last saved the history.
+    ``settings``: the settings of the last audit. ``reconfigured``: the last change of them that may end findings.
+    ``wrote``: the consumers and providers that the last audit wrote.
     ``last_good``: (source, monotonic seconds) of each source's last successful read.
     ``compared``: the last comparison of the books. The next audit reuses it if the facts have not changed.
     ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
@@ -141,7 +151,10 @@ class AuditMemory:
     written: WrittenProvider | None = None
     unknown_traits: frozenset[str] = frozenset()
     unsaved_history: bool = False
-    history_saved_at: float = 0.0
+    ended: frozenset[str] = frozenset()
+    settings: Settings | None = None
+    reconfigured: Reconfigured | None = None
+    wrote: frozenset[str] = frozenset()
     last_good: tuple[tuple[str, float], ...] = ()
     compared: Compared | None = None
     guests: frozenset[str] = frozenset()

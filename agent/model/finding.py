@@ -14,6 +14,8 @@ from agent.model.provider_config import Addition
 
 #: So many audits in a row must find a consumer's allocations equal before role companion repairs them.
 STEADY_AUDITS = 3
+#: The fact of finding rival-writer that says that the sign is a change of what this agent wrote.
+OVERWROTE = "overwrote"
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 
@@ -59,7 +61,7 @@ class Remedy:
 
 
 class GoneReason(enum.Enum):
-    """Why a finding is gone."""
+    """Why a finding is gone. The three ``*_CHANGED`` of a book name the book that no longer says what it said."""
 
     HEALED = "healed"
     SOURCE_BACK = "source-back"
@@ -81,6 +83,7 @@ class Finding:
     them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources that an audit must have
     read to check the finding. ``remedies`` are in the order in which to try them; ``remedy`` is the same as one text.
     ``headline`` is one sentence of at most 160 characters: who, what, where.
+    ``saved_id`` is set only for a finding whose text the history file does not have: nothing else can yield its id.
     """
 
     code: str
@@ -98,11 +101,14 @@ class Finding:
     rests_on: frozenset[str] = frozenset()
     remedies: tuple[Remedy, ...] = ()
     headline: str = ""
+    saved_id: str = ""
 
     @property
     def id(self) -> str:
         """A uuid5 that identifies the finding; it is the same in every audit and after every restart."""
-        return _id(self.code, self.provider_uuid, self.consumer_uuid, self.resource_class, self.subject)
+        return self.saved_id or _id(
+            self.code, self.provider_uuid, self.consumer_uuid, self.resource_class, self.subject
+        )
 
 
 # Each audit needs each id many times: without the cache, computing ids took a quarter of the CPU time of an audit with
@@ -112,14 +118,34 @@ def _id(*about: str | None) -> str:
     return str(uuid.uuid5(_FINDINGS, "|".join(part or "" for part in about)))
 
 
+class Booked(NamedTuple):
+    """What the three books had about one consumer, class and provider when an audit last checked a finding about it.
+
+    An amount is None if the book has no such amount. ``shared``: the provider shares with this host's tree, so an audit
+    that does not read sharing providers does not see the amounts.
+    """
+
+    consumer: str
+    resource_class: str
+    promised: int | None
+    held: int | None
+    recorded: int | None
+    shared: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """The record of one finding in the history file.
+    """The history of one live finding, as the history file keeps it.
 
     A finding is confirmed after several audits. ``times`` is how many audits in a row have counted, up to the number
     that any decision needs; ``counted_at`` is when the last of them ended its reads, in seconds since boot.
     ``stands_since``: since when each audit has seen the finding with the same evidence; empty if an older version wrote
-    the file.
+    the file. ``last_seen_at``: when an audit last checked the finding and found it.
+
+    ``confirmed``: enough audits in a row have counted at least once since the finding appeared.
+    ``finding``: the finding as last seen; None in the history of an older version, which saved no text.
+    ``booked``: the amounts of the finding's consumers when it was last seen, to say later which book changed.
+    ``caused_by`` has the same meaning as in ``SeenFinding``. ``unknown_because`` says what the last audit did not read.
     """
 
     id: str
@@ -130,6 +156,11 @@ class Sighting:
     evidence_digest: str
     stands_since: str = ""
     counted_at: int = 0
+    confirmed: bool = False
+    finding: Finding | None = None
+    booked: tuple[Booked, ...] = ()
+    caused_by: tuple[str, ...] = ()
+    unknown_because: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +168,10 @@ class SeenFinding:
     """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
 
     ``confirmed``: the finding was confirmed once since it appeared; losing a source does not take that back.
-    ``last_seen_at``: the last audit that checked the finding and found it. ``unknown_because``: the sources that were
-    not read, if ``state`` is UNKNOWN. ``caused_by`` are the ids of the findings that cause this one (its roots),
-    ``symptoms`` the ids of the findings that this one causes.
+    ``last_seen_at``: the last audit that checked the finding and found it. ``unknown_because``: what was not read, if
+    ``state`` is UNKNOWN: names of sources, or ``writes`` for a finding about writes that this audit did not try.
+    ``caused_by`` are the ids of the findings that cause this one (its roots), ``symptoms`` the ids of the findings that
+    this one causes.
     """
 
     finding: Finding
@@ -169,6 +201,20 @@ class GoneFinding:
     actor: str | None = None
 
 
+class Loss(NamedTuple):
+    """A source that audits in a row could not read: since when, in how many of them, and how they reported the loss.
+
+    ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
+    loss has been an error; it stays one until the source is read.
+    """
+
+    source: str
+    since: str
+    since_s: int
+    audits: int
+    is_error: bool = False
+
+
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
@@ -193,6 +239,8 @@ class History:
     ``silence``: nova-compute's last signs of life; None if no nova-compute has written to the root provider.
     ``nova_alive_since``: since when audits in a row have found nova-compute alive, in seconds since this boot; None if
     it is not alive. Only role companion fills this field.
+    ``losses``: the sources that the last audit could not read.
+    ``root_uuid`` and ``settings_digest``: the host's provider and the configuration that the last audit had.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())
@@ -202,3 +250,6 @@ class History:
     read_until: int | None = None
     silence: Silence | None = None
     nova_alive_since: int | None = None
+    losses: tuple[Loss, ...] = ()
+    root_uuid: str | None = None
+    settings_digest: str = ""

@@ -147,7 +147,7 @@ class PlacementView:
     only set a parent for a provider that has none.
     ``microversion``: the newest microversion that the server supports, None if the agent did not ask.
     ``unlisted``: usage that Placement counts but lists in no consumer's allocations, sorted. It is also empty if the
-    audit did not request usages.
+    audit did not request usages. ``usages_are_read``: whether the audit requested them.
     """
 
     root_uuid: str
@@ -166,6 +166,7 @@ class PlacementView:
     reparents: bool = True
     microversion: tuple[int, int] | None = None
     unlisted: tuple[UnlistedUsage, ...] = ()
+    usages_are_read: bool = False
 
     @property
     def used(self) -> Mapping[tuple[str, str], int]:

@@ -140,6 +140,10 @@ class HeldBack:
     why: str
 
 
+#: ``HeldBack.what`` if the agent defers every write.
+EVERYTHING = "everything"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Writes in execution order, and the writes that the agent defers.

@@ -220,6 +220,9 @@ class AuditReport:
     ``first``: whether this is the first audit of this process.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
+    ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
+    ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
+    crash, the next process learns from them until when the findings were seen.
     """
 
     audit_id: str
@@ -260,3 +263,6 @@ class AuditReport:
     first: bool = False
     heal: HealProgress | None = None
     names: tuple[ConsumerName, ...] = ()
+    remembered: tuple[SeenFinding, ...] = ()
+    boot: str = ""
+    read_until: int | None = None

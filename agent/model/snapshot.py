@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Generic, TypeAlias, TypeVar
 
-from agent.errors import AgentError
+from agent.errors import AgentError, PlacementNotAsked
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.model.host.store import StoreMark
@@ -49,6 +49,11 @@ class Reading(Generic[T]):
     def ok(self) -> bool:
         """Whether the read returned a value."""
         return self.error is None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the agent tried to read the source. It does not if another source that it needs first is unread."""
+        return not isinstance(self.error, PlacementNotAsked)
 
 
 AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[HostFacts] | Reading[StorageFacts]

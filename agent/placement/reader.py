@@ -143,6 +143,7 @@ class TreeReader:
                 shared_is_read=shared is not None,
                 unread=self._sharing.unread,
                 unlisted=unlisted,
+                usages_are_read=request.usages,
             )
 
     def _shared(self, reading: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:

@@ -22,7 +22,7 @@ from agent.model.books import Books, DesiredTree
 from agent.model.claim import Cause, Claim
 from agent.model.own_consumers import OWN_CAUSES, OWN_PROJECT_ID, OWN_TYPE, OWN_USER_ID, own_consumer_uuid
 from agent.model.placement import Allocation, Inventory, PlacementView
-from agent.model.plan import HeldBack, PutAllocations
+from agent.model.plan import EVERYTHING, HeldBack, PutAllocations
 from agent.model.settings import Settings
 from agent.model.snapshot import Snapshot
 from agent.model.units import GIB
@@ -124,7 +124,7 @@ def _nowhere(view: PlacementView, claims: list[Claim], why: str) -> Placing:
     """Return the result for a tree in which no allocation can be written."""
     by_class = {name: _of_class(claims, name) for name in sorted({claim.resource_class for claim in claims})}
     return Placing(
-        held_back=(HeldBack(provider_uuid=view.root_uuid, what="everything", why=why),),
+        held_back=(HeldBack(provider_uuid=view.root_uuid, what=EVERYTHING, why=why),),
         unplaced=tuple(
             rest for name, found in by_class.items() for rest in _rest(name, found, _units(found, Fraction(1)), {}, why)
         ),

@@ -29,10 +29,14 @@ ENOUGH = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Why the agent does not write the root, and what the operator can do about it."""
+    """Why the agent does not write the root, and what the operator can do about it.
+
+    ``overwrote``: the sign is that the other writer changed what this agent wrote. Only a process that wrote sees it.
+    """
 
     why: str
     remedy: str
+    overwrote: bool = False
 
 
 def rival_of(
@@ -161,6 +165,7 @@ def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None
         why=f"another writer changed what this agent wrote, in {written.strikes} audits in a row: {changes}",
         remedy="find the other writer (a second agent, nova-compute, a script) and stop it, then send this agent "
         "SIGHUP",
+        overwrote=True,
     )
 
 

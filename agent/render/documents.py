@@ -83,6 +83,8 @@ def audit_document(report: AuditReport) -> Document:
         "findings_unknown": sum(seen.state is FindingState.UNKNOWN for seen in report.findings),
         "gone": [gone_document(gone) for gone in report.gone],
         "first": report.first,
+        "boot": report.boot,
+        "read_until": report.read_until,
     }
 
 

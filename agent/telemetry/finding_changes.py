@@ -1,9 +1,12 @@
 """Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure.
 
-The log and the notifications report the same changes. If an audit does not see a finding, but could not read a
-source that was read when the finding was last seen, the finding is not reported as gone. A flapping finding is reported
-at its 1st, 2nd, 4th, … appearance. A finding whose numbers drift is reported with growing gaps. Each reported
-appearance gets exactly one "gone", so a reader who adds up the reports ends with the right set of findings.
+The log and the notifications report the same changes. A finding is gone only if the report says so: a finding that an
+audit could not check stays in the report, and nothing is reported about it. In the first audit of a process, the
+findings that an earlier process knew are the baseline, so that a restart reports only what changed since.
+
+A flapping finding is reported at its 1st, 2nd, 4th, … appearance. A finding whose numbers drift is reported with
+growing gaps. Each reported appearance gets exactly one "gone", so a reader who adds up the reports ends with the right
+set of findings.
 """
 
 from __future__ import annotations
@@ -11,17 +14,17 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from agent.model.finding import SeenFinding
+from agent.model.finding import FindingState, GoneFinding, SeenFinding
 from agent.model.report import AuditReport, Outcome
 
 #: After a reported change of a finding, its changes are not reported for this many seconds; doubles up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
-#: Outcomes of audits that did not look for findings: a finding that such an audit does not list is not gone.
-OUTCOMES_WITHOUT_FINDINGS = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
+#: Outcomes of audits that did not decide about findings.
+OUTCOMES_WITHOUT_FINDINGS = frozenset({Outcome.CRASHED, Outcome.CANCELLED})
 
 
 class Change(enum.Enum):
@@ -35,22 +38,22 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One change of a finding. If the finding is gone, ``seen`` is the finding as last reported."""
+    """One change of a finding. If the finding is gone, ``seen`` is the finding as last reported, ``gone`` says why."""
 
     change: Change
     seen: SeenFinding
+    gone: GoneFinding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFinding:
-    """A finding as last reported, and the sources that could not be read when the finding was last seen.
+    """A finding as last reported.
 
     ``reported_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
     ``quiet``: the finding came and went so often that this appearance was not reported.
     """
 
     seen: SeenFinding
-    unread: frozenset[str]
     reported_at: float
     gap_s: float = 0.0
     quiet: bool = False
@@ -59,27 +62,29 @@ class ReportedFinding:
 def changes(
     before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
-    """Return what has now been reported of each existing finding, by id, and the changes that this audit reports.
+    """Return what has now been reported of each live finding, by id, and the changes that this audit reports.
 
     ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
     """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
-    unread = frozenset(source.name for source in report.sources if not source.ok)
+    known = _remembered(report, now) | dict(before)
     after: dict[str, ReportedFinding] = {}
     reported: list[FindingChange] = []
     for seen in report.findings:
-        old = before.get(seen.finding.id)
-        after[seen.finding.id], found = _kept(old, seen, unread, now) if old else _new(seen, unread, now, spells)
+        old = known.pop(seen.finding.id, None)
+        after[seen.finding.id], found = _kept(old, seen, now) if old else _new(seen, now, spells)
         reported.extend(found)
-    for finding_id, old in before.items():
-        if finding_id in after:
-            continue
-        if unread - old.unread:
-            after[finding_id] = old
-        elif not old.quiet:
-            reported.append(FindingChange(change=Change.GONE, seen=old.seen))
-    return after, tuple(reported)
+    for gone in report.gone:
+        old = known.pop(gone.seen.finding.id, None)
+        if old is not None and not old.quiet:
+            reported.append(FindingChange(change=Change.GONE, seen=old.seen, gone=gone))
+    # Whatever is left was neither found nor checked, so it is not gone.
+    return known | after, tuple(reported)
+
+
+def _remembered(report: AuditReport, now: float) -> dict[str, ReportedFinding]:
+    return {seen.finding.id: ReportedFinding(seen=seen, reported_at=now) for seen in report.remembered}
 
 
 def worth_reporting(times: int) -> bool:
@@ -93,24 +98,22 @@ def begins(condition: str, spells: Counter[str]) -> bool:
     return worth_reporting(spells[condition])
 
 
-def _new(
-    seen: SeenFinding, unread: frozenset[str], now: float, spells: Counter[str]
-) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
+def _new(seen: SeenFinding, now: float, spells: Counter[str]) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
     quiet = not begins(f"finding {seen.finding.id}", spells)
     gap_s = GAP_FIRST_S if quiet else 0.0
-    reported = ReportedFinding(seen=seen, unread=unread, reported_at=now, quiet=quiet, gap_s=gap_s)
+    reported = ReportedFinding(seen=seen, reported_at=now, quiet=quiet, gap_s=gap_s)
     return reported, () if quiet else (FindingChange(change=Change.APPEARED, seen=seen),)
 
 
-def _kept(
-    old: ReportedFinding, seen: SeenFinding, unread: frozenset[str], now: float
-) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
+def _kept(old: ReportedFinding, seen: SeenFinding, now: float) -> tuple[ReportedFinding, tuple[FindingChange, ...]]:
+    if seen.state is FindingState.UNKNOWN:
+        return old, ()
     change = _change(old, seen)
     if change is None or now - old.reported_at < old.gap_s:
-        return replace(old, unread=unread), ()
+        return old, ()
     is_calm = now - old.reported_at > 2 * max(old.gap_s, GAP_FIRST_S)
     gap_s = GAP_FIRST_S if is_calm or not old.gap_s else min(GAP_CAP_S, old.gap_s * 2)
-    reported = ReportedFinding(seen=seen, unread=unread, reported_at=now, gap_s=gap_s)
+    reported = ReportedFinding(seen=seen, reported_at=now, gap_s=gap_s)
     return reported, (FindingChange(change=change, seen=seen),)
 
 
@@ -118,6 +121,8 @@ def _change(old: ReportedFinding, seen: SeenFinding) -> Change | None:
     if old.quiet:
         return Change.APPEARED
     was, now_is = old.seen.finding, seen.finding
-    if (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
+    # A finding that an older version saved without its text has nothing to compare.
+    is_told = not was.saved_id
+    if is_told and (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
         return Change.CHANGED
     return Change.CONFIRMED if seen.confirmed and not old.seen.confirmed else None

@@ -359,6 +359,9 @@ class _Histories:
     def load(self) -> History:
         return self.agent.history
 
+    def changed(self) -> None:
+        """Return None: no other process saves this host's history."""
+
     def save(self, history: History) -> bool:
         self.agent.history = history
         return True

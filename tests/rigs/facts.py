@@ -331,7 +331,7 @@ def decided(
     """Return the decision on that world; the signs of a nova-compute have been unchanged for ``silent_for_s``."""
     used, root_now = chosen or settings(), world.observed_root
     before = silence(None, root_now, world.nova.value, 0) if root_now else None
-    look = AuditReads(now="", confirm_audits=used.confirm_audits, recorded_is_fresh=False, at=silent_for_s)
+    look = AuditReads(now="", confirm_audits=used.confirm_audits, at=silent_for_s)
     history = History(read_until=0, silence=before)
     return decide(world, used, Subject(root_uuid=ROOT_UUID, node=NODE), written, history=history, reads=look)
 

@@ -50,7 +50,7 @@ def scene_of(world: Snapshot, *records: ConsumerRecord, **changes: Any) -> Scene
     """Return heal's scene of that world, with all findings confirmed and an hour old."""
     settings = changes.pop("settings", facts.settings(heal=HealSettings()))
     decision = facts.decided(world, settings)
-    seen = tuple(SeenFinding(finding=f, confirmed=True, first_seen_at=SEEN_AT) for f in decision.findings)
+    seen = tuple(SeenFinding(finding=f, confirmed=True, first_seen_at=SEEN_AT, times=2) for f in decision.findings)
     identity = Identity(uuid=facts.ROOT_UUID, origin="/etc/nova/compute_id")
     plain = Scene(
         snapshot=world,

@@ -45,7 +45,7 @@ class OneHost:
             reporter=TreeWriter(self.client),
             allocations=AllocationClient(self.client),
             identity_files=SimpleNamespace(find=lambda: Identity(uuid=self.root, origin="file")),
-            history=SimpleNamespace(load=History, save=lambda _history: True),
+            history=SimpleNamespace(load=History, changed=lambda: None, save=lambda _history: True),
             lock=SimpleNamespace(hold=contextlib.nullcontext),
             clock=SimpleNamespace(now=lambda: NOW, monotonic=time.monotonic, boot=str, wait=lambda _seconds: None),
             request_scope=lambda audit_id: self.client.global_request_id(f"req-{audit_id}"),

@@ -63,9 +63,7 @@ def history_after(audits: int, world: Any, chosen: Settings | None = None) -> Hi
     used = chosen or settings()
     known = History()
     for number in range(audits):
-        look = AuditReads(
-            now=f"2026-11-21T12:00:0{number}.000Z", confirm_audits=used.confirm_audits, recorded_is_fresh=True
-        )
+        look = AuditReads(now=f"2026-11-21T12:00:0{number}.000Z", confirm_audits=used.confirm_audits)
         known = confirm(known, decision(world, used, known).findings, look).history
     return known
 

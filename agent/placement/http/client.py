@@ -71,11 +71,17 @@ class PlacementClient:
         self._request_id: str | None = None
         self._hold: _Hold | None = None
         self._patience_s = retry_after.WAIT_BUDGET_S
+        self._unsent = 0
 
     @property
     def requests(self) -> int:
         """The number of requests sent to Placement since this client was created."""
         return self._session.sent
+
+    @property
+    def tried(self) -> int:
+        """The number of requests sent or tried: also those that failed before they were sent, such as for a token."""
+        return self._session.sent + self._unsent
 
     @property
     def sent_at(self) -> float:
@@ -180,9 +186,11 @@ class PlacementClient:
         return response
 
     def _once(self, method: str, path: str, microversion: Microversion, json: Json | None) -> Response:
+        sent = self._session.sent
         try:
             return self._followed(method, path, microversion, json)
         except kx.ClientException as error:
+            self._unsent += self._session.sent == sent
             if isinstance(error, kx.EndpointNotFound):
                 # keystoneauth caches the catalog as long as the token. Drop both: the operator may correct the catalog.
                 self._adapter.invalidate()

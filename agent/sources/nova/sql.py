@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Executable, Result
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
-from agent.errors import SourceInconsistent, SourceUnavailable
+from agent.errors import SourceDenied, SourceInconsistent, SourceUnavailable
 from agent.model.nova import LightState, NovaState, Pulse, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
@@ -33,6 +33,8 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
+# MariaDB's error codes about the user, the password and the user's rights: a retry does not help.
+_DENIED = frozenset({1044, 1045, 1142, 1143, 1698, 1820, 1862, 4151})
 # MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone, connection lost, unknown column and
 # unknown table. After one of the last two codes, the second try checks the schema and names what is missing.
 WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
@@ -139,7 +141,8 @@ class NovaSql:
 
     def _unavailable(self, error: Exception) -> SourceUnavailable:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        return SourceUnavailable(STATE, f"{self._database.shown}: {type(cause).__name__} {cause}")
+        kind = SourceDenied if cause.args and cause.args[0] in _DENIED else SourceUnavailable
+        return kind(STATE, f"{self._database.shown}: {type(cause).__name__} {cause}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

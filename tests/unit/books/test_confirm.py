@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
-from agent.books.confirm import AuditReads, confirm, confirmed_now
-from agent.model.finding import Finding, History, Severity
+from agent.books.checks import Checks
+from agent.books.confirm import AuditReads, confirm, confirmed_now, not_checked
+from agent.model.finding import Finding, FindingState, History, Severity
 
 FIRST, SECOND, THIRD = "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z", "2026-11-21T12:02:00Z"
 PLAIN = Finding(code="volume-foreign", severity=Severity.WARNING, remedy="r", expected="e", actual="3 GiB")
@@ -16,12 +17,11 @@ CHANGED = {"actual": "4 GiB"}
 
 
 def look(history, *findings, **how):
-    usual = {"now": FIRST, "fresh": True, "at": 2, "all_read": True} | how
+    usual = {"now": FIRST, "fresh": True, "at": 2, "unread": ()} | how
     seen = AuditReads(
         now=usual["now"],
         confirm_audits=usual["at"],
-        recorded_is_fresh=usual["fresh"],
-        all_read=usual["all_read"],
+        checks=Checks(unread=frozenset(usual["unread"]), recorded_is_fresh=usual["fresh"]),
         at=usual.get("second", 0),
         boot=usual.get("boot", "this"),
         apart_s=usual.get("apart_s", 0.0),
@@ -52,15 +52,15 @@ COUNTING = {
     "gone in between": ([([PLAIN], True), ([], True), ([PLAIN], True)], [False]),
     "other evidence begins anew": ([([PLAIN], True), ([OTHER], True)], [False]),
     "other evidence, twice": ([([PLAIN], True), ([OTHER], True), ([OTHER], True)], [True]),
-    "a confirmed one with new evidence": ([([PLAIN], True)] * 2 + [([OTHER], True)], [False]),
+    "a confirmed one with new evidence stays confirmed": ([([PLAIN], True)] * 2 + [([OTHER], True)], [True]),
     "what rests on other books needs no fresh allocations": ([([PLAIN], False)] * 2, [True]),
     "recorded, fresh both times": ([([RECORDED], True)] * 2, [True]),
     "recorded, stale the second time": ([([RECORDED], True), ([RECORDED], False)], [False]),
-    "recorded, stale in between": ([([RECORDED], True), ([RECORDED], False), ([RECORDED], True)], [True]),
+    "recorded, stale in between": ([([RECORDED], True), ([RECORDED], False), ([RECORDED], True)], [False]),
     "recorded, confirmed, then stale": ([([RECORDED], True)] * 2 + [([RECORDED], False)], [True]),
     "recorded, new evidence from a stale reading": (
         [([RECORDED], True)] * 2 + [([RECORDED_CHANGED], False)],
-        [False],
+        [True],
     ),
     "recorded, new evidence once stale and once fresh": (
         [([RECORDED], True), ([RECORDED_CHANGED], False), ([RECORDED_CHANGED], True)],
@@ -90,8 +90,8 @@ def test_a_finding_whose_evidence_changes_gets_a_new_start_time():
 def test_a_finding_that_was_absent_in_one_audit_gets_a_new_start_time():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
-    unread = look(first, now=SECOND, all_read=False).history
-    again = look(unread, RECORDED, now=THIRD, all_read=False)
+    unread = look(first, now=SECOND, unread=("placement",)).history
+    again = look(unread, RECORDED, now=THIRD)
     assert (since(again), [seen.first_seen_at for seen in again.findings]) == ([THIRD], [FIRST])
 
 
@@ -142,15 +142,51 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_an_unreadable_source_resets_a_confirmation_but_not_first_seen_at():
-    """A known finding is not new because a source was lost for one audit."""
+def test_a_finding_stays_confirmed_but_unknown_while_its_source_is_unread():
+    """A known finding is neither gone nor new because a source was lost for one audit; only its count starts again."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
-    blind = look(confirmed_one.history, now=THIRD, all_read=False)
-    assert blind.findings == ()
+    blind = look(confirmed_one.history, now=THIRD, unread=("lvm", "state"))
+    (seen,) = blind.findings
+    assert (seen.state, seen.confirmed, seen.times, seen.finding) == (FindingState.UNKNOWN, True, 0, PLAIN)
+    assert (seen.first_seen_at, seen.last_seen_at) == (FIRST, SECOND)
+    assert seen.unknown_because == ("lvm", "state")
     (again,) = look(blind.history, PLAIN, now="2026-11-21T12:03:00Z").findings
-    assert (again.first_seen_at, again.confirmed) == (FIRST, False)
-    assert blind.awaits_recorded is True
-    assert look(confirmed_one.history, now=THIRD).history.sightings == ()
+    assert (again.first_seen_at, again.confirmed, again.times) == (FIRST, True, 1)
+    assert again.state is FindingState.CONFIRMED
+    gone = look(confirmed_one.history, now=THIRD)
+    assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
+
+
+def test_a_finding_ends_although_a_source_that_it_does_not_rest_on_is_unread():
+    finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
+    known = look(History(), finding).history
+    assert look(known, unread=("placement",)).findings == ()
+    (seen,) = look(known, unread=("placement", "lvm")).findings
+    assert seen.unknown_because == ("lvm",)
+
+
+def test_a_finding_found_although_its_source_is_unread_keeps_its_text_as_last_checked():
+    finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
+    known = look(History(), finding).history
+    other = dataclasses.replace(finding, actual="half of the truth")
+    (seen,) = look(known, other, unread=("state",)).findings
+    assert (seen.state, seen.finding) == (FindingState.UNKNOWN, finding)
+
+
+def test_the_state_of_a_finding_is_seen_then_confirmed_also_with_new_evidence():
+    states, history = [], History()
+    for finding in (PLAIN, PLAIN, OTHER):
+        told = look(history, finding)
+        history = told.history
+        states += [(seen.state, seen.times) for seen in told.findings]
+    assert states == [(FindingState.SEEN, 1), (FindingState.CONFIRMED, 2), (FindingState.CONFIRMED, 1)]
+
+
+def test_findings_of_an_audit_that_ended_early_are_all_unknown():
+    history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
+    (seen,) = not_checked(history.sightings)
+    assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)
+    assert seen.unknown_because == ("libvirt", "placement", "state")
 
 
 def test_a_finding_based_on_allocations_requests_a_fresh_allocation_read():
@@ -185,15 +221,15 @@ def test_two_audits_confirm_a_finding_only_if_10_to_180_s_lie_between_them(secon
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
         history = seen.history
-        told += confirmed(seen)
+        told += [finding.times >= 2 for finding in seen.findings]
     assert told == expected
 
 
-def test_a_confirmed_finding_is_unconfirmed_again_after_a_reboot():
+def test_the_sighting_count_of_a_confirmed_finding_starts_again_after_a_reboot():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
-    after_it = look(before.history, PLAIN, second=170, boot="another")
-    assert (confirmed(after_it), after_it.findings[0].first_seen_at) == ([False], FIRST)
+    (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings
+    assert (after_it.confirmed, after_it.times, after_it.first_seen_at) == (True, 1, FIRST)
 
 
 def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
@@ -203,7 +239,6 @@ def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
         seen = AuditReads(
             now=SECOND,
             confirm_audits=2,
-            recorded_is_fresh=True,
             at=second,
             boot="this",
             apart_s=10.0,

@@ -98,7 +98,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("undone", "an operator undid this repair", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
-    ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
+    ("confirmed", "2 audits in a row", lambda c: with_seen(c, times=1)),
     ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
     (
         "minimum-age",

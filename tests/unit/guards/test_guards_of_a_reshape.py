@@ -103,7 +103,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known", lambda c: dataclasses.replace(c, repair=None, action=None)),
     ("role", "role observer", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("undone", "an operator undid", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
-    ("confirmed", "2 audits in a row", lambda c: with_seen(c, confirmed=False)),
+    ("confirmed", "2 audits in a row", lambda c: with_seen(c, times=1)),
     ("minimum-age", "first seen 10 s ago", lambda c: with_scene(c, now="2026-11-21T11:00:10.000Z")),
     ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),
     ("no-rival", "another program writes", rival_seen),

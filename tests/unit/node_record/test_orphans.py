@@ -213,7 +213,7 @@ def test_the_provider_of_a_deleted_record_is_deleted_once_empty_and_confirmed():
 def _sightings(world):
     from agent.books.confirm import AuditReads, confirm
 
-    look = AuditReads(now="2026-11-21T12:00:00.000Z", confirm_audits=2, recorded_is_fresh=True)
+    look = AuditReads(now="2026-11-21T12:00:00.000Z", confirm_audits=2)
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 

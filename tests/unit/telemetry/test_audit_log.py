@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import PlacementDenied
-from agent.model.finding import Finding, SeenFinding, Severity
+from agent.model.finding import Finding, FindingState, GoneFinding, GoneReason, SeenFinding, Severity
 from agent.model.placement import Inventory
 from agent.model.plan import HeldBack, Plan, PutInventories
 from agent.model.report import AuditReport, HostSummary, NovaVersions, Outcome, SourceStatus
@@ -52,6 +52,16 @@ def lost(report: AuditReport, name: str, error: str = "libvirt: refused", *, den
     return replace(report, sources=sources, outcome=Outcome.PARTIAL)
 
 
+def with_gone(report: AuditReport, state: LogState) -> AuditReport:
+    """Return the report of an audit that checked all findings: those that it did not find are gone."""
+    if report.outcome in {Outcome.CRASHED, Outcome.UNREADABLE, Outcome.CANCELLED}:
+        return report
+    found = {one.finding.id for one in report.findings}
+    ended = [one.seen for finding_id, one in state.findings.items() if finding_id not in found]
+    gone = tuple(GoneFinding(seen=one, reason=GoneReason.PLACEMENT_CHANGED, words="8 VCPU -> nothing") for one in ended)
+    return replace(report, gone=gone)
+
+
 class Log:
     """A log that receives audits a minute apart and returns the lines at INFO or above."""
 
@@ -61,6 +71,7 @@ class Log:
 
     def audit(self, report: AuditReport, *, after_s: float = 60.0) -> list[str]:
         self.now += after_s
+        report = with_gone(report, self.state)
         self.state, told = lines(self.state, report, self.now, HOUR)
         assert all(line.fields["audit_id"] == report.audit_id for line in told)
         self.last = told
@@ -146,7 +157,8 @@ def test_a_finding_log_line_has_all_its_fields(log):
 
 def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
     log.audit(replace(REPORT, findings=(seen(),)))
-    assert events.FINDING_GONE not in log.audit(lost(REPORT, "placement"))
+    unknown = replace(seen(), state=FindingState.UNKNOWN, unknown_because=("placement",))
+    assert events.FINDING_GONE not in log.audit(lost(replace(REPORT, findings=(unknown,)), "placement"))
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
     assert events.FINDING_GONE in log.audit(REPORT)
 

@@ -1,0 +1,101 @@
+"""Say what one audit could check, from what it read and wrote (agent/books/checks.py decides about the findings).
+
+Pure, but for the audit's own task.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from agent.audit.parts import AuditTask
+from agent.books.checks import OF_RECORDS, WRITES, Checks
+from agent.errors import AgentError, WritesRefused
+from agent.model.audit import AuditMemory, Publish
+from agent.model.host.facts import HostFacts
+from agent.model.placement import PlacementView
+from agent.model.plan import EVERYTHING, Plan
+from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
+
+_UNEXPECTED = "trait-unexpected"
+# Findings that need libvirt's list of devices, and findings that need its capabilities: an audit may lack either of
+# them although libvirt answered.
+_OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
+_OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)
+_REFUSED = "write-refused"
+_UNLISTED = "usage-unlisted"
+
+
+def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
+    """Return what the audit could check after its reads. ``with_writes`` adds what it could check after its writes."""
+    view, state = snapshot.placement.value, snapshot.nova.value
+    return Checks(
+        unread=frozenset(reading.source for reading in snapshot.readings if not reading.ok),
+        not_asked=frozenset(reading.source for reading in snapshot.readings if not reading.asked),
+        parts=MappingProxyType(dict(_parts(snapshot))),
+        rows="\n".join(state.unreadable) if state else "",
+        codes=MappingProxyType(dict(_codes(task, memory, snapshot))),
+        is_new_process=memory.audits == 0,
+        recorded_is_fresh=view is not None and view.allocations_fresh,
+        unrecorded=_unrecorded(memory, view),
+        shared_is_read=view is not None and view.shared_is_read and not view.unread,
+    )
+
+
+def with_writes(checks: Checks, task: AuditTask, plan: Plan, attempts: int, error: AgentError | None) -> Checks:
+    """Return the checks after the audit's writes: an audit that tried no write cannot check ``write-refused``.
+
+    An audit of role observer never writes, so for this role the finding does not apply and needs no check.
+    """
+    if task.settings.role is Role.OBSERVER and task.request.publish is Publish.BY_ROLE:
+        return checks
+    is_done = attempts > 0 or (plan.is_empty and not any(held.what == EVERYTHING for held in plan.held_back))
+    if task.may_publish() and is_done and (error is None or isinstance(error, WritesRefused)):
+        return checks
+    return dataclasses.replace(checks, codes=MappingProxyType({**checks.codes, _REFUSED: WRITES}))
+
+
+def _parts(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
+    """Yield (name, source) of each part that could not be read although its source answered."""
+    host, state = snapshot.host.value, snapshot.nova.value
+    for domain in host.odd_domains if host else ():
+        yield domain.uuid, LIBVIRT
+    for instance in state.instances if state else ():
+        if instance.problem is not None:
+            yield instance.uuid, STATE
+    for reading in snapshot.storage:
+        for path, _ in reading.value.unread if reading.value else ():
+            yield path, reading.source
+
+
+def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable[tuple[str, str]]:
+    """Yield (code, what was missing) of the findings that this audit could not check whatever they are about."""
+    host, view = snapshot.host.value, snapshot.placement.value
+    yield from _codes_of_host(host)
+    if view is not None and not view.usages_are_read:
+        yield _UNLISTED, PLACEMENT
+    if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
+        # In role owner this finding needs the agent's last write of the tree, which a new process does not have.
+        yield _UNEXPECTED, WRITES
+
+
+def _codes_of_host(host: HostFacts | None) -> Iterable[tuple[str, str]]:
+    if host is not None and host.devices is None and host.devices_unknown_because:
+        for code in _OF_DEVICES:
+            yield code, LIBVIRT
+    if host is not None and host.capabilities is None:
+        for code in _OF_CAPABILITIES:
+            yield code, LIBVIRT
+
+
+def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:
+    """Return the consumers that have allocations on this host, and whose own records this process has not read.
+
+    Returns nothing while no live finding needs a consumer's record.
+    """
+    sightings = memory.history.sightings if memory.history else ()
+    if view is None or not any(sighting.code in OF_RECORDS for sighting in sightings):
+        return frozenset()
+    return view.consumer_uuids - frozenset(record.consumer_uuid for record in view.consumers)

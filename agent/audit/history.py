@@ -1,0 +1,112 @@
+"""Load and save the history of findings, and merge what another process of this host has saved meanwhile.
+
+A process loads the history once. Every audit then asks whether another process (a command, or the daemon) has saved it
+since. The file is written when more than times changed; report.json has the times of the last audit (agent/host_files).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from agent.audit.parts import AuditTask, Parts
+from agent.books.checks import OF_RECORDS
+from agent.books.confirm import finding_of
+from agent.books.histories import merged
+from agent.errors import LockHeld
+from agent.findings import BUILTIN as RULES
+from agent.model.audit import AuditMemory, Publish
+from agent.model.finding import History, Sighting
+
+_RULES = {rule.code: rule for rule in RULES}
+
+
+def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
+    """Return the memory with the history of findings: from its file, or merged with what another process saved.
+
+    A new process reads the records of the consumers in the remembered findings first: only a record shows whether such
+    a finding still exists.
+    """
+    if memory.history is None:
+        history = _whole(task.parts.history.load(), task.settings.confirm_audits)
+        consumers = consumers_of(history.sightings)
+        return dataclasses.replace(
+            memory,
+            history=history,
+            suspects=tuple(dict.fromkeys((*memory.suspects, *consumers))),
+            reported=tuple(dict.fromkeys((*memory.reported, *consumers))),
+        )
+    theirs = task.parts.history.changed()
+    if theirs is None:
+        return memory
+    history = merged(memory.history, _whole(theirs, task.settings.confirm_audits), memory.ended)
+    return dataclasses.replace(memory, history=history, unsaved_history=True)
+
+
+def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
+    """Return the consumers of live findings about allocations; those whose records decide come first."""
+    found = [(sighting.code in OF_RECORDS, finding_of(sighting)) for sighting in sightings]
+    of_records = sorted(f.consumer_uuid for first, f in found if first and f.consumer_uuid)
+    others = sorted(f.consumer_uuid for first, f in found if not first and f.consumer_uuid and f.rests_on_recorded)
+    return tuple(dict.fromkeys((*of_records, *others)))
+
+
+def save_history(
+    task: AuditTask, memory: AuditMemory, before: History, after: History, ended: frozenset[str]
+) -> AuditMemory:
+    """Return the memory with the history ``after``, saved if it changed. ``before`` is the history before this audit.
+
+    ``ended``: the findings that the audits of this process ended since the last save.
+    """
+    memory = dataclasses.replace(memory, history=after, ended=ended)
+    # The first audit of a process saves even if only times changed: it may be the only audit.
+    is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
+    if task.request.publish is Publish.NEVER or not is_due:
+        return memory
+    return saved(task.parts, memory)
+
+
+def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
+    """Save the history now, under the write lock; return the memory, with the merged history if another process saved.
+
+    If another process has the lock, or the file cannot be written, the next audit tries again.
+    """
+    if memory.history is None:
+        return memory
+    try:
+        with parts.lock.hold():
+            theirs = parts.history.changed()
+            history = memory.history if theirs is None else merged(memory.history, theirs, memory.ended)
+            is_saved = parts.history.save(history)
+    except LockHeld:
+        return dataclasses.replace(memory, unsaved_history=True)
+    ended = frozenset() if is_saved else memory.ended
+    return dataclasses.replace(memory, history=history, unsaved_history=not is_saved, ended=ended)
+
+
+def _content(history: History) -> tuple[object, ...]:
+    """Return everything but times, which change in every audit."""
+    found = [
+        (s.id, s.times, s.evidence_digest, s.confirmed, s.finding.severity if s.finding else None, s.caused_by)
+        for s in history.sightings
+    ]
+    losses = [(loss.source, loss.since, loss.is_error) for loss in history.losses]
+    rest = (history.added, history.left, history.silence, history.nova_alive_since)
+    return (found, losses, *rest, history.root_uuid, history.settings_digest)
+
+
+def _whole(history: History, confirm_audits: int) -> History:
+    """Return the history with what an older version of the agent did not save of each finding."""
+    return dataclasses.replace(
+        history, sightings=tuple(_whole_sighting(sighting, confirm_audits) for sighting in history.sightings)
+    )
+
+
+def _whole_sighting(sighting: Sighting, confirm_audits: int) -> Sighting:
+    confirmed = sighting.confirmed or sighting.times >= confirm_audits
+    rule, finding = _RULES.get(sighting.code), finding_of(sighting)
+    if rule is not None and sighting.finding is None:
+        finding = dataclasses.replace(finding, severity=rule.severity)
+    if rule is not None and not finding.rests_on:
+        finding = dataclasses.replace(finding, rests_on=rule.rests_on)
+    return dataclasses.replace(sighting, confirmed=confirmed, finding=finding)

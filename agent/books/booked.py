@@ -1,0 +1,56 @@
+"""What the three books have about the consumers of a finding, to say later which book changed when the finding is gone.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from agent.books.compare import SHARED
+from agent.model.compared import Row
+from agent.model.finding import Booked, Finding
+from agent.model.memo import for_the_same_arguments
+
+#: What the books have about each consumer, by the consumer's key.
+BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
+#: The key under which ``booked_by`` has the sums of all consumers, for findings about a class of the whole host.
+ALL = ""
+
+
+@for_the_same_arguments
+def booked_by(rows: tuple[Row, ...]) -> BookedBy:
+    """Return the amounts of each consumer in the three books, by the consumer's key; ALL has the sums by class."""
+    found: dict[str, list[Booked]] = defaultdict(list)
+    totals: dict[str, list[tuple[int | None, int | None, int | None]]] = defaultdict(list)
+    for row in rows:
+        shared = row.provider_key.kind == SHARED
+        found[row.key].append(Booked(row.key, row.resource_class, row.promised, row.held, row.recorded, shared))
+        if not shared:
+            totals[row.resource_class].append((row.promised, row.held, row.recorded))
+    every = tuple(_total(name, amounts) for name, amounts in sorted(totals.items()))
+    return {ALL: every, **{key: tuple(booked) for key, booked in found.items()}}
+
+
+def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) -> Booked:
+    promised, held, recorded = (sum_of(book) for book in zip(*amounts, strict=True))
+    return Booked(ALL, name, promised, held, recorded)
+
+
+def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
+    """Return what the books have about the finding: about its consumers, or about its class on the whole host."""
+    keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
+    if finding.consumer_uuid:
+        keys = [finding.consumer_uuid]
+    elif len(keys) != 1:
+        keys = [ALL] if finding.resource_class else []
+    wanted = finding.resource_class
+    return tuple(one for key in keys for one in booked.get(key, ()) if wanted in (None, one.resource_class))
+
+
+def sum_of(amounts: Iterable[int | None]) -> int | None:
+    """Return the sum of the amounts that are known; None if no amount is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None

@@ -1,0 +1,93 @@
+"""Decide whether one audit could check a finding: only an audit that checked a finding may say that it is gone.
+
+An audit checks a finding if it read every source that the finding rests on. Three things can still prevent the check:
+a part of a source could not be read (one guest, one row, one folder), the finding needs the record of a consumer that
+was not read yet, or the finding is about something that this audit did not try (such as a write). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from agent.model.finding import OVERWROTE, Booked, Finding
+from agent.model.snapshot import PLACEMENT, STATE
+
+#: What ``unknown_because`` has for a finding about writes in an audit that tried no write.
+WRITES = "writes"
+
+#: Findings about what could not be read. They rest on nothing: the failed read itself is what they report.
+ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
+# Findings about one part of a source. The part that they report does not prevent their check.
+_ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
+#: Findings for which the audit must have read the consumer's own record in Placement.
+OF_RECORDS = frozenset({"consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """What one audit could check. The default is an audit that read everything.
+
+    ``unread``: the sources that could not be read, ``not_asked`` those of them that the agent did not try to read.
+    ``parts``: the parts that could not be read (a consumer's uuid, a subject, a folder), each with its source.
+    ``rows``: the messages about rows of nova that do not parse; each names the uuids that it is about.
+    ``codes``: finding codes that this audit did not check, each with what was missing (a source, or WRITES).
+    ``is_new_process``: whether this is the first audit of a process, which does not know yet what the agent wrote.
+    ``recorded_is_fresh``: whether the audit read allocations again. ``unrecorded``: the consumers with allocations on
+    this host whose own records were not read. ``shared_is_read``: whether all sharing providers were read.
+    """
+
+    unread: frozenset[str] = frozenset()
+    not_asked: frozenset[str] = frozenset()
+    parts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    rows: str = ""
+    codes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    is_new_process: bool = False
+    recorded_is_fresh: bool = True
+    unrecorded: frozenset[str] = frozenset()
+    shared_is_read: bool = True
+
+    def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
+        """Return what this audit lacks to check a finding that it did not find; empty if the finding is gone.
+
+        ``booked``: the amounts that the finding was about when it was last seen.
+        """
+        because = {self.codes[finding.code]} if finding.code in self.codes else set()
+        if self.is_new_process and (OVERWROTE, True) in finding.facts:
+            because.add(WRITES)
+        because |= self._unread(finding) | self._parts(finding)
+        if finding.rests_on_recorded and not self.recorded_is_fresh:
+            because.add(PLACEMENT)
+        if finding.code in OF_RECORDS and finding.consumer_uuid in self.unrecorded:
+            because.add(PLACEMENT)
+        if not self.shared_is_read and any(one.shared for one in booked):
+            because.add(PLACEMENT)
+        return tuple(sorted(because))
+
+    def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
+        """Return what this audit lacks to check a finding that it did find; empty if the audit checked the finding.
+
+        A source that was not asked does not count: ``identity-changed`` is found although, and because, the agent does
+        not ask Placement while the host's identity is in doubt.
+        """
+        because = (self._unread(finding) - self.not_asked) | self._parts(finding)
+        if finding.rests_on_recorded and not self.recorded_is_fresh:
+            because.add(PLACEMENT)
+        return tuple(sorted(because))
+
+    def _unread(self, finding: Finding) -> set[str]:
+        if finding.rests_on:
+            return set(finding.rests_on & self.unread)
+        # The finding of an older version does not say on which sources it rests: then it rests on all of them.
+        return set() if finding.code in ABOUT_READS else set(self.unread)
+
+    def _parts(self, finding: Finding) -> set[str]:
+        if finding.code in _ABOUT_PARTS:
+            return set()
+        names = (finding.consumer_uuid or "", finding.subject)
+        found = {self.parts[name] for name in names if name in self.parts}
+        found |= {source for part, source in self.parts.items() if finding.subject.startswith(f"{part.rstrip('/')}/")}
+        if self.rows and finding.consumer_uuid and finding.consumer_uuid in self.rows:
+            found.add(STATE)
+        return found

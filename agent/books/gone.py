@@ -1,0 +1,143 @@
+"""Say why a finding is gone: repaired, readable again, another configuration, or which of the three books changed.
+
+The first reason that holds counts. A book changed if its amounts of the finding's consumers differ from the amounts
+that the audit noted when it last saw the finding. Only the books whose sources the finding rests on are compared,
+because only these were certainly read both times. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from agent.books.booked import BookedBy, booked_of, sum_of
+from agent.books.checks import ABOUT_READS
+from agent.books.confirm import finding_of, seen_of
+from agent.model.audit import Reconfigured
+from agent.model.finding import Booked, Finding, GoneFinding, GoneReason, SeenFinding, Sighting
+from agent.model.snapshot import PLACEMENT, STATE
+from agent.text.amounts import with_class
+
+_HOST = "host"
+# For each book: its name in texts, and the reason if only this book changed.
+_BOOKS = MappingProxyType(
+    {
+        PLACEMENT: ("placement", GoneReason.PLACEMENT_CHANGED),
+        STATE: ("cloud", GoneReason.CLOUD_CHANGED),
+        _HOST: ("host", GoneReason.HOST_CHANGED),
+    }
+)
+
+
+class Repair(NamedTuple):
+    """A change that a journal entry says was done. ``actor`` is who made it, in few words, None if unknown."""
+
+    entry_id: str
+    at: str
+    finding_id: str | None
+    consumer_uuid: str | None
+    why: str
+    actor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What this audit knows beside the findings: the books now, and what else may have ended a finding.
+
+    ``reconfigured``: the last change of the configuration, None if there was none.
+    ``root_before`` and ``root`` are the uuids of the host's provider in the last audit and now.
+    ``wrote``: the consumers and providers that this agent itself wrote since the last audit's reads.
+    """
+
+    booked: BookedBy = field(default_factory=lambda: MappingProxyType({}))
+    repairs: tuple[Repair, ...] = ()
+    reconfigured: Reconfigured | None = None
+    root_before: str | None = None
+    root: str | None = None
+    wrote: frozenset[str] = frozenset()
+
+
+def gone(sighting: Sighting, now: Present) -> GoneFinding:
+    """Return the finding that ended, with the first reason that holds."""
+    seen = seen_of(sighting)
+    repair = _repair(seen, now)
+    if repair is not None:
+        words = f"{repair.why} (journal entry {repair.entry_id}{f', {repair.actor}' if repair.actor else ''})"
+        return GoneFinding(
+            seen=seen, reason=GoneReason.HEALED, words=words, entry_id=repair.entry_id, actor=repair.actor
+        )
+    reason, words = _reason(sighting, now)
+    return GoneFinding(seen=seen, reason=reason, words=words)
+
+
+def _repair(seen: SeenFinding, now: Present) -> Repair | None:
+    """Return the newest repair of this finding, of its root or of its consumer since the finding was last seen."""
+    ids = {seen.finding.id, *seen.caused_by}
+    consumer = seen.finding.consumer_uuid
+    fitting = [
+        one
+        for one in now.repairs
+        if one.at >= seen.last_seen_at
+        and (one.finding_id in ids or (consumer is not None and one.consumer_uuid == consumer))
+    ]
+    return max(fitting, key=lambda one: one.at, default=None)
+
+
+def _reason(sighting: Sighting, now: Present) -> tuple[GoneReason, str]:
+    finding = finding_of(sighting)
+    if finding.code in ABOUT_READS:
+        return GoneReason.SOURCE_BACK, f"{finding.subject or 'the source'} was read again"
+    if now.reconfigured is not None and sighting.last_seen_at < now.reconfigured.at:
+        return GoneReason.CONFIGURATION_CHANGED, now.reconfigured.words
+    if now.root_before not in (None, now.root) and finding.provider_uuid == now.root_before:
+        return GoneReason.IDENTITY_CHANGED, f"this host's provider: {now.root_before} -> {now.root}"
+    return _of_books(sighting, finding, now)
+
+
+def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneReason, str]:
+    rests_on = {source if source in _BOOKS else _HOST for source in finding.rests_on} or set(_BOOKS)
+    before, after = _by_class(sighting.booked), _by_class(booked_of(finding, now.booked))
+    changes = {}
+    for number, book in enumerate((STATE, _HOST, PLACEMENT)):
+        classes = [name for name in sorted({*before, *after}) if _at(before, name)[number] != _at(after, name)[number]]
+        if book in rests_on and classes:
+            was, is_now = (_text((name, _at(side, name)[number]) for name in classes) for side in (before, after))
+            changes[book] = f"{_BOOKS[book][0]}: {was} -> {is_now}{_whose(book, finding, now)}"
+    if len(changes) == 1:
+        ((book, words),) = changes.items()
+        return _BOOKS[book][1], words
+    if changes:
+        return GoneReason.SEVERAL, "; ".join(changes.values())
+    words = f"no longer so: {finding.actual}"
+    return (_BOOKS[next(iter(rests_on))][1] if len(rests_on) == 1 else GoneReason.SEVERAL), words
+
+
+def _whose(book: str, finding: Finding, now: Present) -> str:
+    """Say that another program changed Placement, unless this agent wrote to the consumer or to the provider."""
+    if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
+        return ""
+    return ", not by this agent"
+
+
+_Amounts = tuple[int | None, int | None, int | None]
+
+
+def _by_class(booked: Iterable[Booked]) -> dict[str, _Amounts]:
+    found: dict[str, list[Booked]] = defaultdict(list)
+    for one in booked:
+        found[one.resource_class].append(one)
+    return {
+        name: (sum_of(b.promised for b in some), sum_of(b.held for b in some), sum_of(b.recorded for b in some))
+        for name, some in found.items()
+    }
+
+
+def _at(side: Mapping[str, _Amounts], name: str) -> _Amounts:
+    return side.get(name, (None, None, None))
+
+
+def _text(amounts: Iterable[tuple[str, int | None]]) -> str:
+    return ", ".join(with_class(name, amount) for name, amount in amounts if amount is not None) or "nothing"

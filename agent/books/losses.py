@@ -1,0 +1,78 @@
+"""Count for how long each source has been unread, and decide how severe the finding about the loss is.
+
+A source that cannot be read for one audit is a warning. A loss that lasts is an error, if something that the agent
+writes rests on the source: the agent then keeps outdated values in Placement. Rejected credentials are an error at
+once, because a retry does not help. The finding stays an error until the source is read, also over a restart. Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from agent.model.finding import Finding, Loss, Severity
+from agent.model.settings import Settings
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.resources import BUILTIN as RESOURCES
+
+#: A loss becomes an error after so many audits in a row and so many seconds.
+ERROR_AUDITS = 3
+ERROR_S = 300
+
+UNAVAILABLE = "source-unavailable"
+
+
+class Failed(NamedTuple):
+    """A source that this audit could not read. ``denied``: the source rejected the agent's credentials."""
+
+    source: str
+    denied: bool
+    asked: bool = True
+
+
+class Moment(NamedTuple):
+    """The time of the audit: as ISO 8601 UTC, and in seconds since the boot with the id ``boot``."""
+
+    now: str
+    now_s: int
+    boot: str
+
+
+def weighty(settings: Settings) -> frozenset[str]:
+    """Return the sources on which something rests that the agent writes."""
+    return frozenset({PLACEMENT, LIBVIRT, STATE}).union(*(resource.needs(settings) for resource in RESOURCES))
+
+
+def losses_after(
+    before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
+) -> tuple[Loss, ...]:
+    """Return the losses after this audit, sorted by source. The loss of a source that was not asked stays as it was."""
+    known = {loss.source: loss for loss in before}
+    heavy = weighty(settings)
+    found = []
+    for one in failed:
+        last = known.get(one.source)
+        if not one.asked:
+            found.extend([last] if last else [])
+            continue
+        # After another boot of the host, the seconds of the last boot mean nothing: count from now.
+        since_s = last.since_s if last and boot_before == at.boot else at.now_s
+        audits = last.audits + 1 if last else 1
+        lasts = audits >= ERROR_AUDITS and at.now_s - since_s >= ERROR_S
+        is_error = one.source in heavy and (one.denied or lasts or (last is not None and last.is_error))
+        found.append(Loss(one.source, last.since if last else at.now, since_s, audits, is_error))
+    return tuple(sorted(found))
+
+
+def graded(findings: Iterable[Finding], losses: Iterable[Loss]) -> tuple[Finding, ...]:
+    """Return the findings; those about a source whose loss has become an error have severity ERROR."""
+    errors = {loss.source for loss in losses if loss.is_error}
+    if not errors:
+        return tuple(findings)
+    return tuple(
+        dataclasses.replace(finding, severity=Severity.ERROR)
+        if finding.code == UNAVAILABLE and finding.subject in errors
+        else finding
+        for finding in findings
+    )

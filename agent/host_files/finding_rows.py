@@ -1,0 +1,199 @@
+"""Turn one live finding with its history into a row of findings.json, and read the row again.
+
+The keys beside ``finding`` and ``booked`` are all that older versions of the agent read. ``finding`` is the finding's
+document, with the same keys as in every other document of the agent, so the finding is complete after a restart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum
+from typing import TypeVar
+
+from agent.books.confirm import seen_of
+from agent.model.claim import Cause, Claim, Consumer, Origin
+from agent.model.finding import Booked, Finding, Remedy, RemedyKind, Severity, Sighting
+from agent.model.placement import ROOT, ProviderKey
+from agent.render.documents import finding_document
+from agent.text.numbers import unbounded, whole
+from agent.text.own_rows import BadRow, Json, count_of, text_of, utc_time_of
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+#: A finding about a thousand consumers has as many claims: the file keeps the first ones.
+EVIDENCE = 20
+#: The most findings that are saved with their text; of the others the file has id, code, severity and times.
+MOST_TEXTS = 5_000
+_LOUDEST_FIRST = tuple(Severity)
+
+
+def rows_of(sightings: tuple[Sighting, ...]) -> list[Json]:
+    """Return the rows. If there are more than MOST_TEXTS findings, the most severe and then the oldest have a text."""
+    ranked = sorted(sightings, key=lambda s: (_LOUDEST_FIRST.index(_severity(s)), s.first_seen_at, s.id))
+    with_text = {sighting.id for sighting in ranked[:MOST_TEXTS]}
+    return [_row(one) | (_text_row(one) if one.id in with_text else {}) for one in sightings]
+
+
+def _row(sighting: Sighting) -> dict[str, Json]:
+    return {
+        "id": sighting.id,
+        "code": sighting.code,
+        "first_seen_at": sighting.first_seen_at,
+        "last_seen_at": sighting.last_seen_at,
+        "times": sighting.times,
+        "evidence_digest": sighting.evidence_digest,
+        "stands_since": sighting.stands_since,
+        "counted_at": sighting.counted_at,
+        "confirmed": sighting.confirmed,
+        "severity": sighting.finding.severity.value if sighting.finding else None,
+    }
+
+
+def _text_row(sighting: Sighting) -> dict[str, Json]:
+    finding = sighting.finding
+    if finding is None or finding.saved_id:
+        return {}
+    short = dataclasses.replace(finding, evidence=finding.evidence[:EVIDENCE])
+    document = finding_document(seen_of(dataclasses.replace(sighting, finding=short)))
+    return {
+        "finding": document | {"rests_on_recorded": finding.rests_on_recorded},
+        "booked": [list(one) for one in sighting.booked],
+    }
+
+
+def _severity(sighting: Sighting) -> Severity:
+    return sighting.finding.severity if sighting.finding else Severity.WARNING
+
+
+def sighting_of(row: Json) -> Sighting:
+    """Return the finding's history without its text (``with_text`` adds the text). Raises BadRow."""
+    is_old = isinstance(row, dict) and row.get("stands_since", "") == ""
+    return Sighting(
+        id=text_of(row, "id"),
+        code=text_of(row, "code"),
+        first_seen_at=utc_time_of(row, "first_seen_at"),
+        last_seen_at=utc_time_of(row, "last_seen_at"),
+        times=count_of(row, "times"),
+        evidence_digest=text_of(row, "evidence_digest"),
+        stands_since="" if is_old else utc_time_of(row, "stands_since"),
+        counted_at=count_of(row, "counted_at") if "counted_at" in row else 0,
+        confirmed=row.get("confirmed") is True,
+    )
+
+
+def with_text(sighting: Sighting, row: Json) -> Sighting:
+    """Return the sighting with the text of its finding, if the row has a text.
+
+    Raises BadRow if the text cannot be read: the caller keeps the sighting, because the finding is live all the same.
+    """
+    if row.get("finding") is None:
+        return _without_text(sighting, row)
+    document = _object(row["finding"])
+    finding = _finding(document, sighting.code)
+    if finding.id != sighting.id:
+        raise BadRow("finding: the text belongs to another finding")
+    return dataclasses.replace(
+        sighting,
+        finding=finding,
+        booked=_list(row.get("booked", []), _booked),
+        caused_by=_list(document.get("caused_by", []), _plain_text),
+    )
+
+
+def _without_text(sighting: Sighting, row: Json) -> Sighting:
+    if row.get("severity") is None:
+        return sighting
+    finding = dataclasses.replace(seen_of(sighting).finding, severity=_member(Severity, row["severity"]))
+    return dataclasses.replace(sighting, finding=finding)
+
+
+def _finding(document: dict[str, Json], code: str) -> Finding:
+    return Finding(
+        code=code,
+        severity=_member(Severity, document.get("severity")),
+        remedy=text_of(document, "remedy"),
+        expected=text_of(document, "expected"),
+        actual=text_of(document, "actual"),
+        provider_uuid=_text_or_none(document, "provider_uuid"),
+        consumer_uuid=_text_or_none(document, "consumer_uuid"),
+        resource_class=_text_or_none(document, "resource_class"),
+        subject=text_of(document, "subject"),
+        evidence=_list(document.get("evidence", []), _claim),
+        facts=_facts(document.get("facts", {})),
+        rests_on_recorded=document.get("rests_on_recorded") is True,
+        rests_on=frozenset(_list(document.get("rests_on", []), _plain_text)),
+        remedies=_list(document.get("remedies", []), _remedy),
+        headline=text_of(document, "headline"),
+    )
+
+
+def _facts(value: Json) -> tuple[tuple[str, str | int | float | bool | None], ...]:
+    facts = _object(value)
+    if unbounded(facts) or not all(v is None or isinstance(v, str | int | float | bool) for v in facts.values()):
+        raise BadRow("facts: a value is not a text, a finite number, a Boolean or null")
+    return tuple(facts.items())
+
+
+def _claim(row: Json) -> Claim:
+    provider = text_of(row, "provider")
+    kind, _, name = provider.partition(":")
+    size_bytes = row.get("size_bytes")
+    return Claim(
+        consumer=Consumer(
+            key=text_of(row, "consumer_key"),
+            kind=text_of(row, "consumer_kind"),
+            name=text_of(row, "consumer_name"),
+            uuid=_text_or_none(row, "consumer_uuid"),
+        ),
+        cause=_member(Cause, row.get("cause")),
+        resource_class=text_of(row, "resource_class"),
+        amount=count_of(row, "amount"),
+        provider_key=ROOT if provider == "root" else ProviderKey(kind, name),
+        source=Origin(*(*text_of(row, "source").split(" ", 2), "", "")[:3]),
+        size_bytes=None if size_bytes is None else count_of(row, "size_bytes"),
+        instance_uuid=_text_or_none(row, "instance_uuid"),
+    )
+
+
+def _remedy(row: Json) -> Remedy:
+    kind = _member(RemedyKind, _object(row).get("kind"))
+    return Remedy(kind=kind, words=text_of(row, "words"), command=_text_or_none(row, "command"))
+
+
+def _booked(row: Json) -> Booked:
+    if not isinstance(row, list) or len(row) != len(Booked._fields):
+        raise BadRow(f"booked: the row is not a list of {len(Booked._fields)} items")
+    if any(amount is not None and whole(amount) is None for amount in row[2:5]):
+        raise BadRow("booked: an amount is not a whole number")
+    return Booked(text_of(row, 0), text_of(row, 1), row[2], row[3], row[4], row[5] is True)
+
+
+def _object(value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise BadRow("a part of the finding is not an object")
+    return value
+
+
+def _list(value: Json, read: Callable[[Json], T]) -> tuple[T, ...]:
+    if not isinstance(value, list):
+        raise BadRow("a part of the finding is not a list")
+    return tuple(read(each) for each in value)
+
+
+def _plain_text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise BadRow("a part of the finding is not text")
+    return value
+
+
+def _text_or_none(row: Json, name: str) -> str | None:
+    return None if _object(row).get(name) is None else text_of(row, name)
+
+
+def _member(kind: type[E], value: Json) -> E:
+    found = next((member for member in kind if member.value == value), None)
+    if found is None:
+        raise BadRow(f"a finding has no {kind.__name__} of the name {value!r:.60}")
+    return found
