@@ -108,13 +108,8 @@ def _repairs(journal: Journal | None) -> tuple[Repair, ...]:
             finding_id=entry.change.finding_id,
             consumer_uuid=entry.change.consumer_uuid,
             why=entry.change.why,
-            actor=_actor(entry),
+            actor=entry.actor.words if entry.actor else None,
         )
         for entry in entries
         if entry.result is Result.DONE
     )
-
-
-def _actor(entry: object) -> str | None:
-    words = getattr(getattr(entry, "actor", None), "words", None)
-    return None if words is None else str(words)
