@@ -159,7 +159,8 @@ def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
     log.audit(replace(REPORT, findings=(seen(),)))
     unknown = replace(seen(), state=FindingState.UNKNOWN, unknown_because=("placement",))
     assert events.FINDING_GONE not in log.audit(lost(replace(REPORT, findings=(unknown,)), "placement"))
-    assert log.audit(replace(REPORT, findings=(seen(),))) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
+    back = log.audit(replace(REPORT, findings=(seen(),)))
+    assert back == [events.SOURCE_BACK, events.FINDINGS_KNOWN_AGAIN, events.OUTCOME_CHANGED]
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
