@@ -160,7 +160,7 @@ def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
     unknown = replace(seen(), state=FindingState.UNKNOWN, unknown_because=("placement",))
     assert events.FINDING_GONE not in log.audit(lost(replace(REPORT, findings=(unknown,)), "placement"))
     back = log.audit(replace(REPORT, findings=(seen(),)))
-    assert back == [events.SOURCE_BACK, events.FINDINGS_KNOWN_AGAIN, events.OUTCOME_CHANGED]
+    assert back == [events.SOURCE_BACK, events.OUTCOME_CHANGED, events.FINDINGS_KNOWN_AGAIN]
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
