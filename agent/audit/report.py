@@ -11,7 +11,7 @@ from agent.audit.parts import AuditTask
 from agent.audit.remember import Found
 from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
-from agent.errors import PlacementNotAsked, SourceStale, is_denied
+from agent.errors import LockHeld, PlacementNotAsked, SourceStale, is_denied
 from agent.model.audit import AuditMemory
 from agent.model.finding import Loss, SeenFinding
 from agent.model.nova import NovaState
@@ -64,6 +64,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: 
         conflict_kinds=tuple(sorted(Counter(kind.value for kind in acted.conflicts).items())),
         attempts=acted.attempts,
         error=str(acted.error) if acted.error else None,
+        lock_missed=isinstance(acted.error, LockHeld),
         ledger=decision.ledger,
         inventory=inventory_rows(view, decision.tree),
         traits=trait_rows(view, decision.tree),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 # The options for which an empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
     ("agent", "nova_conf"): "the agent reads no file of nova-compute",
+    ("healthcheck", "uri"): "the daemon answers no health checks",
     ("heal", "codes"): "the daemon repairs nothing by itself; with the default, it would repair leaked allocations",
     (
         "compute",

@@ -18,6 +18,7 @@ from agent.config.load import survey
 from agent.config.loaded import Key, Loaded
 from agent.config.options.devices import mdev_notices, mdev_types
 from agent.config.options.heal import heal_settings
+from agent.config.options.healthcheck import health_notices, health_options_from
 from agent.config.options.image_cache import cache_notices, cache_path
 from agent.config.options.neutron import networks
 from agent.config.options.pci import pci, pci_notices
@@ -284,6 +285,7 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     ceph_access,
     state_options_from,
     bus_options_from,
+    health_options_from,
     identity_files,
     _check_host,
 )
@@ -307,4 +309,5 @@ NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
     pci_notices,
     provider_notices,
     host_notices,
+    health_notices,
 )

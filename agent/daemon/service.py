@@ -43,6 +43,38 @@ class BusService(Protocol):
         """Pass a report to the sending thread."""
 
 
+class Monitoring(Protocol):
+    """The servers that monitoring systems query: they keep the last audit's values and never ask a source."""
+
+    def start(self) -> None:
+        """Start to answer; an address that cannot be used is tried again later."""
+
+    def audited(self, report: AuditReport) -> None:
+        """Keep an audit's values. Called on the worker's thread."""
+
+    def reloaded(self) -> None:
+        """Forget what followed from the old configuration."""
+
+    def stop(self) -> None:
+        """Close all sockets."""
+
+
+class NoMonitoring:
+    """In the place of the servers if none is configured."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def audited(self, report: AuditReport) -> None:
+        """Do nothing."""
+
+    def reloaded(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
 class NoBus:
     """The BusService of a host without a configured broker: every method does nothing."""
 

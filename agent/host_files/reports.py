@@ -35,10 +35,19 @@ def write_report(run_dir: str, report: AuditReport) -> None:
 
 def read_report(run_dir: str) -> Document:
     """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if it is malformed."""
+    text = read_report_text(run_dir)
+    try:
+        return report_from_json(text)
+    except SourceInconsistent as error:
+        raise SourceInconsistent("report", f"{report_path(run_dir)}: {error.message}") from error
+
+
+def read_report_text(run_dir: str) -> str:
+    """Return the text of the last report. Raises SourceUnavailable if there is none, SourceInconsistent if no text."""
     path = report_path(run_dir)
     try:
         with open_regular(path) as file:
-            return report_from_json(file.read())
+            return file.read()
     except FileNotFoundError as error:
         raise SourceUnavailable("report", f"{path} does not exist, so no daemon has reported since boot") from error
     except OSError as error:
@@ -46,5 +55,3 @@ def read_report(run_dir: str) -> Document:
         raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise SourceInconsistent("report", f"{path}: not a JSON document") from error
-    except SourceInconsistent as error:
-        raise SourceInconsistent("report", f"{path}: {error.message}") from error

@@ -218,6 +218,7 @@ class AuditReport:
     ``gone``: findings that this audit checked and that do not exist any more.
     ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
     ``first``: whether this is the first audit of this process.
+    ``lock_missed``: whether the audit wrote nothing because another process had the lock for writes.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
@@ -261,6 +262,7 @@ class AuditReport:
     gone: tuple[GoneFinding, ...] = ()
     tried: int = 0
     first: bool = False
+    lock_missed: bool = False
     heal: HealProgress | None = None
     names: tuple[ConsumerName, ...] = ()
     remembered: tuple[SeenFinding, ...] = ()

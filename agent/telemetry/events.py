@@ -142,6 +142,7 @@ INTERVAL_FAILED: Final = Event("periodic audit not requested, this is a bug", WA
 AGENT_LOCK_UNUSABLE: Final = Event(
     "agent lock not usable, a second agent on this host would start", WARNING, Logger.AGENT
 )
+MONITORING_LOST: Final = Event("monitoring address not usable, tried again each minute", WARNING, Logger.AGENT)
 STATE_DUMP: Final = Event("state dump", INFO, Logger.AGENT)
 THREAD_DUMP: Final = Event("thread dump", INFO, Logger.AGENT)
 REPORT_BY_HAND: Final = Event("report written by hand", INFO, Logger.AGENT)

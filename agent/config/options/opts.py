@@ -15,6 +15,7 @@ from agent.config.options import (
     default,
     devices,
     heal,
+    healthcheck,
     image_cache,
     libvirt,
     lvm,
@@ -29,7 +30,7 @@ from agent.config.options import (
 )
 
 WITH_NOVA = (default, compute, libvirt, pci, devices, neutron, neutron_tunnel, workarounds, image_cache, placement)
-GROUPS = (*WITH_NOVA, agent, heal, lvm, notifications, state)
+GROUPS = (*WITH_NOVA, agent, heal, healthcheck, lvm, notifications, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -1,0 +1,158 @@
+"""Run the monitoring servers of the daemon: bind their addresses, keep the values of the last audit, answer requests.
+
+An address that cannot be used is a warning, and the agent tries again each minute: monitoring never stops the audits.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.errors import SourceError
+from agent.host_files.reports import MODE, read_report_text
+from agent.model.report import AuditReport
+from agent.monitoring.address import Address
+from agent.monitoring.health import BusState, HealthState, Loop, Moment, Status, after_audit, document, without_checks
+from agent.monitoring.server import Answer, HttpServer, Page
+from agent.telemetry import events
+from agent.telemetry.lasting_problem import LastingProblem
+
+RETRY_S = 60.0
+# Who may read the report may connect: 0660 for 0640.
+_SOCKET_MODE = MODE | (MODE & 0o444) >> 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthOptions:
+    """[healthcheck]: the ``addresses`` to serve, and for how long an answer is valid.
+
+    A check without news expires after ``ttl_s`` seconds, or after three audit intervals if these are longer (0: never).
+    ``cache_control`` is in seconds (0: no header, -1: no-cache).
+    """
+
+    addresses: tuple[Address, ...] = ()
+    ttl_s: float = 300.0
+    cache_control: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorControl:
+    """What the monitoring servers read from the daemon at each request; any thread may call these functions.
+
+    ``loop`` is the worker's state, ``bus`` the message bus's (None: none is configured), ``interval_s`` the present
+    audit interval (None: no periodic audits), ``now`` the time as ISO 8601 UTC.
+    """
+
+    loop: Callable[[], Loop]
+    bus: Callable[[], BusState | None]
+    interval_s: Callable[[], float | None]
+    now: Callable[[], str]
+
+
+class Monitor:
+    """The servers and their pages. ``pages`` are further pages, such as /metrics, by address."""
+
+    def __init__(
+        self,
+        options: HealthOptions,
+        control: MonitorControl,
+        run_dir: str,
+        pages: Mapping[Address, Mapping[str, Page]],
+    ) -> None:
+        self._options = options
+        self._control = control
+        self._run_dir = run_dir
+        self._pages = {address: pages.get(address, {}) for address in (*options.addresses, *pages)}
+        self._problems = {address: LastingProblem(events.MONITORING_LOST, uri=address.uri) for address in self._pages}
+        self._servers: dict[Address, HttpServer] = {}
+        self._state = HealthState()
+        self._is_ready = False
+        self._stopped = threading.Event()
+        self._binder = threading.Thread(target=self._bind_again, name="monitoring-bind", daemon=True)
+
+    def start(self) -> None:
+        """Bind the addresses and start to answer; an address that cannot be used is tried again each minute."""
+        self._bind()
+        if len(self._servers) < len(self._pages):
+            self._binder.start()
+
+    def audited(self, report: AuditReport) -> None:
+        """Keep the health that follows from an audit's report. Called on the worker's thread."""
+        self._state = after_audit(self._state, report, self._moment())
+        self._is_ready = True
+
+    def reloaded(self) -> None:
+        """Forget the checks: the next audit sets them under the new configuration."""
+        self._state = without_checks(self._state)
+
+    def stop(self) -> None:
+        """Close all sockets."""
+        self._stopped.set()
+        for server in tuple(self._servers.values()):
+            server.end()
+
+    def _bind_again(self) -> None:
+        while len(self._servers) < len(self._pages) and not self._stopped.wait(RETRY_S):
+            self._bind()
+
+    def _bind(self) -> None:
+        for address, more in self._pages.items():
+            if address in self._servers:
+                continue
+            try:
+                server = HttpServer(address, {**self._own_pages(address), **more}, _SOCKET_MODE)
+            except OSError as error:
+                self._problems[address].occurred(error.strerror or str(error))
+                continue
+            server.start()
+            self._servers[address] = server
+
+    def _own_pages(self, address: Address) -> dict[str, Page]:
+        pages: dict[str, Page] = {"/health": self._health, "/livez": self._livez, "/readyz": self._readyz}
+        # The report has the names that tenants gave their instances, and TCP has no access control.
+        return {**pages, "/report.json": self._report} if address.is_unix else pages
+
+    def _health(self, _accept: str) -> Answer:
+        control = self._control
+        status, found = document(self._state, control.loop(), control.bus(), self._moment(), self._expire_s())
+        is_failed = status is Status.FAIL
+        cache = "no-cache" if is_failed else _cache_control(self._options.cache_control)
+        return Answer(
+            status=503 if is_failed else 200,
+            body=json.dumps(found).encode(),
+            content_type="application/health+json",
+            headers=(("Cache-Control", cache),) if cache else (),
+        )
+
+    def _moment(self) -> Moment:
+        return Moment(self._control.now(), time.monotonic())
+
+    def _expire_s(self) -> float | None:
+        interval_s, ttl_s = self._control.interval_s(), self._options.ttl_s
+        return max(ttl_s, 3 * interval_s) if ttl_s and interval_s else None
+
+    def _livez(self, _accept: str) -> Answer:
+        return _yes_or_no(self._control.loop().is_alive, "the audits do not move")
+
+    def _readyz(self, _accept: str) -> Answer:
+        return _yes_or_no(self._is_ready, "no audit has ended yet")
+
+    def _report(self, _accept: str) -> Answer:
+        try:
+            text = read_report_text(self._run_dir)
+        except SourceError as error:
+            return Answer(status=503, body=f"{error}\n".encode())
+        return Answer(status=200, body=text.encode(), content_type="application/json")
+
+
+def _cache_control(seconds: int) -> str:
+    if seconds == 0:
+        return ""
+    return "no-cache" if seconds < 0 else f"max-age={seconds}"
+
+
+def _yes_or_no(holds: bool, why_not: str) -> Answer:  # noqa: FBT001 - a fact, no choice of behaviour
+    return Answer(status=200, body=b"ok\n") if holds else Answer(status=503, body=f"{why_not}\n".encode())
