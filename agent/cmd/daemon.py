@@ -145,6 +145,7 @@ def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) ->
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Run audits until a signal requests the stop, and return the exit code."""
     from agent.cmd.bus_wiring import bus_service_from
+    from agent.cmd.monitoring_wiring import monitoring_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
     from agent.daemon.assembly import assemble
@@ -168,6 +169,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
         bus=bus_service_from(loaded, wired.parts.clock.now),
+        monitoring=monitoring_from(loaded, wired.parts.clock.now),
         start_delay_s=start_delay_s(loaded.value("DEFAULT", "host"), options.start_splay_s),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())

@@ -9,7 +9,7 @@ from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.notifier import Notifier
 from agent.daemon.publisher import ReportDesk
 from agent.daemon.runner import Runner
-from agent.daemon.service import AgentService, Outside
+from agent.daemon.service import AgentService, LoopControl, Outside
 from agent.daemon.signal_queue import Audited, Inbox, WorkerEnded
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
@@ -29,7 +29,23 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         request_by_peer=queue.request_by_peer, waiting=lambda: queue.waiting, last_report=lambda: worker.last_report
     )
     bus = outside.bus(control)
-    desk = ReportDesk(outside.save, on_status=lambda status: inbox.put(Audited(status)), publish=bus.publish)
+
+    def healthy() -> bool:
+        return worker.healthy(outside.sent_at()) and outside.misses() < LIBVIRT_MISSES
+
+    loop = LoopControl(
+        is_alive=healthy,
+        running_s=lambda: worker.running_s,
+        interval_s=lambda: current.get().interval_s,
+        bus_failures=bus.failures,
+    )
+    monitoring = outside.monitoring(loop)
+    desk = ReportDesk(
+        outside.save,
+        on_status=lambda status: inbox.put(Audited(status)),
+        publish=bus.publish,
+        audited=monitoring.audited,
+    )
     worker = Worker(queue, current, outside.audit, desk, on_end=lambda code: inbox.put(WorkerEnded(code)))
     service = AgentService(
         queue=queue,
@@ -38,13 +54,14 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         first=StartTrigger(queue.release, outside.start_delay_s),
         current=current,
         bus=bus,
+        monitoring=monitoring,
         outside=outside,
     )
     return Runner(
         service=service,
         inbox=inbox,
         notifier=notifier,
-        healthy=lambda: worker.healthy(outside.sent_at()) and outside.misses() < LIBVIRT_MISSES,
+        healthy=healthy,
         graceful_s=outside.graceful_s,
         on_signal={
             signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),

@@ -27,15 +27,21 @@ class ReportDesk:
     """Publishes each audit's report.
 
     ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
-    ``publish`` passes a report and the findings that the log reports as changed to the thread that sends messages.
+    ``publish`` passes a report and the findings that the log reports as changed to the thread that sends messages;
+    ``audited`` passes a report to the servers that monitoring systems query.
     """
 
     def __init__(
-        self, save: Callable[[AuditReport], None], on_status: Callable[[str], None], publish: Send | None = None
+        self,
+        save: Callable[[AuditReport], None],
+        on_status: Callable[[str], None],
+        publish: Send | None = None,
+        audited: Callable[[AuditReport], None] = lambda _report: None,
     ) -> None:
         self._save = save
         self._on_status = on_status
         self._publish = publish
+        self._audited = audited
         self._log_state = audit_log.LogState()
         self._unsaved = LastingProblem(events.REPORT_UNPUBLISHED)
         self._bugs: Counter[str] = Counter()
@@ -48,6 +54,7 @@ class ReportDesk:
         if self._publish is not None:
             self._publish(report, () if self._log_state is before else self._log_state.changed)
         self._keep(report)
+        self._audited(report)
         self._on_status(status_line(report))
 
     def bug(self, where: str, error: Exception) -> None:

@@ -42,6 +42,9 @@ class BusService(Protocol):
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Pass a report to the sending thread."""
 
+    def failures(self) -> int:
+        """Return how many tries in a row the broker did not accept a message."""
+
 
 class Monitoring(Protocol):
     """The servers that monitoring systems query: they keep the last audit's values and never ask a source."""
@@ -60,19 +63,12 @@ class Monitoring(Protocol):
 
 
 class NoMonitoring:
-    """In the place of the servers if none is configured."""
+    """The Monitoring of an agent without any address: every method does nothing."""
 
-    def start(self) -> None:
-        """Do nothing."""
+    def _ignore(self, *_ignored: object) -> None:
+        pass
 
-    def audited(self, report: AuditReport) -> None:
-        """Do nothing."""
-
-    def reloaded(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
+    start = audited = reloaded = stop = _ignore
 
 
 class NoBus:
@@ -82,6 +78,25 @@ class NoBus:
         pass
 
     start = listen = deafen = stop = publish = _ignore
+
+    def failures(self) -> int:
+        """Return 0: there is nothing to send."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopControl:
+    """What the monitoring servers read from the audit loop; any thread may call these functions.
+
+    ``is_alive`` returns whether the watchdog's condition holds, ``running_s`` how long the running audit has run (0:
+    none runs), ``interval_s`` the present audit interval (None: no periodic audits), ``bus_failures`` how many tries in
+    a row the message bus did not accept a message.
+    """
+
+    is_alive: Callable[[], bool]
+    running_s: Callable[[], float]
+    interval_s: Callable[[], float | None]
+    bus_failures: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +111,7 @@ class Outside:
     - ``reading`` returns whether the audit is in a read; ``end_pauses`` ends the audit's pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
     - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
+    - ``monitoring`` builds the servers that monitoring systems query, ``NoMonitoring`` where no address is configured.
     - ``start_delay_s`` is the delay of the first audit in seconds; an operator or a peer can request an audit earlier.
     """
 
@@ -110,6 +126,7 @@ class Outside:
     end_pauses: Callable[[], None] = lambda: None
     sent_at: Callable[[], float] = lambda: 0.0
     bus: Callable[[DaemonControl], BusService] = lambda _control: NoBus()
+    monitoring: Callable[[LoopControl], Monitoring] = lambda _control: NoMonitoring()
     start_delay_s: float = 0.0
 
 
@@ -125,6 +142,7 @@ class AgentService:
         first: StartTrigger,
         current: Current,
         bus: BusService,
+        monitoring: Monitoring,
         outside: Outside,
     ) -> None:
         self._queue = queue
@@ -133,10 +151,12 @@ class AgentService:
         self._first = first
         self._current = current
         self._bus = bus
+        self._monitoring = monitoring
         self._outside = outside
 
     def start(self) -> None:
         """Start all threads and request the first audit. Opens no connection, so a dead libvirt blocks nothing."""
+        self._monitoring.start()
         self._bus.start()
         self._worker.start()
         # The event sources register libvirt's event loop. This must precede the connection that the first audit opens.
@@ -159,6 +179,7 @@ class AgentService:
         self._queue.close()
         self.wait()
         self._bus.stop()
+        self._monitoring.stop()
         self._outside.close()
 
     def wait(self) -> None:
@@ -172,6 +193,7 @@ class AgentService:
         """Reload: the next audit uses the new settings. If this raises ConfigError, the old settings remain."""
         configured = self._outside.reload()
         self._current.replace(configured)
+        self._monitoring.reloaded()
         self._queue.pace(configured.pacing)
         self._interval.replace(configured.interval_s)
         self._queue.request_now("reload")

@@ -200,6 +200,7 @@ class Worker:
         self._memory = AuditMemory()
         self._in_use: Configured | None = None
         self._follow_up = FollowUp()
+        self._began: float | None = None
         self.last_report: AuditReport | None = None
 
     def start(self) -> None:
@@ -224,6 +225,12 @@ class Worker:
         """
         return self._thread.is_alive() and time.monotonic() - max(self._last_tick, sent_at) < STALL_S
 
+    @property
+    def running_s(self) -> float:
+        """How many seconds the running audit has run; 0 between audits."""
+        began = self._began
+        return 0.0 if began is None else time.monotonic() - began
+
     def _live(self) -> None:
         code = BUG
         try:
@@ -241,6 +248,7 @@ class Worker:
             reasons = self._queue.take(TAKE_S)
             if reasons is None:
                 continue
+            self._began = time.monotonic()
             try:
                 self._run(reasons)
             except AuditCancelled:
@@ -251,6 +259,8 @@ class Worker:
             except FolderUnavailable as error:
                 self._refuse(error, reasons)
                 return TEMPORARY
+            finally:
+                self._began = None
         return 0
 
     def _remember(self) -> None:

@@ -51,8 +51,10 @@ class _LimitedReads(BoundedReads):
     left_bytes = REQUEST_BYTES
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read at most the rest of REQUEST_BYTES; 0, the end of the stream, when they are used up."""
-        came = super().readinto(memoryview(buffer)[: self.left_bytes]) if self.left_bytes else 0
+        """Read at most the rest of REQUEST_BYTES. Raises ConnectionError when they are used up."""
+        if not self.left_bytes:
+            raise ConnectionError(f"the request is longer than {REQUEST_BYTES} bytes")
+        came = super().readinto(memoryview(buffer)[: self.left_bytes])
         self.left_bytes -= came or 0
         return came
 

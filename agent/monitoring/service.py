@@ -16,6 +16,7 @@ from agent.host_files.reports import MODE, read_report_text
 from agent.model.report import AuditReport
 from agent.monitoring.address import Address
 from agent.monitoring.health import BusState, HealthState, Loop, Moment, Status, after_audit, document, without_checks
+from agent.monitoring.options import HealthOptions
 from agent.monitoring.server import Answer, HttpServer, Page
 from agent.telemetry import events
 from agent.telemetry.lasting_problem import LastingProblem
@@ -23,19 +24,6 @@ from agent.telemetry.lasting_problem import LastingProblem
 RETRY_S = 60.0
 # Who may read the report may connect: 0660 for 0640.
 _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthOptions:
-    """[healthcheck]: the ``addresses`` to serve, and for how long an answer is valid.
-
-    A check without news expires after ``ttl_s`` seconds, or after three audit intervals if these are longer (0: never).
-    ``cache_control`` is in seconds (0: no header, -1: no-cache).
-    """
-
-    addresses: tuple[Address, ...] = ()
-    ttl_s: float = 300.0
-    cache_control: int = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""[healthcheck]: where the daemon answers health checks; no option comes from nova.conf, which has nova-compute's own."""
+"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has nova-compute's address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oslo_config import cfg
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError
 from agent.monitoring.address import Address, parsed
-from agent.monitoring.service import HealthOptions
+from agent.monitoring.options import HealthOptions
 
 GROUP = "healthcheck"
 _NO_ACCESS_CONTROL = "every user of the network can read it: there is neither TLS nor a password"
@@ -51,7 +51,11 @@ def health_options_from(loaded: Loaded) -> HealthOptions:
 def addresses(loaded: Loaded, group: str) -> tuple[Address, ...]:
     """Return the addresses in the group's option ``uri``. Raises ConfigError with each that cannot be parsed."""
     found, problems = [], []
+    # A relative run_dir is a problem of its own, which agent_options_from reports.
+    of_run_dir = f"unix://{loaded.value('agent', 'run_dir')}/"
     for uri in loaded.value(group, "uri"):
+        if uri.startswith(of_run_dir) and not of_run_dir.startswith("unix:///"):
+            continue
         try:
             found.append(parsed(uri))
         except ValueError as error:

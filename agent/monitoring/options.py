@@ -1,0 +1,20 @@
+"""The options of the monitoring servers, as values. Imports no HTTP module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.monitoring.address import Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthOptions:
+    """[healthcheck]: the ``addresses`` to serve, and for how long an answer is valid.
+
+    A check without news expires after ``ttl_s`` seconds, or after three audit intervals if these are longer (0: never).
+    ``cache_control`` is in seconds (0: no header, -1: no-cache).
+    """
+
+    addresses: tuple[Address, ...] = ()
+    ttl_s: float = 300.0
+    cache_control: int = 300
