@@ -25,6 +25,7 @@ from agent.config.options.pci import pci, pci_notices
 from agent.config.options.rabbit import bus_options_from
 from agent.config.options.state import state_options_from
 from agent.config.problems import problems_of, refuse
+from agent.config.reading.access import source_access
 from agent.config.reading.blanks import blank_notices, comment_notices
 from agent.config.reading.cpu_sets import cpu_notices, cpu_sets
 from agent.config.reading.disks import EXCLUDED_TYPES, excluded_image_types, images_type, volume_groups
@@ -100,6 +101,7 @@ def settings_from(loaded: Loaded) -> Settings:
         mdev_types=mdev_types(loaded),
         pci=pci(loaded),
         networks=networks(loaded),
+        access=source_access(loaded, libvirt_uri, ceph_access),
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.findings.base import AuditFacts, Findings, Rule, amount_text, by_consumer
-from agent.findings.base_places import HEAL
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, amount_text, by_consumer
+from agent.findings.base_headlines import who
+from agent.findings.base_remedies import heal, inspect, show_allocations, show_server
 from agent.model.compared import Row
-from agent.model.finding import Severity
+from agent.model.finding import Remedy, Severity
 from agent.model.placement import ROOT
 from agent.model.report import Verdict
-from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.text.amounts import with_unit
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -21,6 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
         promised = f"no {row.resource_class}" if row.promised is None else amount_text(row.resource_class, row.promised)
         yield RULE.finding(
             audit,
+            headline=_headline(audit, row),
             consumer_uuid=row.key,
             resource_class=row.resource_class,
             expected=f"{promised} for {row.consumer_kind} {row.key}{_in_place_of(row, others[row.key])}",
@@ -28,13 +31,26 @@ def _find(audit: AuditFacts) -> Findings:
             subject="" if row.provider_key == ROOT else row.provider_key.name,
             evidence=row.claims,
             rests_on_recorded=True,
-            remedy=_remedy(audit),
+            remedies=_remedies(audit, row.key),
         )
 
 
-def _remedy(audit: AuditFacts) -> str:
-    is_healed = audit.settings.role is not Role.OBSERVER and audit.state is not None and audit.state.kind.has_cloud
-    return RULE.remedy if is_healed else _COMPARE
+def _headline(audit: AuditFacts, row: Row) -> str:
+    name = row.resource_class
+    counted = f"no {name}" if row.recorded is None else with_unit(name, row.recorded)
+    asked = f"no {name}" if row.promised is None else with_unit(name, row.promised)
+    return f"{who((row,))}: Placement counts {counted} on {audit.host}; the instance's flavor asks for {asked}"
+
+
+# No remedy names nova-manage: placement heal_allocations --force replaces all allocations of the consumer, also those
+# of devices and sharing providers (nova/cmd/manage.py), and knows no CPU policy of an image.
+def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
+    has_cloud = audit.state is not None and audit.state.kind.has_cloud
+    return (
+        inspect("see what Placement counts for the instance", show_allocations(consumer)),
+        *((inspect("compare with the instance's flavor and image properties", show_server(consumer)),) * has_cloud),
+        *((heal("if the flavor is right, record the flavor's amounts"),) * has_cloud),
+    )
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
@@ -58,16 +74,10 @@ def _recorded(row: Row) -> str:
     return f"{amount_text(row.resource_class, row.recorded)}{where}"
 
 
-# The remedy names no other command: nova-manage placement heal_allocations --force replaces all allocations of the
-# consumer, also those of devices and sharing providers (nova/cmd/manage.py), and knows no CPU policy of an image.
-_COMPARE = (
-    "compare the instance's flavor and image properties with its allocation: "
-    "openstack resource provider allocation show CONSUMER"
-)
-
 RULE = Rule(
     code="allocation-differs",
     severity=Severity.WARNING,
-    remedy=f"{_COMPARE}; if the flavor is right: {HEAL}",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE, LIBVIRT}),
+    healed_in=HEALERS,
 )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
-from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where
-from agent.model.finding import Severity
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
+from agent.findings.base_headlines import recorded, who
+from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, show_allocations
+from agent.model.compared import Row
+from agent.model.finding import Remedy, Severity
 from agent.model.report import Verdict
+from agent.model.snapshot import PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -14,6 +18,7 @@ def _find(audit: AuditFacts) -> Findings:
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
         yield RULE.finding(
             audit,
+            headline=f"{who(rows)}: the instance is deleted; Placement still counts {recorded(rows)} on {audit.host}",
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
             expected="no allocation, because "
@@ -22,13 +27,28 @@ def _find(audit: AuditFacts) -> Findings:
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,
-            remedy=heal_first(audit, rows, _BY_HAND),
+            remedies=_remedies(audit, rows),
         )
 
 
-_BY_HAND = (
-    "check that the instance is gone everywhere, then remove this consumer's allocation: "
-    "openstack resource provider allocation delete CONSUMER"
+def _remedies(audit: AuditFacts, rows: tuple[Row, ...]) -> tuple[Remedy, ...]:
+    return (
+        *heal_here(audit, rows, "remove the allocation on this host"),
+        *by_nova_compute(audit, _NOVA),
+        inspect("see on which hosts Placement still counts the instance", show_allocations(rows[0].key)),
+        by_hand("if no host has a guest of the instance, remove the allocation on this host", unset_here(audit, rows)),
+    )
+
+
+_NOVA = (
+    "nova-compute removes this allocation in its next audit, unless the instance's row is archived or in another cell; "
+    "heal waits for three audits of nova-compute"
 )
 
-RULE = Rule(code="allocation-leaked", severity=Severity.ERROR, remedy=f"{HEAL}; by hand: {_BY_HAND}", find=_find)
+RULE = Rule(
+    code="allocation-leaked",
+    severity=Severity.ERROR,
+    find=_find,
+    rests_on=frozenset({PLACEMENT, STATE}),
+    healed_in=HEALERS,
+)

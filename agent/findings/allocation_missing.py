@@ -2,45 +2,68 @@
 
 from __future__ import annotations
 
-from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
-from agent.findings.base_places import HEAL
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
+from agent.findings.base_headlines import promised, who
+from agent.findings.base_remedies import by_hand, heal, inspect, line, openstack, show_allocations
 from agent.model.compared import Row
-from agent.model.finding import Severity
+from agent.model.finding import Remedy, Severity
 from agent.model.report import Verdict
-from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_MISSING).items():
         yield RULE.finding(
             audit,
+            headline=f"{who(rows)}: runs on {audit.host}, but Placement counts nothing for it: "
+            f"{promised(rows)} can be promised twice",
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
             actual="Placement records nothing for this consumer on this host",
             evidence=claims_of(rows),
             rests_on_recorded=True,
-            remedy=_remedy(audit, rows),
+            remedies=_remedies(audit, consumer, rows),
         )
 
 
-def _remedy(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
+def _remedies(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> tuple[Remedy, ...]:
     if audit.state and not audit.state.kind.has_cloud:
-        promised = (f"--allocation rp=PROVIDER,{row.resource_class}={row.promised}" for row in rows if row.promised)
-        return f"{_WITHOUT_NOVA} {' '.join(promised)}"
-    return f"{_PROBLEM}; {_NOVA_MANAGE}" if audit.settings.role is Role.OBSERVER else RULE.remedy
+        return (
+            inspect("see whether the guest has allocations on another host", show_allocations(consumer)),
+            by_hand(_WITHOUT_NOVA, _allocation_set(audit, consumer, rows)),
+        )
+    nova_manage = ("nova-manage", "placement", "heal_allocations", "--instance", consumer)
+    return (
+        heal("add the allocation that the flavor asks for"),
+        inspect(
+            "if heal declines, see on a controller what nova-manage would add",
+            line(*nova_manage, "--dry-run", "--verbose"),
+        ),
+        by_hand("let nova-manage add the allocation, on a controller", line(*nova_manage)),
+    )
+
+
+def _allocation_set(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str | None:
+    """Return the command that allocates the promised amounts on the root, to Placement's placeholder project.
+
+    Without a cloud no project is known. From microversion 1.8 on, Placement requires one.
+    """
+    root = audit.root_uuid
+    amounts = [f"rp={root},{row.resource_class}={row.promised}" for row in rows if row.promised] if root else []
+    options = [word for amount in amounts for word in ("--allocation", amount)]
+    set_ = ("--os-placement-api-version", "1.7", "resource", "provider", "allocation", "set")
+    return openstack(*set_, *options, consumer) if options else None
 
 
 _WITHOUT_NOVA = (
-    "schedulers that use this Placement believe that these resources are free; allocate them, with the guest's uuid as "
-    "the consumer: openstack resource provider allocation set CONSUMER"
+    "if it has none, allocate what the guest takes, with the guest's uuid as the consumer; the command replaces all "
+    "allocations of this consumer"
 )
-
-_PROBLEM = "the scheduler believes that these resources are free"
-_NOVA_MANAGE = "nova-manage placement heal_allocations --instance CONSUMER"
 
 RULE = Rule(
     code="allocation-missing",
     severity=Severity.ERROR,
-    remedy=f"{_PROBLEM}; to add the allocation: {HEAL}; if heal declines: {_NOVA_MANAGE}",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE, LIBVIRT}),
+    healed_in=HEALERS,
 )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
-from agent.findings.base_places import HEAL, heal_first, place_of, recorded_where, unset_everywhere
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
+from agent.findings.base_headlines import recorded, who
+from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_remedies import by_hand, inspect, show_server
 from agent.model.compared import Row
-from agent.model.finding import Severity
+from agent.model.finding import Remedy, Severity
 from agent.model.report import Verdict
+from agent.model.snapshot import PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_STALE_MOVE).items():
         yield RULE.finding(
             audit,
+            headline=f"{who(rows)}: Placement counts {recorded(rows)} on {audit.host}; {_lives(rows)}",
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
             expected=f"no allocation on this host, because {_where_it_is(rows)}",
@@ -20,14 +24,16 @@ def _find(audit: AuditFacts) -> Findings:
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,
-            remedy=heal_first(audit, rows, f"{_BY_HAND}: {unset_everywhere(audit, rows)}"),
+            remedies=_remedies(audit, rows),
         )
 
 
-def heals(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str:
-    """Return the heal command for this rule's finding about the consumer."""
-    found = RULE.finding(audit, provider_uuid=place_of(audit, rows), consumer_uuid=consumer, expected="", actual="")
-    return HEAL.replace("FINDING", found.id)
+def _lives(rows: tuple[Row, ...]) -> str:
+    """Return where the instance is, in few words for the headline."""
+    row, instance = rows[0], rows[0].instance
+    if row.migration is not None:
+        return f"the migration is {row.migration.status}"
+    return f"the instance lives on {instance.host if instance and instance.host else 'no host'}"
 
 
 def _where_it_is(rows: tuple[Row, ...]) -> str:
@@ -40,6 +46,21 @@ def _where_it_is(rows: tuple[Row, ...]) -> str:
     return f"{consumer} lives on {instance.host} with no migration in progress"
 
 
-_BY_HAND = "remove only this host's part of the consumer's allocation, never the part of another host"
+def _remedies(audit: AuditFacts, rows: tuple[Row, ...]) -> tuple[Remedy, ...]:
+    instance = rows[0].instance
+    return (
+        *heal_here(audit, rows, "remove the allocation on this host and keep the allocation on the other host"),
+        inspect("see where the instance lives", show_server(instance.uuid if instance else None)),
+        by_hand(
+            "remove only the allocation on this host, never that on the instance's own host", unset_here(audit, rows)
+        ),
+    )
 
-RULE = Rule(code="allocation-stale-move", severity=Severity.ERROR, remedy=f"{HEAL}; by hand: {_BY_HAND}", find=_find)
+
+RULE = Rule(
+    code="allocation-stale-move",
+    severity=Severity.ERROR,
+    find=_find,
+    rests_on=frozenset({PLACEMENT, STATE}),
+    healed_in=HEALERS,
+)

@@ -10,19 +10,25 @@ from dataclasses import dataclass
 from agent.model.books import Books, DesiredTree
 from agent.model.claim import Claim
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, RemedyKind, Severity
 from agent.model.nova import NovaState
 from agent.model.placement import LeftProvider, PlacementView, Provider
 from agent.model.plan import RefusedWrite
 from agent.model.report import Verdict
-from agent.model.settings import Settings
+from agent.model.settings import Role, Settings
 from agent.model.snapshot import Snapshot
 from agent.provider_tree.identity_doubt import Doubt
 from agent.provider_tree.rival import Rival
 from agent.resources.volumes import OwnedVolume
 from agent.text.amounts import with_class
+from agent.text.headline import fitted
 
 Findings = Iterable[Finding]
+
+#: So many digits of a finding's id identify the finding in commands.
+SHOWN_DIGITS = 8
+#: The roles that change allocations of the cloud's consumers: in role observer, heal changes nothing.
+HEALERS = frozenset({Role.OWNER, Role.COMPANION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,11 @@ class AuditFacts:
     cleared: frozenset[str] = frozenset()
 
     @property
+    def host(self) -> str:
+        """The name of this host in nova ([DEFAULT] host)."""
+        return self.settings.host
+
+    @property
     def view(self) -> PlacementView | None:
         """The data that this audit read from Placement; None if Placement was not read."""
         return self.snapshot.placement.value
@@ -64,23 +75,26 @@ class AuditFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One finding code: its severity, its remedy, and the function that yields its findings.
+    """One finding code: its severity, and the function that yields its findings.
 
     ``rests_on``: names of the sources (agent/model/snapshot.py) that an audit must have read to check the findings.
+    ``healed_in``: the roles in which ``stocktake heal`` repairs the findings; empty if no repair exists.
     """
 
     code: str
     severity: Severity
-    remedy: str
     find: Callable[[AuditFacts], Findings]
-    rests_on: frozenset[str] = frozenset()
+    rests_on: frozenset[str]
+    healed_in: frozenset[Role] = frozenset()
 
     def finding(
         self,
         audit: AuditFacts,
         *,
+        headline: str,
         expected: str,
         actual: str,
+        remedies: Iterable[Remedy],
         provider_uuid: str | None = None,
         consumer_uuid: str | None = None,
         resource_class: str | None = None,
@@ -88,25 +102,22 @@ class Rule:
         evidence: tuple[Claim, ...] = (),
         facts: tuple[tuple[str, str | int | float | bool | None], ...] = (),
         rests_on_recorded: bool = False,
-        remedy: str | None = None,
         rests_on: frozenset[str] | None = None,
+        severity: Severity | None = None,
     ) -> Finding:
-        """Return a finding with this rule's code and severity.
+        """Return a finding with this rule's code.
 
-        Without ``provider_uuid`` the finding is about this host's root provider; without ``remedy`` the finding has
-        the rule's remedy. In the remedy, CONSUMER and PROVIDER become the uuids and FINDING becomes the finding's id,
-        so that an operator can copy the commands.
+        Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
+        to try them. A remedy of the kind HEAL gets its command here, and is left out in a role that does not make the
+        repair. ``headline`` is cut to one line (agent/text/headline.py).
         """
-        provider = provider_uuid or audit.root_uuid
         found = Finding(
             code=self.code,
-            severity=self.severity,
-            remedy=(remedy or self.remedy)
-            .replace("CONSUMER", consumer_uuid or "CONSUMER")
-            .replace("PROVIDER", provider or "PROVIDER"),
+            severity=severity or self.severity,
+            remedy="",
             expected=expected,
             actual=actual,
-            provider_uuid=provider,
+            provider_uuid=provider_uuid or audit.root_uuid,
             consumer_uuid=consumer_uuid,
             resource_class=resource_class,
             subject=subject,
@@ -114,10 +125,24 @@ class Rule:
             facts=facts,
             rests_on_recorded=rests_on_recorded,
             rests_on=self.rests_on if rests_on is None else rests_on,
+            headline=fitted(headline),
         )
-        # The id of a finding depends on what the finding is about and never on the remedy, so the remedy may contain
-        # the id.
-        return dataclasses.replace(found, remedy=found.remedy.replace("FINDING", found.id))
+        # The id of a finding depends on what the finding is about and never on its remedies, so these can name the id.
+        possible = tuple(self._possible(audit, found, remedies))
+        return dataclasses.replace(found, remedies=possible, remedy=joined(possible))
+
+    def _possible(self, audit: AuditFacts, found: Finding, remedies: Iterable[Remedy]) -> Iterable[Remedy]:
+        for remedy in remedies:
+            if remedy.kind is not RemedyKind.HEAL:
+                yield remedy
+            elif audit.settings.role in self.healed_in:
+                command = f"stocktake heal --finding {found.id[:SHOWN_DIGITS]}"
+                yield dataclasses.replace(remedy, command=command)
+
+
+def joined(remedies: Iterable[Remedy]) -> str:
+    """Return the remedies as one text: the words of each, with its command after a colon."""
+    return "; ".join(each.words if each.command is None else f"{each.words}: {each.command}" for each in remedies)
 
 
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:

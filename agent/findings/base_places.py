@@ -1,4 +1,4 @@
-"""For findings about allocations: name the allocations' providers, and the commands that remove the allocations.
+"""For findings about allocations: name the allocations' providers, and the remedies that remove the allocations.
 
 heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
 provider by hand.
@@ -7,12 +7,10 @@ provider by hand.
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, recorded_text
+from agent.findings.base_remedies import heal, unset
 from agent.model.compared import Row
+from agent.model.finding import Remedy
 from agent.model.placement import ROOT
-from agent.model.settings import Role
-
-HEAL = "stocktake heal --finding FINDING"
-UNSET = "openstack resource provider allocation unset --provider"
 
 
 def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
@@ -34,20 +32,15 @@ def recorded_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
     return "; ".join(texts) or "nothing"
 
 
-def unset_everywhere(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
-    """Return the commands that remove the consumer's allocations on each provider with an allocation in these rows."""
-    return "; ".join(f"{UNSET} {place} CONSUMER" for place in _places(audit, rows))
+def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
+    """Return the command that removes the consumer's allocations on each provider with an allocation in these rows."""
+    return unset(rows[0].key, _places(audit, rows))
 
 
-def heal_first(audit: AuditFacts, rows: tuple[Row, ...], by_hand: str) -> str:
-    """Return the remedy: the heal command if heal can remove any of these allocations, then the steps by hand."""
+def heal_here(audit: AuditFacts, rows: tuple[Row, ...], words: str) -> tuple[Remedy, ...]:
+    """Return the remedy heal; none if the consumer only has allocations on a sharing provider, which heal leaves."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
-    return heal_or(audit, by_hand) if tree & set(_places(audit, rows)) else by_hand
-
-
-def heal_or(audit: AuditFacts, by_hand: str) -> str:
-    """Return the heal command and then the steps by hand; without the command in role observer, which refuses it."""
-    return by_hand if audit.settings.role is Role.OBSERVER else f"{HEAL}; by hand: {by_hand}"
+    return (heal(words),) if tree & set(_places(audit, rows)) else ()
 
 
 def _places(audit: AuditFacts, rows: tuple[Row, ...]) -> list[str]:

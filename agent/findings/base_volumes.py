@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_headlines import size_text
+from agent.findings.base_remedies import by_hand, inspect, line, show_server, wait
+from agent.model.finding import Remedy
 from agent.model.settings import UnmanagedPolicy
 from agent.resources.disk import unmanaged_claim
-from agent.resources.volumes import OwnerKind
+from agent.resources.volumes import OwnedVolume, OwnerKind
 
 
-def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str) -> Findings:
+def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str, what: str) -> Findings:
     """Yield one finding for each volume of the kind, in every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
-    ``reserve``.
+    ``reserve``. ``what`` says in the headline what the volume is.
     """
     policy = audit.settings.foreign_volumes
     if policy is UnmanagedPolicy.IGNORE:
@@ -24,6 +27,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
         reserved = counted and policy is UnmanagedPolicy.RESERVE
         yield rule.finding(
             audit,
+            headline=f"{owned.volume.path}: this volume of {size_text(owned.bytes_taken)} on {audit.host} {what}",
             consumer_uuid=owned.owner_uuid,
             resource_class="DISK_GB" if counted else None,
             subject=owned.volume.path,
@@ -33,5 +37,23 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
             f"{'; [lvm] foreign_volumes = reserve' if reserved else ''})",
             evidence=(unmanaged_claim(owned),),
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
-            remedy=f"{rule.remedy}; until then the volume's size is reserved" if reserved else None,
+            remedies=(
+                *_remedies(owned),
+                *((wait("until then the agent reserves the volume's size"),) if reserved else ()),
+            ),
         )
+
+
+def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
+    path = owned.volume.path
+    remove = line("lvremove", path)
+    if owned.owner_uuid is not None:
+        look = inspect(
+            "check that the instance is deleted or lives elsewhere with its disk", show_server(owned.owner_uuid)
+        )
+        return (look, by_hand("then remove the volume", remove))
+    return (
+        inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
+        by_hand("if nobody needs the volume, remove it", remove),
+        by_hand("if somebody does, move it to another volume group"),
+    )

@@ -7,8 +7,10 @@ takes seconds, and the next audit has the capabilities.
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import inspect, reload_agent, virsh, wait
+from agent.model.finding import Remedy, Severity
 from agent.model.host.capabilities import MissingPart, Part
+from agent.model.snapshot import LIBVIRT
 
 _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"
@@ -34,10 +36,22 @@ def _find(audit: AuditFacts) -> Findings:
         ordered = sorted(missing, key=lambda one: (one.name, one.why))
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: libvirt's answer lacks {', '.join(one.name for one in ordered)}; the "
+            "traits that depend on it stay unchanged",
             expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
             actual="; ".join(f"libvirt's answer lacks {one.name} ({one.why}): {kept_text(one)}" for one in ordered),
             facts=(("parts", ", ".join(one.name for one in ordered)),),
+            remedies=_remedies(audit),
         )
+
+
+def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
+    return (
+        inspect("compare what libvirt says about the host with the reason given", virsh(audit, "capabilities")),
+        inspect("compare what libvirt says about its emulators", virsh(audit, "domcapabilities")),
+        reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
+        wait("the agent reads the capabilities again by itself after libvirt has restarted"),
+    )
 
 
 def kept_text(missing: MissingPart) -> str:
@@ -45,10 +59,4 @@ def kept_text(missing: MissingPart) -> str:
     return f"in Placement, the agent does not change {_UNCHANGED[missing.part]}"
 
 
-RULE = Rule(
-    code="capabilities-incomplete",
-    severity=Severity.WARNING,
-    remedy="compare `virsh capabilities`, `virsh domcapabilities` and libvirt's log with the reason given;"
-    " the agent reads the capabilities again by itself, and at once after a reload (SIGHUP)",
-    find=_find,
-)
+RULE = Rule(code="capabilities-incomplete", severity=Severity.WARNING, find=_find, rests_on=frozenset({LIBVIRT}))

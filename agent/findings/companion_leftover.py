@@ -8,10 +8,13 @@ removes no consumer. In no role does the agent remove consumers of an earlier pr
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, recorded_text
+from agent.findings.base_headlines import recorded
+from agent.findings.base_remedies import by_hand, delete_allocations, wait
 from agent.model.claim import Cause
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.own_consumers import OWN_TYPE, own_consumers
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -21,11 +24,11 @@ def _find(audit: AuditFacts) -> Findings:
     own = own_consumers(audit.root_uuid)
     for consumer in sorted(view.consumer_uuids & own.keys()):
         if why := _why(audit, own[consumer]):
-            yield _finding(audit, consumer, why)
+            yield _finding(audit, consumer, why, _remedies(audit, consumer))
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in own:
             why = f"the consumer belongs to an old identity of this host, not to provider {audit.root_uuid}"
-            yield _finding(audit, record.consumer_uuid, why, _OF_AN_OLD_IDENTITY)
+            yield _finding(audit, record.consumer_uuid, why, _of_an_old_identity(record.consumer_uuid))
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
@@ -45,28 +48,36 @@ def _all_read(audit: AuditFacts) -> bool:
     return all(reading.ok for reading in audit.snapshot.readings)
 
 
-def _finding(audit: AuditFacts, consumer: str, why: str, remedy: str | None = None) -> Finding:
+def _finding(audit: AuditFacts, consumer: str, why: str, remedies: tuple[Remedy, ...]) -> Finding:
     rows = tuple(row for row in audit.rows if row.key == consumer)
     return RULE.finding(
         audit,
+        headline=f"{consumer}: Placement counts {recorded(rows)} on {audit.host} for Stocktake's "
+        "own consumer, which is not needed",
         consumer_uuid=consumer,
         expected=f"no allocation of {OWN_TYPE} {consumer}, because {why}",
         actual=f"Placement records {recorded_text(rows)}",
         evidence=claims_of(rows),
         rests_on_recorded=True,
-        remedy=remedy,
+        remedies=remedies,
     )
 
 
-_OF_AN_OLD_IDENTITY = (
-    "no agent removes this consumer: if the host's old identity is not in use any more, run "
-    "openstack resource provider allocation delete CONSUMER"
-)
+def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
+    if audit.settings.role is Role.OBSERVER:
+        words = "in role observer the agent removes no consumer: remove this consumer's allocations by hand"
+        return (by_hand(words, delete_allocations(consumer)),)
+    return (wait("the agent removes the consumer as soon as an audit has read every source that could show a need"),)
+
+
+def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
+    words = "no agent removes this consumer: if no host uses the old identity any more, remove the allocations"
+    return (by_hand(words, delete_allocations(consumer)),)
+
 
 RULE = Rule(
     code="companion-leftover",
     severity=Severity.WARNING,
-    remedy="in role owner or companion, no action is needed: the agent removes the consumer when it has read every "
-    "source that could show that the consumer is needed; in role observer, the agent removes no consumer",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE, LIBVIRT}),
 )

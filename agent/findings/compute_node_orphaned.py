@@ -6,28 +6,54 @@ libvirt reports one node per host, so every other row of the host that is not de
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, inspect, openstack, show_provider, wait
+from agent.model.finding import Remedy, Severity
+from agent.model.nova import ComputeNode, StateKind
+from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, STATE
 from agent.node_record.orphans import orphan_rows
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
     for node in orphan_rows(audit.state, audit.node, audit.root_uuid):
         yield RULE.finding(
             audit,
+            headline=f"{short_name(node.hypervisor_hostname)}: compute node row {node.id} of {audit.host} is no "
+            "hypervisor that libvirt reports",
             provider_uuid=node.uuid,
             subject=node.hypervisor_hostname,
-            expected=f"host {audit.settings.host} has only one compute node: {audit.node}",
+            expected=f"host {audit.host} has only one compute node: {audit.node}",
             actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
             f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB",
             facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),
+            remedies=_remedies(audit, node),
         )
 
 
-RULE = Rule(
-    code="compute-node-orphaned",
-    severity=Severity.WARNING,
-    remedy="check that no instance names this node (a renamed host leaves the row of its old name); in role owner with "
-    "[state] source = conductor, the agent deletes the row once this finding is confirmed, and the row's provider if "
-    "the provider has no allocations; in other roles or with another source, delete the row and its provider by hand",
-    find=_find,
-)
+def _remedies(audit: AuditFacts, node: ComputeNode) -> tuple[Remedy, ...]:
+    look = (
+        inspect(
+            "check that no instance names the old node (a renamed host leaves the row of its old name)",
+            openstack("server", "list", "--all-projects", "--long", "--host", audit.host),
+        ),
+        inspect("see what the row's provider still holds", show_provider(node.uuid)),
+    )
+    if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
+        words = (
+            "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated there"
+        )
+        return (*look, wait(words))
+    row = f"UPDATE compute_nodes SET deleted = id, deleted_at = UTC_TIMESTAMP() WHERE id = {node.id} AND deleted = 0"
+    return (
+        *look,
+        by_hand(f"delete the row in the cell database, as nova does ({row})"),
+        by_hand("delete the row's provider if nothing is allocated there", _delete(node.uuid)),
+    )
+
+
+def _delete(provider: str) -> str | None:
+    return openstack("resource", "provider", "delete", provider)
+
+
+RULE = Rule(code="compute-node-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

@@ -8,12 +8,25 @@ migration of the instance is in progress, the allocations on both hosts are righ
 from __future__ import annotations
 
 from agent.books.recency import instance_just_changed
-from agent.findings.base import AuditFacts, Findings, Rule, amount_text
-from agent.findings.base_places import UNSET, heal_or
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, amount_text
+from agent.findings.base_headlines import short_amounts
+from agent.findings.base_remedies import (
+    by_hand,
+    delete_allocations,
+    heal,
+    inspect,
+    show_allocations,
+    show_provider,
+    show_server,
+    unset,
+)
 from agent.model.claim import Cause, Claim, Consumer, Origin
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.memo import for_equal_arguments
+from agent.model.nova import Instance
 from agent.model.placement import ROOT, Allocation, ConsumerRecord, ProviderKey
+from agent.model.snapshot import PLACEMENT, STATE
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -48,15 +61,17 @@ def _sides(own_uuids: frozenset[str], record: ConsumerRecord) -> tuple[list[Allo
 
 def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], elsewhere: list[Allocation]) -> Finding:
     others = ", ".join(sorted({a.provider_uuid for a in elsewhere}))
+    instance = _instance(audit, record.consumer_uuid)
     return RULE.finding(
         audit,
+        headline=_headline(audit, record, instance, here),
         consumer_uuid=record.consumer_uuid,
         expected=f"consumer {record.consumer_uuid} has its allocations of each class in only one provider tree",
         actual=f"the consumer has {_text(here)} allocated on this host and {_text(elsewhere)} on {others}",
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
-        remedy=_remedy(audit, record.consumer_uuid, _providers(here), _providers(elsewhere)),
+        remedies=_remedies(audit, record.consumer_uuid, instance, (_providers(here), _providers(elsewhere))),
     )
 
 
@@ -64,20 +79,56 @@ def _providers(allocations: list[Allocation]) -> list[str]:
     return sorted({a.provider_uuid for a in allocations})
 
 
-def _remedy(audit: AuditFacts, consumer: str, own: list[str], others: list[str]) -> str:
-    """Return a remedy that never removes the allocations on the instance's host, because these are right."""
-    uuid = _instance_uuid(audit, consumer)
-    instance = next((i for i in audit.state.instances if i.uuid == uuid), None) if audit.state else None
+def _headline(audit: AuditFacts, record: ConsumerRecord, instance: Instance | None, here: list[Allocation]) -> str:
+    name = short_name(instance.name if instance else record.consumer_uuid)
+    amounts = short_amounts((a.resource_class, a.amount) for a in here)
+    return f"{name}: Placement counts {amounts} on {audit.host}, and the same classes on another host"
+
+
+def _remedies(
+    audit: AuditFacts, consumer: str, instance: Instance | None, providers: tuple[list[str], list[str]]
+) -> tuple[Remedy, ...]:
+    """Return remedies that never remove the allocations on the instance's host, because these are right."""
+    own, others = providers
     if instance is not None and instance.deleted:
-        return "the instance is deleted; check that it is gone everywhere, then run: " + _DELETE
+        return (
+            inspect("the instance is deleted: see what Placement still counts", show_allocations(consumer)),
+            by_hand("if no host has a guest of the instance, remove all its allocations", delete_allocations(consumer)),
+        )
     if instance is None or instance.host is None:
-        commands = "; ".join(f"{UNSET} {provider} CONSUMER" for provider in (*own, *others))
-        return f"{_FIND.replace('INSTANCE', uuid)}; then run all but the command of that host's provider: {commands}"
-    if instance.host != audit.settings.host:
-        lives = f"the instance lives on {instance.host}"
-        return f"{lives}, so remove its allocations on this host: {heal_or(audit, f'{UNSET} PROVIDER CONSUMER')}"
-    commands = "; ".join(f"{UNSET} {other} CONSUMER" for other in others)
-    return f"the instance lives on this host: find out why it also has allocations elsewhere, then run: {commands}"
+        return (
+            inspect("find the host of the instance", show_server(_instance_uuid(audit, consumer))),
+            *(inspect(f"see which host has provider {each}", show_provider(each)) for each in others),
+            *(by_hand(f"only if the instance is not on {_name(audit, each)}", unset(consumer, [each])) for each in own),
+            *(
+                by_hand(f"only if the instance is not on the host of {each}", unset(consumer, [each]))
+                for each in others
+            ),
+        )
+    if instance.host != audit.host:
+        return (
+            heal(f"the instance lives on {instance.host}: remove its allocations on this host"),
+            by_hand("remove only the allocations on this host", unset(consumer, own)),
+        )
+    return (
+        *(
+            inspect(f"the instance lives on this host: see which host has provider {p}", show_provider(p))
+            for p in others
+        ),
+        by_hand(
+            "if no guest of the instance is on the other host, remove the allocations there", unset(consumer, others)
+        ),
+    )
+
+
+def _name(audit: AuditFacts, provider: str) -> str:
+    known = audit.view.provider(provider) if audit.view else None
+    return f"this host ({known.name})" if known else "this host"
+
+
+def _instance(audit: AuditFacts, consumer: str) -> Instance | None:
+    uuid = _instance_uuid(audit, consumer)
+    return next((i for i in audit.state.instances if i.uuid == uuid), None) if audit.state else None
 
 
 def _instance_uuid(audit: AuditFacts, consumer: str) -> str:
@@ -102,12 +153,10 @@ def _claim(audit: AuditFacts, allocation: Allocation) -> Claim:
     )
 
 
-_FIND = "find on which host the instance is (openstack server show INSTANCE)"
-_DELETE = "openstack resource provider allocation delete CONSUMER"
-
 RULE = Rule(
     code="consumer-on-several-providers",
     severity=Severity.ERROR,
-    remedy=f"{_FIND.replace('INSTANCE', 'CONSUMER')}, then remove the consumer's allocations on the other hosts",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE}),
+    healed_in=HEALERS,
 )

@@ -8,12 +8,13 @@ placeholder project.
 
 from __future__ import annotations
 
-from agent.findings.base import AuditFacts, Findings, Rule
-from agent.findings.base_places import HEAL
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, heal, line
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Instance
 from agent.model.placement import ConsumerRecord
-from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT, STATE
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -35,6 +36,8 @@ def _differs(record: ConsumerRecord, instance: Instance) -> bool:
 def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
     return RULE.finding(
         audit,
+        headline=f"{short_name(instance.name)}: Placement counts its allocation on {audit.host} for another "
+        "project or user than its own",
         consumer_uuid=record.consumer_uuid,
         expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",
@@ -46,21 +49,20 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
             ("recorded_user_id", record.user_id),
         ),
         rests_on_recorded=True,
-        remedy=_remedy(audit, instance),
+        remedies=(
+            heal("write the instance's project and user, and keep the amounts"),
+            by_hand(
+                "let nova-manage write the instance's project and user, on a controller",
+                line("nova-manage", "placement", "heal_allocations", "--instance", instance.uuid),
+            ),
+        ),
     )
 
-
-def _remedy(audit: AuditFacts, instance: Instance) -> str:
-    nova_manage = f"{_NOVA_MANAGE} --instance {instance.uuid}"
-    return nova_manage if audit.settings.role is Role.OBSERVER else f"{_HEAL}; or {nova_manage}"
-
-
-_HEAL = f"{HEAL}, which changes only project and user"
-_NOVA_MANAGE = "nova-manage placement heal_allocations"
 
 RULE = Rule(
     code="consumer-project-differs",
     severity=Severity.WARNING,
-    remedy=f"{_HEAL}; or {_NOVA_MANAGE}",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE}),
+    healed_in=HEALERS,
 )

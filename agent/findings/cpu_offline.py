@@ -6,8 +6,10 @@ In this case nova-compute's whole audit fails. This agent leaves VCPU and PCPU u
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, inspect, line, reload_agent
+from agent.model.finding import Remedy, Severity
 from agent.model.host.cpuset import render_cpu_list
+from agent.model.snapshot import LIBVIRT
 from agent.resources.cpus import MissingCpus, missing_cpus, what_is_missing
 
 
@@ -19,27 +21,24 @@ def _find(audit: AuditFacts) -> Findings:
         offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: {missing.option} names {what_is_missing(missing, host)}; VCPU and PCPU stay "
+            "unchanged",
             subject=missing.option,
             expected=f"all CPUs of {missing.option} are online",
             actual=f"the option names {what_is_missing(missing, host)}; the agent leaves VCPU and PCPU as they are",
             facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
-            remedy=_remedy(missing, offline, absent),
+            remedies=_remedies(missing, offline, absent),
         )
 
 
-def _remedy(missing: MissingCpus, offline: str, absent: str) -> str:
-    """Return the remedy. The operator cannot bring absent CPUs online, and must remove them from the option."""
-    if not missing.absent:
-        return RULE.remedy.replace("CPUS", offline)
-    corrected = f"correct {missing.option}: take out CPUs {absent}, and reload the agent (SIGHUP)"
-    return (
-        f"{corrected}; bring CPUs {offline} online (chcpu -e {offline}) or take them out, too" if offline else corrected
-    )
+def _remedies(missing: MissingCpus, offline: str, absent: str) -> tuple[Remedy, ...]:
+    """Return the remedies. The operator cannot bring absent CPUs online, and must remove them from the option."""
+    look = inspect("see which CPUs the host has", line("lscpu", "--all", "--extended=CPU,NODE,ONLINE"))
+    bring = (by_hand("bring the CPUs online", line("chcpu", "-e", offline)),) if offline else ()
+    named = f"CPUs {absent}" if absent else f"CPUs {offline}"
+    otherwise = "" if absent else "or "
+    change = by_hand(f"{otherwise}take {named} out of {missing.option}")
+    return (look, *bring, change, reload_agent("then let the agent read the option again"))
 
 
-RULE = Rule(
-    code="cpu-offline",
-    severity=Severity.ERROR,
-    remedy="bring the CPUs online (chcpu -e CPUS), or take them out of the option and reload the agent (SIGHUP)",
-    find=_find,
-)
+RULE = Rule(code="cpu-offline", severity=Severity.ERROR, find=_find, rests_on=frozenset({LIBVIRT}))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, named, promised_text, rows_by_consumer
+from agent.findings.base_headlines import who
+from agent.findings.base_remedies import by_hand, inspect, openstack, virsh
 from agent.model.finding import Severity
 from agent.model.report import Verdict
+from agent.model.snapshot import LIBVIRT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -12,18 +15,18 @@ def _find(audit: AuditFacts) -> Findings:
         instance = rows[0].instance
         yield RULE.finding(
             audit,
+            headline=f"{who(rows)}: the cloud has the instance on {audit.host}, but libvirt has no guest of it",
             consumer_uuid=consumer,
             expected=f"a guest for {named(rows)}, which is promised {promised_text(rows)}",
             actual="libvirt has no domain with the instance's uuid",
             evidence=claims_of(rows),
             facts=(("vm_state", instance.vm_state if instance else None),),
+            remedies=(
+                inspect("see which guests libvirt has", virsh(audit, "list", "--all")),
+                inspect("see what nova did to the instance", openstack("server", "event", "list", consumer)),
+                by_hand("let nova define the guest again", openstack("server", "reboot", "--hard", consumer)),
+            ),
         )
 
 
-RULE = Rule(
-    code="guest-missing",
-    severity=Severity.ERROR,
-    remedy="find the reason in the logs of nova-compute and libvirt; "
-    "openstack server reboot --hard CONSUMER defines the guest again",
-    find=_find,
-)
+RULE = Rule(code="guest-missing", severity=Severity.ERROR, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_guests import resting
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, openstack, show_server, virsh
+from agent.model.finding import Remedy, Severity
 from agent.model.host.facts import DomainState
+from agent.model.nova import Instance
+from agent.model.snapshot import LIBVIRT, STATE
+from agent.text.headline import short_name
 
 # nova's power state for each libvirt state (nova/virt/libvirt/guest.py). BLOCKED is the idle state of Xen guests;
 # SHUTDOWN means that the guest is shutting down.
@@ -45,6 +49,8 @@ def _find(audit: AuditFacts) -> Findings:
         known = instance.power_state
         yield RULE.finding(
             audit,
+            headline=f"{short_name(instance.name)}: nova's vm_state is {instance.vm_state}, but the guest on "
+            f"{audit.host} is {power}",
             consumer_uuid=instance.uuid,
             expected=f"power state fitting vm_state {instance.vm_state} of instance {instance.uuid} ({instance.name})",
             actual=f"domain {domain.name} is {power}",
@@ -53,13 +59,32 @@ def _find(audit: AuditFacts) -> Findings:
                 ("domain_state", domain.state.value),
                 ("recorded_power_state", None if known is None else _NOVA_POWER.get(known, str(known))),
             ),
+            remedies=_remedies(audit, instance),
         )
 
 
+def _remedies(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
+    return (
+        *by_nova_compute(
+            audit, "the power sync of nova-compute corrects the difference, unless nova.conf turns it off"
+        ),
+        inspect("see what libvirt says", virsh(audit, "dominfo", instance.uuid)),
+        inspect("see what nova says", show_server(instance.uuid)),
+        *_choices(audit, instance),
+    )
+
+
+def _choices(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
+    """Return what the operator can choose. Nova's API accepts ``start`` only for vm_state stopped."""
+    uuid, stop = instance.uuid, virsh(audit, "shutdown", instance.uuid)
+    if instance.vm_state == "stopped":
+        start = openstack("server", "start", uuid)
+        return (by_hand("if the guest must run, tell nova so", start), by_hand("or shut the guest down", stop))
+    if instance.vm_state in ("active", "paused"):
+        return (by_hand("if the guest must run, let nova start it", openstack("server", "reboot", "--hard", uuid)),)
+    return (by_hand("the instance is deleted: shut the guest down", stop),)
+
+
 RULE = Rule(
-    code="guest-power-state-differs",
-    severity=Severity.WARNING,
-    remedy="if nova-compute runs on this host, its power sync corrects the difference; otherwise choose the state "
-    "yourself: openstack server start, stop or reboot CONSUMER",
-    find=_find,
+    code="guest-power-state-differs", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE, LIBVIRT})
 )

@@ -7,9 +7,12 @@ By default nova-compute destroys such guests; where nova-compute does not, only 
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, held_text, rows_by_consumer
+from agent.findings.base_headlines import held, who
+from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, virsh
 from agent.model.compared import Row
 from agent.model.finding import Severity
 from agent.model.report import Verdict
+from agent.model.snapshot import LIBVIRT, STATE
 
 
 def is_deleted(rows: tuple[Row, ...]) -> bool:
@@ -27,19 +30,26 @@ def _find(audit: AuditFacts) -> Findings:
         deleted_at = instance.deleted_at.isoformat() if instance and instance.deleted_at else None
         yield RULE.finding(
             audit,
+            headline=f"{who(rows)}: the cloud deleted the instance, but its guest on {audit.host} is {power} and "
+            f"holds {held(rows)}",
             consumer_uuid=consumer,
             expected=f"no guest, because instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
             actual=f"the instance's domain is still defined and {power}; the domain holds {held_text(rows)}; "
             f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
+            remedies=(
+                *by_nova_compute(audit, _REAPED),
+                inspect("make sure that nobody needs the guest", virsh(audit, "dominfo", consumer)),
+                by_hand("stop the guest", virsh(audit, "destroy", consumer)),
+                by_hand("remove the guest", virsh(audit, "undefine", "--managed-save", "--nvram", consumer)),
+            ),
         )
 
 
-RULE = Rule(
-    code="guest-running-deleted",
-    severity=Severity.ERROR,
-    remedy="make sure that nobody needs the guest (virsh dominfo CONSUMER), then virsh destroy CONSUMER and virsh "
-    "undefine CONSUMER; where running_deleted_instance_action is reap, nova-compute removes such guests by itself",
-    find=_find,
+_REAPED = (
+    "nova-compute removes such a guest by itself after some minutes, unless running_deleted_instance_action in its "
+    "nova.conf is not reap"
 )
+
+RULE = Rule(code="guest-running-deleted", severity=Severity.ERROR, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

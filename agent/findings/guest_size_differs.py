@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text
 from agent.findings.base_guests import resting
+from agent.findings.base_remedies import by_hand, inspect, openstack, virsh
 from agent.model.finding import Finding, Severity
 from agent.model.host.facts import Domain
 from agent.model.nova import Flavor
 from agent.model.occupancy import Occupancy
+from agent.model.snapshot import LIBVIRT, STATE
+from agent.text.amounts import with_unit
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -39,17 +43,25 @@ def _finding(audit: AuditFacts, taken: Occupancy, domain: Domain, differences: l
     books = (*audit.books.promised.claims, *audit.books.held.claims)
     return RULE.finding(
         audit,
+        headline=f"{short_name(instance.name)}: the guest on {audit.host} was defined with {_short(differences, 2)}"
+        f"; the flavor has {_short(differences, 1)}",
         consumer_uuid=instance.uuid,
         expected=f"{promised} for instance {instance.uuid} ({instance.name}), as its flavor {taken.flavor.name} says",
         actual=f"domain {domain.name} was defined with {defined}",
         evidence=tuple(c for c in books if c.consumer.key == instance.uuid and c.resource_class in sizes),
+        remedies=(
+            inspect("see how the guest is defined", virsh(audit, "dominfo", instance.uuid)),
+            by_hand(
+                "let nova define the guest again in the flavor's size",
+                openstack("server", "reboot", "--hard", instance.uuid),
+            ),
+            by_hand("if the guest was made larger on purpose, resize the instance to a flavor of that size"),
+        ),
     )
 
 
-RULE = Rule(
-    code="guest-size-differs",
-    severity=Severity.WARNING,
-    remedy="openstack server reboot --hard CONSUMER defines the guest again in its flavor's size; if the guest was "
-    "made larger on purpose, resize the instance",
-    find=_find,
-)
+def _short(differences: list[tuple[str, int, int]], which: int) -> str:
+    return ", ".join(with_unit(each[0], int(each[which])) for each in differences)
+
+
+RULE = Rule(code="guest-size-differs", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

@@ -7,7 +7,11 @@ this host's own uuid (a cloned or moved host) is reported as identity-changed in
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, inspect, openstack, show_provider
+from agent.model.finding import Remedy, Severity
+from agent.model.nova import ComputeNode
+from agent.model.snapshot import LIBVIRT, STATE
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -20,18 +24,30 @@ def _find(audit: AuditFacts) -> Findings:
             continue
         yield RULE.finding(
             audit,
+            headline=f"{short_name(audit.node)}: hosts {audit.host} and {row.host} both have a compute node with "
+            "this name",
             provider_uuid=row.uuid,
             subject=row.host,
             expected=f"only host {audit.state.host} has a compute node named {audit.node}",
             actual=f"host {row.host} also has a compute node named {audit.node} (uuid {row.uuid}, id {row.id})",
             facts=(("compute_node_id", row.id), ("host", row.host), ("provider_name", audit.node)),
+            remedies=_remedies(row),
         )
 
 
-RULE = Rule(
-    code="hostname-duplicated",
-    severity=Severity.ERROR,
-    remedy="give one of the two hosts another name (hostnamectl), and restart libvirt and the agent there; "
-    "if the other host no longer exists, delete its compute node row and its provider PROVIDER",
-    find=_find,
-)
+def _remedies(row: ComputeNode) -> tuple[Remedy, ...]:
+    return (
+        inspect(f"see whether host {row.host} is alive", openstack("compute", "service", "list", "--host", row.host)),
+        inspect("see what the other host's provider holds", show_provider(row.uuid)),
+        by_hand(
+            "if both hosts exist, give one of them another name (hostnamectl), and restart libvirt and the agent there"
+        ),
+        by_hand(
+            f"if host {row.host} no longer exists, delete its compute service (openstack compute service delete), and "
+            "its provider",
+            openstack("resource", "provider", "delete", row.uuid),
+        ),
+    )
+
+
+RULE = Rule(code="hostname-duplicated", severity=Severity.ERROR, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

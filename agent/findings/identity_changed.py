@@ -6,34 +6,46 @@ agent/provider_tree/identity_doubt.py decides which contradictions stop all writ
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, inspect, line
+from agent.model.finding import Remedy, Severity
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
     for doubt in audit.doubts:
         yield RULE.finding(
-            audit, subject=doubt.actual, expected=doubt.expected, actual=doubt.actual, remedy=_remedy(audit)
+            audit,
+            headline=f"{audit.host}: {doubt.actual}",
+            subject=doubt.actual,
+            expected=doubt.expected,
+            actual=doubt.actual,
+            remedies=_remedies(audit),
         )
 
 
-def _remedy(audit: AuditFacts) -> str:
-    return RULE.remedy if audit.settings.role is Role.OWNER else f"{_RENAMED}; {_CLONED}; {_REINSTALLED}; {_OTHER}"
+def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
+    if audit.settings.role is Role.OWNER:
+        return (
+            inspect("see what adopt would do if the host was renamed or reinstalled", line("stocktake", "adopt")),
+            by_hand("if the host was renamed by mistake, restore the old name"),
+            _CLONED,
+            *_OTHERS,
+        )
+    return (
+        by_hand("if the host was renamed, restore the old name"),
+        _CLONED,
+        by_hand("if the host was reinstalled, write the provider's old uuid into nova's compute_id file"),
+        *_OTHERS,
+    )
 
 
-_RENAMED = "if the host was renamed, restore the old name"
-_CLONED = "if its disk was cloned, remove the copied compute_id file"
-_REINSTALLED = "if it was reinstalled, write the provider's old uuid into nova's compute_id file"
-_OTHER = (
-    "if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name; "
-    "if [state] names a wrong database, correct [state]; if the database was restored, use a later backup"
+_CLONED = by_hand("if the host's disk was cloned, remove the copied compute_id file")
+_OTHERS = (
+    by_hand("if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name"),
+    by_hand("if [state] names a wrong database, correct [state]; if the database was restored, use a later backup"),
 )
 
-
 RULE = Rule(
-    code="identity-changed",
-    severity=Severity.ERROR,
-    remedy=f"{_RENAMED}, or see what stocktake adopt would do; {_CLONED}; if it was reinstalled, run stocktake adopt; "
-    f"{_OTHER}",
-    find=_find,
+    code="identity-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, STATE, LIBVIRT})
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from agent.books.image_ledger import leftovers
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_headlines import size_text
+from agent.findings.base_remedies import by_hand, inspect, line, show_server
 from agent.model.finding import Severity
 from agent.model.nova import NovaState
+from agent.model.snapshot import IMAGES, LIBVIRT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -13,11 +16,18 @@ def _find(audit: AuditFacts) -> Findings:
     for left in leftovers(audit.snapshot):
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: no instance of this host needs folder {left.path}, which takes "
+            f"{size_text(left.size_bytes)}",
             consumer_uuid=left.owner,
             subject=left.path,
             expected="every folder named after an instance belongs to an instance of this host",
             actual=f"folder {left.path} takes {left.size_bytes} bytes; {_whereabouts(left.owner, state)}",
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
+            remedies=(
+                inspect("check that the instance is deleted or lives elsewhere with its disk", show_server(left.owner)),
+                inspect("see what the folder contains", line("ls", "-lR", left.path)),
+                by_hand(_REMOVE, line("rm", "-r", "--", left.path)),
+            ),
         )
 
 
@@ -32,10 +42,9 @@ def _whereabouts(uuid: str, state: NovaState | None) -> str:
     return f"instance {uuid} lives on {instance.host or 'no host'}"
 
 
-RULE = Rule(
-    code="image-leftover",
-    severity=Severity.WARNING,
-    remedy="check that the instance is deleted or lives elsewhere with its disk, and that no other disk has a backing "
-    "file in the folder (qemu-img info --backing-chain), then remove the folder",
-    find=_find,
+_REMOVE = (
+    "if no other disk has a backing file in the folder (qemu-img info --backing-chain shows the backing files of a "
+    "disk), remove the folder"
 )
+
+RULE = Rule(code="image-leftover", severity=Severity.WARNING, find=_find, rests_on=frozenset({IMAGES, STATE, LIBVIRT}))

@@ -8,9 +8,11 @@ the configuration alone cannot find the mistake.
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, virsh
 from agent.model.finding import Finding, Severity
 from agent.model.host.devices import Devices
 from agent.model.settings import MdevTypeChoice
+from agent.model.snapshot import LIBVIRT
 from agent.nested.mdev import bound_to, place_of
 
 
@@ -42,18 +44,21 @@ def _finding(audit: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Fin
     types = ", ".join(sorted(_types(devices, choice)))
     return RULE.finding(
         audit,
+        headline=f"{audit.host}: no device{at} offers mediated devices of type {choice.type_id}, which "
+        "[devices] enabled_mdev_types names",
         resource_class=choice.resource_class,
         subject=choice.type_id,
         expected=f"a device{at} that makes mediated devices of type {choice.type_id} ([devices] enabled_mdev_types)",
         actual=f"devices{at} offer only these types: {types}" if types else f"no device{at} makes mediated devices",
         facts=(("mdev_type", choice.type_id), ("offered_types", types)),
+        remedies=(
+            inspect("see which devices offer mediated devices", virsh(audit, "nodedev-list", "--cap", "mdev_types")),
+            by_hand(
+                "if the card is missing in that list, load its driver (virsh nodedev-dumpxml shows a card's types)"
+            ),
+            by_hand("if the card is there, correct [devices] enabled_mdev_types or the type's device_addresses"),
+        ),
     )
 
 
-RULE = Rule(
-    code="mdev-type-unknown",
-    severity=Severity.ERROR,
-    remedy="compare [devices] enabled_mdev_types and the type's device_addresses with what `virsh nodedev-list "
-    "--cap mdev_types` and `virsh nodedev-dumpxml` show; the card's driver may not be loaded",
-    find=_find,
-)
+RULE = Rule(code="mdev-type-unknown", severity=Severity.ERROR, find=_find, rests_on=frozenset({LIBVIRT}))

@@ -1,19 +1,21 @@
 """migration-finished-but-counted: an evacuation is over, but Placement still counts its instance on the old host.
 
 The usage that nova-compute reports is too high by exactly the amounts of these instances, until nova-compute is
-restarted (story 1 of the README).
+restarted (story 1 of the README). The finding is a symptom of allocation-stale-move of the same instance, and both have
+the same repair.
 """
 
 from __future__ import annotations
 
-from agent.findings import allocation_stale_move
-from agent.findings.base import AuditFacts, Findings, Rule, claims_of
-from agent.findings.base_places import place_of, recorded_where, unset_everywhere
+from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of
+from agent.findings.base_headlines import recorded, who
+from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_remedies import by_hand
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
 from agent.model.nova import Migration
 from agent.model.report import Verdict
-from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT, STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -33,6 +35,8 @@ def _find(audit: AuditFacts) -> Findings:
 def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> Finding:
     return RULE.finding(
         audit,
+        headline=f"{who(rows)}: evacuated to {migration.dest_host}; Placement still counts "
+        f"{recorded(rows)} on {audit.host}",
         provider_uuid=place_of(audit, rows),
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}, "
@@ -42,21 +46,17 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,
-        remedy=_remedy(audit, migration.instance_uuid, rows),
+        remedies=(
+            *heal_here(audit, rows, "remove the allocation on this host and keep the allocation on the other host"),
+            by_hand("remove only the allocation on this host", unset_here(audit, rows)),
+        ),
     )
-
-
-def _remedy(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str:
-    by_hand = unset_everywhere(audit, rows)
-    if audit.settings.role is Role.OBSERVER:
-        return by_hand
-    return f"{allocation_stale_move.heals(audit, consumer, rows)}; by hand: {by_hand}"
 
 
 RULE = Rule(
     code="migration-finished-but-counted",
     severity=Severity.ERROR,
-    remedy="heal the finding allocation-stale-move of the same consumer (stocktake heal), or remove this host's part "
-    "of the instance's allocation",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE}),
+    healed_in=HEALERS,
 )

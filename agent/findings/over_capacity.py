@@ -19,20 +19,23 @@ from typing import NamedTuple
 
 from agent.books.ledger import provider_key
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
+from agent.findings.base_remedies import by_hand, explain, inspect, openstack, wait
 from agent.findings.reshape_needed import to_move
 from agent.model.books import DesiredProvider
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.host.cpuset import render_cpu_list
 from agent.model.placement import ROOT, Inventory, PlacementView, Provider, ProviderKey
 from agent.model.report import Verdict
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.nested.pci_view import KIND as PCI
 from agent.node_record.numa import numa_cells
 from agent.node_record.numa_usage import pin_conflicts
 from agent.provider_tree.reserve import is_reserved
 from agent.resources import cpus
-from agent.text.amounts import number_text
+from agent.text.amounts import number_text, with_unit
+from agent.text.headline import short_name
 
 _CPU_CLASSES = frozenset({"PCPU", "VCPU"})
 LEAKS = frozenset({Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE})
@@ -111,6 +114,8 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         return
     yield RULE.finding(
         audit,
+        headline=f"{audit.host}: {with_unit(name, used)} used{place.where}, but the host does not offer {name} any "
+        "more",
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"no {name} is used{place.where}, because this host does not offer it any more",
@@ -119,6 +124,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         evidence=claims_of(row for row in place.rows if row.recorded),
         facts=(("capacity", 0), ("used", used), ("free", -used), ("missing", used)),
         rests_on_recorded=True,
+        remedies=(explain(name), by_hand(f"move the instances that use {name} away, or let the host offer it again")),
     )
 
 
@@ -139,9 +145,14 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     free = inventory.capacity - used
     # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked.
     is_judged = audit.books.state_known and audit.books.host_known
+    part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = f"; {amount_text(name, overflow)} of unmanaged use does not fit into reserved" if overflow else ""
     return RULE.finding(
         audit,
+        headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
+        f"{number_text(inventory.capacity)}"
+        if used > inventory.capacity
+        else f"{audit.host}: {with_unit(name, overflow)} of unmanaged use{place.where} does not fit into reserved",
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
@@ -161,7 +172,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
             *((("leaked_part", leaked_amount),) if is_judged and 0 < leaked_amount < missing else ()),
         ),
         rests_on_recorded=True,
-        remedy=None if is_judged else UNJUDGED_REMEDY,
+        remedies=_remedies(audit, name, leaked) if is_judged else (wait(UNJUDGED_REMEDY),),
     )
 
 
@@ -193,6 +204,8 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
     uuids = {uuid for uuid, _ in instances}
     return RULE.finding(
         audit,
+        headline=f"{' and '.join(short_name(name) for _, name in instances)}: pinned to {which} of {audit.host}, "
+        f"{'which is not for guests' if alone else 'which is for one guest only'}",
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
         expected=f"no guest is pinned to {which}: guests may not be pinned to this CPU"
         if alone
@@ -204,11 +217,30 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
             if claim.instance_uuid in uuids and claim.resource_class in _CPU_CLASSES
         ),
         facts=(("cell", cell), ("cpus", render_cpu_list(numbers)), ("instances", ", ".join(sorted(uuids)))),
-        remedy="move the guest away, or add the CPU to [compute] cpu_dedicated_set again"
-        if alone
-        else "move one of the guests away: nova promised the same dedicated CPU to each of them, and nova-compute's "
-        "audit of this host would fail",
+        rests_on=frozenset({STATE, LIBVIRT}),
+        remedies=_of_pinned(instances),
     )
+
+
+def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, ...]:
+    leaks = "remove the allocations of the leaked consumers first: their findings have the command"
+    servers = openstack("server", "list", "--all-projects", "--long", "--host", audit.host)
+    return (
+        *((by_hand(leaks),) if leaked else ()),
+        explain(name),
+        inspect("choose instances to move: the rest of the excess is over-commit", servers),
+    )
+
+
+def _of_pinned(instances: list[tuple[str, str]]) -> tuple[Remedy, ...]:
+    moves = [
+        by_hand(f"move {short_name(name)} away", openstack("server", "migrate", "--live-migration", uuid))
+        for uuid, name in instances
+    ]
+    if len(instances) == 1:
+        return (*moves, by_hand("or add the CPU to [compute] cpu_dedicated_set again, and reload the agent"))
+    why = "move one of the guests away: nova promised the same CPU to each of them, so nova-compute's audit would fail"
+    return (by_hand(why), *moves)
 
 
 UNJUDGED = "; the agent could not read the cloud's state or libvirt, so it does not know how much of this use is leaked"
@@ -229,10 +261,4 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
     return f"; {total} of it belongs to {len(leaked)} consumers that should have no allocation on this host: {who}"
 
 
-RULE = Rule(
-    code="over-capacity",
-    severity=Severity.ERROR,
-    remedy="remove the allocations of the leaked consumers first (their own findings say how); "
-    "the rest is over-commit: move guests away",
-    find=_find,
-)
+RULE = Rule(code="over-capacity", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

@@ -13,15 +13,26 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, named
+from agent.findings.base_headlines import who
 from agent.findings.base_pci import view_of
+from agent.findings.base_remedies import (
+    by_hand,
+    heal,
+    inspect,
+    openstack,
+    restart_nova_compute,
+    show_allocations,
+    wait,
+)
 from agent.model.books import DesiredTree
 from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.compared import Row
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.nova import NovaState
 from agent.model.placement import ProviderKey
 from agent.model.report import Verdict
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.nested.pci_view import KIND, PciView, key_of
 
 # A promised class has one of these verdicts only if the instance has a guest here, and nova is not changing it.
@@ -99,16 +110,17 @@ def _finding(
     taken = [_taken(row, address, home) for address, home in functions.items() if home in wrong]
     addresses = ", ".join(address for address, home in functions.items() if home in wrong)
     there = {home.key for home in wrong}
-    allocations = " ".join(f"--allocation rp={h.provider_uuid},{h.resource_class}={n}" for h, n in wrong.items())
     return RULE.finding(
         audit,
+        headline=f"{who((row,))}: Placement counts no allocation, or another amount, of its PCI devices {addresses} on "
+        f"{audit.host}",
         consumer_uuid=row.key,
         expected=f"{_text(wrong)} for {named((row,))}, because its guest takes {addresses}",
         actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",
         evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
-        facts=(("functions", addresses), ("allocations", allocations)),
+        facts=(("functions", addresses), ("allocations", _options_text(wrong))),
         rests_on_recorded=True,
-        remedy=RULE.remedy.replace("ALLOCATIONS", allocations) if audit.settings.role is Role.OWNER else _BESIDE_NOVA,
+        remedies=_remedies(audit, row.key, wrong) if audit.settings.role is Role.OWNER else _BESIDE_NOVA,
     )
 
 
@@ -129,23 +141,58 @@ def _taken(row: Row, address: str, home: _Home) -> Claim:
     )
 
 
+def _remedies(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> tuple[Remedy, ...]:
+    command = _allocation_set(audit, consumer, wrong)
+    return (
+        heal("add the allocation, once the devices' providers are published"),
+        inspect("see all allocations of the instance", show_allocations(consumer)),
+        by_hand(_BY_HAND if command else f"{_UNREAD} {_options_text(wrong)}", command),
+    )
+
+
+def _allocation_set(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> str | None:
+    """Return the command that writes all allocations of the consumer, with the right ones for its devices.
+
+    The command replaces all allocations, and Placement requires project and user. So there is no command unless this
+    audit read the consumer's whole record.
+    """
+    record = next((r for r in (audit.view.consumers if audit.view else ()) if r.consumer_uuid == consumer), None)
+    if record is None or record.project_id is None or record.user_id is None:
+        return None
+    amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
+    amounts.update({(home.provider_uuid, home.resource_class): amount for home, amount in wrong.items()})
+    options = _options(amounts)
+    owner = ("--project-id", record.project_id, "--user-id", record.user_id)
+    return openstack("resource", "provider", "allocation", "set", *owner, *options, consumer)
+
+
+def _options_text(wrong: Mapping[_Home, int]) -> str:
+    return " ".join(f"--allocation rp={h.provider_uuid},{h.resource_class}={n}" for h, n in wrong.items())
+
+
+def _options(amounts: Mapping[tuple[str, str], int]) -> list[str]:
+    pairs = (("--allocation", f"rp={uuid},{name}={amount}") for (uuid, name), amount in sorted(amounts.items()))
+    return [word for pair in pairs for word in pair]
+
+
+_UNREAD = (
+    "this audit did not read the instance's project and user: write all its allocations at once (openstack resource "
+    "provider allocation set), those that Placement has and"
+)
+_BY_HAND = "write the instance's allocations with those of its devices; the command replaces all its allocations"
 # nova/compute/resource_tracker.py:_update_to_placement allocates PCI devices in each update.
 _BESIDE_NOVA = (
-    "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "
-    "report_in_placement = true; to make it update now: systemctl restart nova-compute (your distribution may name the "
-    "unit differently)"
+    wait(
+        "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "
+        "report_in_placement = true"
+    ),
+    restart_nova_compute("to make nova-compute update now, restart it"),
 )
 
 RULE = Rule(
     code="pci-allocation-missing",
     severity=Severity.ERROR,
-    # 1.12 is the first microversion that shows a consumer's project and user. If a command changes allocations with a
-    # microversion below 1.8, Placement assigns the consumer to its placeholder project.
-    remedy="stocktake heal --finding FINDING adds the allocation, once the devices' providers are published; no audit "
-    "changes an allocation. By hand: list the consumer's allocations (openstack "
-    "--os-placement-api-version 1.12 resource provider allocation show CONSUMER), and add them to the next command, "
-    "which replaces all allocations of the consumer: "
-    "openstack --os-placement-api-version 1.12 resource provider allocation set CONSUMER --project-id PROJECT "
-    "--user-id USER ALLOCATIONS",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE, LIBVIRT}),
+    healed_in=frozenset({Role.OWNER}),
 )

@@ -11,9 +11,12 @@ from collections.abc import Iterable
 
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_pci import view_of
-from agent.model.finding import Finding, Severity
+from agent.findings.base_remedies import by_hand, inspect, openstack, show_server, wait
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.placement import Allocation, Inventory, Provider
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested.pci_view import PciView
+from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -53,6 +56,8 @@ def _where(audit: AuditFacts, address: str) -> str:
 def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, address: str, why: str) -> Finding:
     return RULE.finding(
         audit,
+        headline=f"{_name(audit, allocation.consumer_uuid)}: has {allocation.amount} {allocation.resource_class} of "
+        f"PCI device {address}, which {audit.host} no longer offers",
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
@@ -60,12 +65,14 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of this device; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
+        remedies=_remedies(allocation.consumer_uuid),
     )
 
 
 def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
     return RULE.finding(
         audit,
+        headline=f"{audit.host}: PCI device {address} was used once and is not offered any more; its provider stays",
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
         expected=f"[pci] device_spec offers {address}, because its provider still records that the device was used",
@@ -73,19 +80,29 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
         rests_on_recorded=True,
-        remedy=_SPENT,
+        remedies=_of_spent(provider.uuid),
     )
 
 
-_SPENT = (
-    "if the device or its entry of [pci] device_spec comes back, do nothing; if the device is gone for good, or if "
-    "another guest may use it, run openstack resource provider delete PROVIDER"
-)
+def _name(audit: AuditFacts, consumer: str) -> str:
+    instances = audit.state.instances if audit.state else ()
+    return short_name(next((i.name for i in instances if i.uuid == consumer), consumer))
 
-RULE = Rule(
-    code="pci-device-lost",
-    severity=Severity.ERROR,
-    remedy="put the entry of [pci] device_spec back; where the device is dead, delete or cold migrate the instance "
-    "(openstack server show CONSUMER says which host it is on)",
-    find=_find,
-)
+
+def _remedies(consumer: str) -> tuple[Remedy, ...]:
+    return (
+        inspect("see which instance has the device, and on which host it is", show_server(consumer)),
+        by_hand("if the device still works, put its entry of [pci] device_spec back"),
+        by_hand("if the device is dead, move the instance to another host", openstack("server", "migrate", consumer)),
+    )
+
+
+def _of_spent(provider: str) -> tuple[Remedy, ...]:
+    delete = openstack("resource", "provider", "delete", provider)
+    return (
+        wait("if the device or its entry of [pci] device_spec comes back, do nothing"),
+        by_hand("if the device is gone for good, or if another guest may use it, delete its provider", delete),
+    )
+
+
+RULE = Rule(code="pci-device-lost", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

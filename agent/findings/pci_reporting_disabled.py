@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_pci import listed
+from agent.findings.base_remedies import by_hand, reload_agent
 from agent.model.finding import Severity
+from agent.model.snapshot import PLACEMENT
 from agent.nested.pci_view import managed
 
 
@@ -18,18 +20,22 @@ def _find(audit: AuditFacts) -> Findings:
         return
     yield RULE.finding(
         audit,
+        headline=f"{audit.host}: [pci] report_in_placement is off, but Placement has {len(left)} providers of its "
+        "PCI devices",
         expected="either [pci] report_in_placement = true, "
         "or no provider with trait COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
         actual=f"report_in_placement is false, and the agent does not change {len(left)} PCI providers: "
         f"{listed(sorted(provider.name for provider in left))}",
         facts=(("providers", len(left)),),
+        remedies=(
+            by_hand("set [pci] report_in_placement = true again"),
+            reload_agent("let the agent read the option again"),
+            by_hand(
+                "to remove the providers, take the devices out of [pci] device_spec while the option is true, and turn "
+                "the option off when the providers are gone"
+            ),
+        ),
     )
 
 
-RULE = Rule(
-    code="pci-reporting-disabled",
-    severity=Severity.ERROR,
-    remedy="set [pci] report_in_placement = true again; to remove the providers, take the devices out of [pci] "
-    "device_spec while the option is true, and turn the option off when the providers are gone",
-    find=_find,
-)
+RULE = Rule(code="pci-reporting-disabled", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT}))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_pci import listed, view_of
+from agent.findings.base_remedies import by_hand, inspect, reload_agent, virsh
 from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 from agent.nested.pci_offers import Conflict
 
 
@@ -21,6 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
         provider = view.of(conflict.address) if conflict.address else None
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: [pci] device_spec and the PCI devices contradict each other: {conflict.reason}",
             subject=f"{conflict.address or ''} {conflict.reason}",
             expected="no contradiction between this host's devices and [pci] device_spec = "
             + "; ".join(conflict.specs),
@@ -29,6 +32,11 @@ def _find(audit: AuditFacts) -> Findings:
                 ("address", conflict.address),
                 ("device_specs", len(conflict.specs)),
                 ("device_provider_uuid", provider.uuid if provider else None),
+            ),
+            remedies=(
+                inspect("see the host's PCI devices", virsh(audit, "nodedev-list", "--cap", "pci")),
+                by_hand(_CHANGE),
+                reload_agent("then let the agent read the option again"),
             ),
         )
 
@@ -39,10 +47,9 @@ def _consequence(conflict: Conflict) -> str:
     return f"the provider of {conflict.address} is left as it is"
 
 
-RULE = Rule(
-    code="pci-spec-conflict",
-    severity=Severity.ERROR,
-    remedy="change [pci] device_spec so that it offers either a physical function or its virtual functions, and all "
-    "virtual functions with equal classes and traits; where a device is allocated, move its instance away first",
-    find=_find,
+_CHANGE = (
+    "change [pci] device_spec so that it offers either a physical function or its virtual functions, and all virtual "
+    "functions with equal classes and traits; where a device is allocated, move its instance away first"
 )
+
+RULE = Rule(code="pci-spec-conflict", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_pci import listed, view_of
+from agent.findings.base_remedies import by_hand, inspect, reload_agent, virsh
 from agent.model.finding import Severity
 from agent.model.host.device_match import IdleSpec, idle
+from agent.model.snapshot import LIBVIRT
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -20,10 +22,17 @@ def _find(audit: AuditFacts) -> Findings:
     for one in idle(host.devices.pci, audit.settings.pci.specs):
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: no PCI device is left for entry {one.position} of [pci] device_spec: "
+            f"{one.spec.text}",
             subject=f"{one.position}: {one.spec.text}",
             expected=f"at least one device of this host matches [pci] device_spec = {one.spec.text}",
             actual=_actual(one, len(host.devices.pci)),
             facts=(("device_spec", one.spec.text), ("devices_taken", len(one.taken))),
+            remedies=(
+                inspect("compare the entry with the host's PCI devices", virsh(audit, "nodedev-list", "--cap", "pci")),
+                by_hand(_CORRECT),
+                reload_agent("then let the agent read the option again"),
+            ),
         )
 
 
@@ -33,10 +42,9 @@ def _actual(one: IdleSpec, devices: int) -> str:
     return f"all devices that match this entry belong to earlier entries: {listed(one.taken)}"
 
 
-RULE = Rule(
-    code="pci-spec-unmatched",
-    severity=Severity.WARNING,
-    remedy="compare the entry with virsh nodedev-list --cap pci; a card may have moved, its virtual functions may not "
-    "have been created yet, or an earlier entry may take all its devices",
-    find=_find,
+_CORRECT = (
+    "correct the entry if the card moved to another slot, create the card's virtual functions if they are missing, or "
+    "put the entry before the entries that take its devices"
 )
+
+RULE = Rule(code="pci-spec-unmatched", severity=Severity.WARNING, find=_find, rests_on=frozenset({LIBVIRT}))

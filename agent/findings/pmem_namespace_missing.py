@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, line
 from agent.model.finding import Severity
 from agent.model.snapshot import PMEM
 from agent.resources.demand import pmem_class
@@ -20,18 +21,18 @@ def _find(audit: AuditFacts) -> Findings:
             found = f"{times} namespaces" if times else "no devdax namespace"
             yield RULE.finding(
                 audit,
+                headline=f"{audit.host}: ndctl lists {found} named {name}, which [libvirt] pmem_namespaces "
+                f"needs for label {label.label}",
                 resource_class=pmem_class(label.label),
                 subject=name,
                 expected=f"one namespace {name} in devdax mode, for label {label.label} ([libvirt] pmem_namespaces)",
                 actual=f"ndctl lists {found} named {name}; Placement's inventory of persistent memory stays unchanged",
                 facts=(("namespace", name), ("label", label.label), ("listed", times)),
+                remedies=(
+                    inspect("see the namespaces, disabled ones too", line("ndctl", "list", "-X", "-i")),
+                    by_hand("enable the namespace, bring it into devdax mode, or correct its name or the option"),
+                ),
             )
 
 
-RULE = Rule(
-    code="pmem-namespace-missing",
-    severity=Severity.ERROR,
-    remedy="run ndctl list -X -i on the host: the namespace may be disabled or in another mode, "
-    "or have another name or no name",
-    find=_find,
-)
+RULE = Rule(code="pmem-namespace-missing", severity=Severity.ERROR, find=_find, rests_on=frozenset({PMEM}))

@@ -8,7 +8,9 @@ decides (scenarios 130, 132). With such entries, each resource audit of nova-com
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, reload_agent
 from agent.model.finding import Severity
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -17,16 +19,18 @@ def _find(audit: AuditFacts) -> Findings:
             continue
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: the agent cannot apply {' and '.join(problem.origins)}: {problem.why}",
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
             expected="at most one provider.yaml entry per provider, and none for a class whose amount the agent sets",
             actual=f"{' and '.join(problem.origins)}: {problem.why}; the agent applies nothing from this entry",
+            remedies=(
+                by_hand(f"correct {' or '.join(problem.origins)}"),
+                reload_agent("then let the agent read the file again"),
+            ),
         )
 
 
 RULE = Rule(
-    code="provider-config-conflict",
-    severity=Severity.ERROR,
-    remedy="correct the file (see its lines in the finding), then reload the agent (SIGHUP)",
-    find=_find,
+    code="provider-config-conflict", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT})
 )

@@ -7,9 +7,12 @@ removes these allocations. While the compute node's record exists, the agent als
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text
-from agent.model.finding import Finding, Severity
+from agent.findings.base_remedies import by_hand, inspect, show_allocations, show_provider, wait
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.placement import Allocation, DetachedTree
+from agent.model.snapshot import PLACEMENT, STATE
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
+from agent.text.headline import short_name
 
 _DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it once this finding is confirmed"
 
@@ -37,11 +40,13 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
     are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(
         audit,
+        headline=f"{short_name(name)}: Placement still has the provider of this former compute node of {audit.host}",
         provider_uuid=tree.uuid,
         subject=name,
-        expected=f"no provider of {name}, which is not a compute node of host {audit.settings.host} any more",
+        expected=f"no provider of {name}, which is not a compute node of host {audit.host} any more",
         actual=f"provider {tree.uuid} {are_still} in Placement; {why or _DELETED_SOON}",
         facts=(("providers", len(tree.providers)), ("allocations", "; ".join(sorted(map(_held, tree.allocations))))),
+        remedies=_remedies(tree, why),
     )
 
 
@@ -49,11 +54,19 @@ def _held(allocation: Allocation) -> str:
     return f"{allocation.consumer_uuid}: {amount_text(allocation.resource_class, allocation.amount)}"
 
 
-RULE = Rule(
-    code="provider-orphaned",
-    severity=Severity.WARNING,
-    remedy="see what each consumer is (openstack resource provider show --allocations PROVIDER), move or remove its "
-    "allocation, then the next audits delete the provider; a provider that neither nova nor Stocktake created must "
-    "be deleted by its owner",
-    find=_find,
-)
+def _remedies(tree: DetachedTree, why: str | None) -> tuple[Remedy, ...]:
+    if why is None:
+        return (wait("no action: the agent deletes the provider once this finding is confirmed"),)
+    consumers = sorted({allocation.consumer_uuid for allocation in tree.allocations})[:_NAMED]
+    return (
+        inspect("see what the provider holds", show_provider(tree.uuid)),
+        *(inspect(f"see what consumer {each} is", show_allocations(each)) for each in consumers),
+        by_hand("move or remove these allocations; then the next audits delete the provider"),
+        by_hand("a provider that neither nova nor Stocktake created must be deleted by its owner"),
+    )
+
+
+# The remedies name the commands for so many consumers; the command for the provider lists all.
+_NAMED = 3
+
+RULE = Rule(code="provider-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT, STATE}))

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
-from agent.model.finding import Finding, Severity
+from agent.findings.base_remedies import by_hand, heal, inspect, restart_nova_compute, virsh
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.placement import ROOT, Inventory
 from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT
 from agent.nested import BUILTIN as FAMILIES
 from agent.nested.base import NestedFamily, still_on_root
 from agent.provider_tree.desired import can_decide
+from agent.text.amounts import with_unit
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -36,6 +39,8 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
     who = ", ".join(f"{row.key} ({row.recorded})" for row in rows)
     return RULE.finding(
         audit,
+        headline=f"{audit.host}: {with_unit(name, used)} used on the root provider; until these allocations move, "
+        f"the {family.name} providers are not published",
         resource_class=name,
         expected=f"only child providers offer {name}: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root provider by {len(rows)} consumers: {who}; "
@@ -43,9 +48,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
         evidence=claims_of(rows),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
-        remedy=(RULE.remedy if audit.settings.role is Role.OWNER else _BESIDE_NOVA)
-        .replace("CLASS", name)
-        .replace("FAMILY", family.name),
+        remedies=_remedies(audit, family, name, [row.key for row in rows]),
     )
 
 
@@ -62,20 +65,32 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
     return offers or "the child providers are unknown, because this host does not offer the class now"
 
 
-# nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles only when
-# it starts (nova/compute/resource_tracker.py:_update_to_placement).
-_BESIDE_NOVA = (
-    "nova-compute of this host moves CLASS to its FAMILY providers itself when it starts: systemctl restart "
-    "nova-compute (your distribution may name the unit differently); if its log then says ReshapeFailed, migrate or "
-    "shelve these guests first"
-)
+def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: list[str]) -> tuple[Remedy, ...]:
+    later = f"bring them back once the {family.name} providers are published"
+    if audit.settings.role is not Role.OWNER:
+        # nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles
+        # only when it starts (nova/compute/resource_tracker.py:_update_to_placement).
+        restart = f"restart nova-compute: it moves {name} to its {family.name} providers when it starts"
+        failed = f"if its log then says ReshapeFailed, migrate or shelve the guests with {name} and {later}"
+        return (restart_nova_compute(restart), by_hand(failed))
+    return (
+        heal(f"move {name} to the {family.name} providers, all allocations at once"),
+        *(inspect(_device(family, name, each), virsh(audit, "dumpxml", each)) for each in consumers[:_NAMED]),
+        by_hand(f"if heal cannot tell which provider a guest belongs to, migrate or shelve these guests, and {later}"),
+    )
+
+
+def _device(family: NestedFamily, name: str, consumer: str) -> str:
+    return f"see the device of guest {consumer}: {name} belongs to the {family.name} provider of that device"
+
+
+# The remedies name the commands for so many guests; ``actual`` lists all.
+_NAMED = 3
 
 RULE = Rule(
     code="reshape-needed",
     severity=Severity.ERROR,
-    remedy="stocktake heal --finding FINDING prints the plan: which amount moves to which FAMILY provider. The same "
-    "command with --plan DIGEST --yes moves all amounts at once; the next audit writes the traits. CLASS belongs to "
-    "the FAMILY provider that the guest's XML shows (virsh dumpxml CONSUMER); where that is not clear, heal moves "
-    "nothing: migrate or shelve these guests, and bring them back once the FAMILY providers are published",
     find=_find,
+    rests_on=frozenset({PLACEMENT}),
+    healed_in=frozenset({Role.OWNER}),
 )

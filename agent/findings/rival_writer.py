@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import OVERWROTE, Severity
+from agent.findings.base_remedies import inspect, line, openstack
+from agent.model.finding import OVERWROTE, Remedy, Severity
 from agent.model.settings import Role
+from agent.model.snapshot import PLACEMENT, STATE
+from agent.provider_tree.rival import Rival
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -13,16 +16,23 @@ def _find(audit: AuditFacts) -> Findings:
         return
     yield RULE.finding(
         audit,
+        headline=f"{audit.host}: the agent does not write its provider: {audit.rival.why}",
         expected="this agent alone writes the root provider",
         actual=audit.rival.why,
         facts=((OVERWROTE, audit.rival.overwrote),),
-        remedy=audit.rival.remedy,
+        remedies=_remedies(audit, audit.rival),
     )
 
 
-RULE = Rule(
-    code="rival-writer",
-    severity=Severity.ERROR,
-    remedy="stop the other program that writes the provider, or set [agent] role = observer for this agent",
-    find=_find,
-)
+def _remedies(audit: AuditFacts, rival: Rival) -> tuple[Remedy, ...]:
+    services = openstack("compute", "service", "list", "--host", audit.host, "--service", "nova-compute")
+    return (
+        inspect(
+            "see whether nova-compute runs on this host", line("systemctl", "list-units", "--all", "*nova-compute*")
+        ),
+        inspect("see whether nova has its heartbeat", services),
+        Remedy(kind=rival.kind, words=rival.remedy),
+    )
+
+
+RULE = Rule(code="rival-writer", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, STATE}))

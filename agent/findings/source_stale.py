@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.errors import SourceStale
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import inspect, line, openstack, wait
 from agent.findings.base_sources import consequence, frozen
 from agent.model.finding import Severity
 
@@ -13,17 +14,23 @@ def _find(audit: AuditFacts) -> Findings:
         if isinstance(reading.error, SourceStale):
             yield RULE.finding(
                 audit,
+                headline=f"{audit.host}: nothing proves that the answer of source {reading.source} is current",
                 subject=reading.source,
                 expected="an answer that is proven to be current",
                 actual=f"{reading.error}; {consequence(reading.source, audit)}",
                 facts=(("frozen", frozen(reading.source, audit)),),
+                remedies=_REMEDIES,
             )
 
 
-RULE = Rule(
-    code="source-stale",
-    severity=Severity.ERROR,
-    remedy="check whether the database of [state] connection, or of nova-conductor, is a replica that lags or stopped; "
-    "whether nova-conductor runs (`openstack compute service list`); and whether the clocks agree (`chronyc tracking`)",
-    find=_find,
+_REMEDIES = (
+    inspect("see whether nova-conductor and the other services report", openstack("compute", "service", "list")),
+    inspect("see whether this host's clock is right", line("chronyc", "tracking")),
+    inspect(
+        "check whether the database of [state] connection, or of nova-conductor, is a replica that lags or stopped"
+    ),
+    wait("the agent reads the source again in each audit"),
 )
+
+# The finding is about the read itself, so no source has to be read to check it.
+RULE = Rule(code="source-stale", severity=Severity.ERROR, find=_find, rests_on=frozenset())

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 from agent.errors import SourceStale
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_access import looks, path_look
+from agent.findings.base_remedies import inspect, show_provider, virsh, wait
 from agent.findings.base_sources import consequence, frozen, reserves
-from agent.model.finding import Finding, Severity
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "the content of this path is not reported"
+_GUEST = "the guest's use is unknown, so reserved is not lowered"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
     "the daemon reads them every 10 x [placement] full_read_every audits, and `stocktake audit` reads them at once"
@@ -22,17 +25,20 @@ def _find(audit: AuditFacts) -> Findings:
         # A source that answered with old data is reported as source-stale. A source that was not asked is no loss of
         # its own: the finding about the source that is unread says why.
         if reading.error is not None and reading.asked and not isinstance(reading.error, SourceStale):
-            stays = consequence(reading.source, audit)
-            yield _finding(audit, reading.source, str(reading.error), stays, frozen=frozen(reading.source, audit))
+            shown, stays = looks(reading.source, reading.error, audit), consequence(reading.source, audit)
+            still = frozen(reading.source, audit)
+            yield _finding(audit, reading.source, str(reading.error), stays, shown, frozen=still)
     for path, why in _unread_parts(audit):
         kept = [] if audit.snapshot.fresh(IMAGE_CACHE) else reserves(frozenset({IMAGE_CACHE}), audit)
-        yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*kept, _PART)))
+        yield _finding(audit, path, f"{IMAGES}: {path}: {why}", "; ".join((*kept, _PART)), (path_look(path),))
     for provider, why in audit.view.unread if audit.view else ():
-        yield _finding(audit, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS)
+        shown = (inspect("see the guests' allocations on this provider", show_provider(provider)),)
+        yield _finding(audit, provider, f"{PLACEMENT}: {provider}: {why}", _HOLDERS, shown)
     host = audit.snapshot.host.value
     for odd in host.odd_domains if host else ():
         problem = f"domain {odd.uuid} ({odd.name}): {odd.reason}"
-        yield _finding(audit, f"domain {odd.uuid}", problem, "the guest's use is unknown, so reserved is not lowered")
+        shown = (inspect("see how the guest is defined", virsh(audit, "dumpxml", odd.uuid)),)
+        yield _finding(audit, f"domain {odd.uuid}", problem, _GUEST, shown)
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
@@ -47,16 +53,19 @@ def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
     return parts
 
 
-def _finding(audit: AuditFacts, subject: str, error: str, consequence: str, **facts: str) -> Finding:
-    actual = f"{error}; {consequence}"
+def _finding(
+    audit: AuditFacts, subject: str, error: str, consequence: str, shown: tuple[Remedy, ...], **facts: str
+) -> Finding:
     return RULE.finding(
-        audit, subject=subject, expected="an answer that can be read", actual=actual, facts=tuple(facts.items())
+        audit,
+        headline=f"{audit.host}: {error}",
+        subject=subject,
+        expected="an answer that can be read",
+        actual=f"{error}; {consequence}",
+        facts=tuple(facts.items()),
+        remedies=(*shown, wait("the agent tries again at the next audit and logs when the source is back")),
     )
 
 
-RULE = Rule(
-    code="source-unavailable",
-    severity=Severity.WARNING,
-    remedy="check the named source; the agent tries again at the next audit and logs when the source is back",
-    find=_find,
-)
+# The finding is about the read itself, so no source has to be read to check it.
+RULE = Rule(code="source-unavailable", severity=Severity.WARNING, find=_find, rests_on=frozenset())

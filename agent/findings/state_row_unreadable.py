@@ -7,7 +7,9 @@ The finding is separate from source-unavailable because the source did answer.
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, show_server
 from agent.model.finding import Severity
+from agent.model.snapshot import STATE
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -18,16 +20,16 @@ def _find(audit: AuditFacts) -> Findings:
     for row in state.unreadable:
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: a row of the cloud's database cannot be read: {row}",
             consumer_uuid=owners.get(row),
             subject=row,
             expected="a row that can be read",
             actual=f"{row}; the agent draws no conclusion about the row's consumer",
+            remedies=(
+                inspect("see whether nova itself can read the instance", show_server(owners.get(row))),
+                by_hand("correct the named row in the cell database"),
+            ),
         )
 
 
-RULE = Rule(
-    code="state-row-unreadable",
-    severity=Severity.WARNING,
-    remedy="inspect the named row in the cell database, and nova's logs: nova may also fail to read this row",
-    find=_find,
-)
+RULE = Rule(code="state-row-unreadable", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE}))

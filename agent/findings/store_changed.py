@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Severity
+from agent.findings.base_remedies import inspect, line
+from agent.model.finding import Remedy, Severity
+from agent.model.host.store import StoreMark
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, where
 
@@ -15,6 +18,7 @@ def _find(audit: AuditFacts) -> Findings:
     before, now, disks = doubt.before, doubt.now, doubt.disks
     yield RULE.finding(
         audit,
+        headline=f"{audit.host}: the store of DISK_GB may have been replaced, so DISK_GB stays unchanged: {doubt.why}",
         resource_class="DISK_GB",
         subject=now.name,
         expected=_expected(audit, doubt),
@@ -28,6 +32,8 @@ def _find(audit: AuditFacts) -> Findings:
             ("missing_disks", None if disks.unknown_because else len(disks.missing)),
             ("first_missing_disk", disks.missing[0] if disks.missing else None),
         ),
+        rests_on=RULE.rests_on | {now.source},
+        remedies=_remedies(now),
     )
 
 
@@ -43,10 +49,15 @@ def _gib(size_bytes: int) -> str:
     return f"{bytes_to_gib_floor(size_bytes)} GiB ({size_bytes} bytes)"
 
 
-RULE = Rule(
-    code="store-changed",
-    severity=Severity.ERROR,
-    remedy="mount the store (findmnt and systemctl --failed on the host; vgs -o +vg_uuid for a volume group); if the "
-    "store was replaced on purpose, run stocktake adopt --store",
-    find=_find,
-)
+def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
+    is_group = now.source == LVM
+    shown = line("vgs", "-o", "+vg_uuid", now.name) if is_group else line("findmnt", "--target", now.name)
+    return (
+        inspect("see which volume group this is" if is_group else "see what is mounted there", shown),
+        inspect("see which mounts and services have failed", line("systemctl", "--failed")),
+        inspect("if the store was replaced on purpose, see what adopt would do", line("stocktake", "adopt", "--store")),
+    )
+
+
+# The store's own source, which depends on the configuration, is added to each finding.
+RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

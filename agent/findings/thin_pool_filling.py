@@ -7,11 +7,11 @@ text. Only the severity depends on the level: from 95 % on, the finding is an er
 
 from __future__ import annotations
 
-import dataclasses
-
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, line
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
+from agent.model.snapshot import LVM
 
 WARNING_PERCENT = 80
 ERROR_PERCENT = 95
@@ -26,8 +26,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -> Finding:
     size_bytes = pool.size_bytes if part == "data" else pool.metadata_bytes
-    found = RULE.finding(
+    return RULE.finding(
         audit,
+        severity=severity,
+        headline=f"{pool.path}: the {part} of this thin pool on {audit.host} is at least {WARNING_PERCENT} % full",
         resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=f"{pool.path} {part}",
         expected=f"the {part} of thin pool {pool.path} is less than {WARNING_PERCENT} % full",
@@ -39,14 +41,16 @@ def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -
             ("at_least_percent", WARNING_PERCENT),
             ("size_bytes", size_bytes),
         ),
+        remedies=(
+            inspect("see how full the pool is", line("lvs", "-o", "+data_percent,metadata_percent", pool.path)),
+            by_hand(
+                "extend the pool's data (lvextend --size)"
+                if part == "data"
+                else "extend the pool's metadata (lvextend --poolmetadatasize)"
+            ),
+            by_hand("free space in the pool: trim the guests' disks, remove snapshots that nobody needs"),
+        ),
     )
-    return dataclasses.replace(found, severity=severity)
 
 
-RULE = Rule(
-    code="thin-pool-filling",
-    severity=Severity.WARNING,
-    remedy="extend the pool (lvextend, for metadata with --poolmetadatasize) or free space in the pool: trim the "
-    "guests' disks, remove snapshots that nobody needs",
-    find=_find,
-)
+RULE = Rule(code="thin-pool-filling", severity=Severity.WARNING, find=_find, rests_on=frozenset({LVM}))

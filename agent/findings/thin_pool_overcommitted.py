@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_headlines import size_text
+from agent.findings.base_remedies import by_hand, inspect, line
 from agent.model.finding import Finding, Severity
 from agent.model.host.storage import ThinPool
+from agent.model.snapshot import LVM
 from agent.text.amounts import number_text
 
 
@@ -31,6 +34,8 @@ def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) 
     times = f", {number_text(factor)} times the pool size" if factor else ""
     return RULE.finding(
         audit,
+        headline=f"{pool.path}: thin volumes of {size_text(promised)} in a pool of {size_text(pool.size_bytes)} on "
+        f"{audit.host}",
         resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=pool.path,
         expected=f"the thin volumes of pool {pool.path} fit into its {pool.size_bytes} bytes "
@@ -43,13 +48,14 @@ def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) 
             ("group_free_bytes", free_bytes),
             ("factor", factor),
         ),
+        remedies=(
+            inspect("see the pool's volumes", line("lvs", "-a", pool.group)),
+            by_hand(
+                "add a disk to the volume group (vgextend), or remove thin volumes and snapshots that nobody needs"
+            ),
+            by_hand("let dmeventd extend the pool in time (lvm.conf, thin_pool_autoextend_threshold)"),
+        ),
     )
 
 
-RULE = Rule(
-    code="thin-pool-overcommitted",
-    severity=Severity.WARNING,
-    remedy="add a disk to the group (vgextend) or remove thin volumes and snapshots that nobody needs (lvs); "
-    "let dmeventd extend the pool in time (lvm.conf, thin_pool_autoextend_threshold)",
-    find=_find,
-)
+RULE = Rule(code="thin-pool-overcommitted", severity=Severity.WARNING, find=_find, rests_on=frozenset({LVM}))

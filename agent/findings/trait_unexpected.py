@@ -8,9 +8,11 @@ trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_N
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, openstack
 from agent.model.finding import Severity
 from agent.model.owners import RIVAL
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, PLACEMENT
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -24,19 +26,23 @@ def _find(audit: AuditFacts) -> Findings:
         if not trait.startswith("CUSTOM_"):
             yield RULE.finding(
                 audit,
+                headline=f"{audit.host}: its provider has trait {trait}, but the host lacks what the trait stands for",
                 subject=trait,
                 expected=f"no trait {trait}, because this host does not have what the trait stands for",
                 actual="the trait is on the provider again after the agent removed it"
                 if was_cleared
                 else "the trait is on the provider",
                 facts=(("trait", trait),),
+                remedies=(
+                    inspect(
+                        "see the provider's traits", openstack("resource", "provider", "trait", "list", audit.root_uuid)
+                    ),
+                    by_hand(_FIND),
+                    by_hand("if the trait is yours, give it a name that begins with CUSTOM_"),
+                ),
             )
 
 
-RULE = Rule(
-    code="trait-unexpected",
-    severity=Severity.WARNING,
-    remedy="find the program that sets the trait (a script, a second agent, a nova-compute with other options) and "
-    "stop it; a trait of your own needs a name that begins with CUSTOM_",
-    find=_find,
-)
+_FIND = "find the program that sets the trait (a script, a second agent, a nova-compute with other options) and stop it"
+
+RULE = Rule(code="trait-unexpected", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

@@ -8,9 +8,12 @@ amounts to ``reserved``, and reports an amount that does not fit into ``reserved
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text
+from agent.findings.base_remedies import by_hand, explain
 from agent.model.finding import Severity
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.provider_tree.companion import companion
+from agent.text.amounts import with_unit
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -21,6 +24,8 @@ def _find(audit: AuditFacts) -> Findings:
         wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: {with_unit(name, rest.wanted - rest.placed)} of use that the cloud does not know "
+            "could not be allocated, so the scheduler may give it away",
             resource_class=name,
             expected=f"Stocktake's consumers have allocations for all {wanted} that unknown guests and volumes use",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give it to a guest",
@@ -32,6 +37,11 @@ def _find(audit: AuditFacts) -> Findings:
                 ("allocation_ratio", _ratio(audit, name)),
             ),
             rests_on_recorded=True,
+            rests_on=RULE.rests_on | ({LVM} if any(claim.size_bytes is not None for claim in rest.claims) else set()),
+            remedies=(
+                explain(name),
+                by_hand("free resources: remove the guests or volumes that the evidence names, or move instances away"),
+            ),
         )
 
 
@@ -40,9 +50,10 @@ def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
     return inventory.allocation_ratio if inventory else None
 
 
+# The store is added to a finding about disk space.
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,
-    remedy="free resources: remove the guests or volumes that the evidence names, or move instances away",
     find=_find,
+    rests_on=frozenset({PLACEMENT, STATE, LIBVIRT}),
 )

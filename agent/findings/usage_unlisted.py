@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from agent.books.ledger import provider_key
 from agent.findings.base import AuditFacts, Findings, Rule, amount_text, claims_of
-from agent.model.finding import Severity
+from agent.findings.base_remedies import by_hand, inspect, line, openstack
+from agent.model.finding import Remedy, Severity
 from agent.model.report import Verdict
+from agent.model.snapshot import PLACEMENT
+from agent.text.amounts import with_unit
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -21,6 +24,8 @@ def _find(audit: AuditFacts) -> Findings:
         ]
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: Placement counts {with_unit(name, usage.amount)} that no consumer in its lists "
+            "has",
             provider_uuid=usage.provider_uuid,
             resource_class=name,
             expected=f"Placement's list of allocations contains all {amount_text(name, used)} of the usage",
@@ -29,14 +34,20 @@ def _find(audit: AuditFacts) -> Findings:
             evidence=claims_of(rows),
             facts=(("used", used), ("listed", used - usage.amount), ("unlisted", usage.amount)),
             rests_on_recorded=True,
+            remedies=_remedies(usage.provider_uuid),
         )
 
 
-RULE = Rule(
-    code="usage-unlisted",
-    severity=Severity.WARNING,
-    remedy="on a host of Placement's database, run placement-manage db online_data_migrations "
-    "(the command creates the missing consumer records; Placement then lists the allocations, and findings name the "
-    "consumers)",
-    find=_find,
+def _remedies(provider: str) -> tuple[Remedy, ...]:
+    return (
+        inspect("see the usage that Placement counts", openstack("resource", "provider", "usage", "show", provider)),
+        by_hand(_CREATE, line("placement-manage", "db", "online_data_migrations")),
+    )
+
+
+_CREATE = (
+    "let Placement create the missing consumer records, on a host of Placement's database: Placement then lists the "
+    "allocations, and findings name the consumers"
 )
+
+RULE = Rule(code="usage-unlisted", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_remedies import by_hand, inspect, line
 from agent.model.finding import Severity
 from agent.model.snapshot import LVM
 
@@ -20,18 +21,19 @@ def _find(audit: AuditFacts) -> Findings:
             continue
         yield RULE.finding(
             audit,
+            headline=f"{audit.host}: {problem}",
             resource_class="DISK_GB" if name == audit.settings.disk_group else None,
             subject=name,
             expected=f"volume group {name} with all its physical volumes "
             "([lvm] volume_groups, [libvirt] images_volume_group)",
             actual=problem,
             facts=(("volume_group", name),),
+            remedies=(
+                inspect("see which volume groups the host has", line("vgs")),
+                inspect("see which disks are missing", line("pvs")),
+                by_hand("bring the disk back, or correct the option if the group was renamed or is misspelt there"),
+            ),
         )
 
 
-RULE = Rule(
-    code="volume-group-missing",
-    severity=Severity.ERROR,
-    remedy="run vgs and pvs on the host: a disk may be gone, the option misspelt, or the group renamed",
-    find=_find,
-)
+RULE = Rule(code="volume-group-missing", severity=Severity.ERROR, find=_find, rests_on=frozenset({LVM}))

@@ -7,11 +7,10 @@ traits, and the finding is only a warning.
 
 from __future__ import annotations
 
-import dataclasses
-
 from agent.errors import DuplicateName, PlacementRejected, ProviderElsewhere
 from agent.findings.base import AuditFacts, Findings, Rule
-from agent.model.finding import Finding, Severity
+from agent.findings.base_remedies import by_hand, inspect, openstack, reload_agent, show_provider
+from agent.model.finding import Finding, Remedy, Severity
 from agent.model.plan import (
     CreateProvider,
     DeleteProvider,
@@ -22,6 +21,7 @@ from agent.model.plan import (
     RefusedWrite,
     Write,
 )
+from agent.model.snapshot import PLACEMENT
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -38,12 +38,13 @@ def _finding(audit: AuditFacts, refused: RefusedWrite) -> Finding:
     request_id = f" [{error.request_id}]" if error.request_id else ""
     return RULE.finding(
         audit,
+        headline=f"{audit.host}: Placement rejects {what} (HTTP {error.status}), so {failure}",
         provider_uuid=write.provider_uuid,
         subject=what,
         expected=f"Placement accepts {what}",
         actual=f"Placement rejects the write with HTTP {error.status}, so {failure}",
         facts=(("provider_name", name), ("status", error.status)),
-        remedy=f"{_advice(refused, name)}; Placement's error: {error.message}{request_id}",
+        remedies=(*_advice(refused, name), inspect(f"Placement's error: {error.message}{request_id}")),
     )
 
 
@@ -76,35 +77,48 @@ def _in_words(write: Write, name: str) -> tuple[str, str]:
             return f"the removal of {name}", "the provider is not deleted"
 
 
-def _advice(refused: RefusedWrite, name: str) -> str:
+def _advice(refused: RefusedWrite, name: str) -> tuple[Remedy, ...]:
+    provider = refused.write.provider_uuid
     if isinstance(refused.error, DuplicateName):
-        return (
-            f"find the other provider with this name (openstack resource provider list --name {name}), "
-            "then rename or delete that provider"
-        )
+        other = openstack("resource", "provider", "list", "--name", name)
+        return (inspect("find the other provider with this name", other), by_hand("rename or delete that provider"))
     if isinstance(refused.error, ProviderElsewhere):
-        write = refused.write
-        parent = write.parent_uuid if isinstance(write, CreateProvider) else "PARENT"
         return (
-            "find who moved the provider out of this host's tree, then move it back (openstack "
-            "--os-placement-api-version 1.37 "
-            f"resource provider set --name {name} --parent-provider {parent} {write.provider_uuid}), or delete it"
+            inspect("find who moved the provider out of this host's tree", show_provider(provider)),
+            by_hand("move the provider back", _move_back(refused.write, name)),
+            by_hand("or delete the provider", openstack("resource", "provider", "delete", provider)),
         )
     if isinstance(refused.error, PlacementRejected):
-        return "find the impossible amount or name in the error, and correct it in provider.yaml, an option or a device"
-    return "see what still uses the provider: run openstack resource provider show --allocations PROVIDER"
+        words = (
+            "find the impossible amount or name in the error, and correct it in provider.yaml, an option or a device"
+        )
+        return (by_hand(words),)
+    return (inspect("see what still uses the provider", show_provider(provider)),)
+
+
+def _move_back(write: Write, name: str) -> str | None:
+    """Return the command that puts the provider below its parent again; Placement needs microversion 1.37 for this."""
+    parent = write.parent_uuid if isinstance(write, CreateProvider | MoveProvider) else None
+    version = ("--os-placement-api-version", "1.37")
+    return openstack(
+        *version, "resource", "provider", "set", "--name", name, "--parent-provider", parent, write.provider_uuid
+    )
 
 
 def _unknown_traits(audit: AuditFacts, unknown: list[str]) -> Finding:
-    found = RULE.finding(
+    return RULE.finding(
         audit,
+        severity=Severity.WARNING,
+        headline=f"{audit.host}: this Placement does not know {len(unknown)} traits of the host: {', '.join(unknown)}",
         subject="unknown traits",
         expected="Placement knows every trait that this host has",
         actual=f"Placement does not know {', '.join(unknown)}; the agent writes all other traits",
         facts=(("traits", ", ".join(unknown)),),
-        remedy="upgrade Placement (its os-traits is older than this agent's), then reload the agent (SIGHUP)",
+        remedies=(
+            by_hand("upgrade Placement: its os-traits is older than this agent's"),
+            reload_agent("then let the agent ask Placement again"),
+        ),
     )
-    return dataclasses.replace(found, severity=Severity.WARNING)
 
 
-RULE = Rule(code="write-refused", severity=Severity.ERROR, remedy="correct what Placement's error names", find=_find)
+RULE = Rule(code="write-refused", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT}))

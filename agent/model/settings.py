@@ -101,6 +101,40 @@ class NetworkAffinity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A TCP server by host name (or address) and port."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseAccess:
+    """The cell database of ``[state] connection``, without the password. A SQLite file has only a ``name``."""
+
+    name: str
+    server: Server | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceAccess:
+    """How an operator reaches the sources by hand, for the commands in remedies. Contains no credentials.
+
+    ``placement_url`` is None if Placement's URL comes from Keystone's catalog; ``auth_url`` is Keystone's URL.
+    ``broker`` (the first host of transport_url) is set if nova-conductor is the state source, ``database`` if the
+    agent reads the cell database itself.
+    """
+
+    placement_url: str | None = None
+    auth_url: str | None = None
+    broker: Server | None = None
+    database: DatabaseAccess | None = None
+    libvirt_uri: str = "qemu:///system"
+    ceph: CephAccess | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The configuration for one audit. If a field has a unit, its name ends with the unit (``_mib``, ``_s``)."""
 
@@ -150,6 +184,7 @@ class Settings:
     intel_tdx_guests: int | None = None
     provider_entries: tuple[ProviderEntry, ...] = ()
     heal: HealSettings = field(default_factory=HealSettings)
+    access: SourceAccess = field(default_factory=SourceAccess)
 
     @property
     def disk_group(self) -> str | None:

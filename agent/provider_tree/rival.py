@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agent.model.audit import WrittenProvider
 from agent.model.books import DesiredProvider
-from agent.model.finding import Silence
+from agent.model.finding import RemedyKind, Silence
 from agent.model.nova import NovaState
 from agent.model.owners import AGENT_OWNER, RIVAL
 from agent.model.placement import Inventory, Provider
@@ -32,11 +32,13 @@ class Rival:
     """Why the agent does not write the root, and what the operator can do about it.
 
     ``overwrote``: the sign is that the other writer changed what this agent wrote. Only a process that wrote sees it.
+    ``kind`` is WAIT if ``remedy`` needs no action of the operator.
     """
 
     why: str
     remedy: str
     overwrote: bool = False
+    kind: RemedyKind = RemedyKind.HAND
 
 
 def rival_of(
@@ -77,6 +79,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
             "the state source did not answer, or its answer is old",
             remedy="the finding source-unavailable or source-stale says why the state source cannot be read; the next "
             "audit reads it again",
+            kind=RemedyKind.WAIT,
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s
     if AGENT_OWNER in root.traits:
@@ -97,6 +100,7 @@ def _not_proven_gone(settings: Settings) -> Rival:
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
         "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
         "command again after service_down_time",
+        kind=RemedyKind.WAIT,
     )
 
 

@@ -20,6 +20,7 @@ from agent.repairs import (
     allocation_stale_move,
     consumer_on_several_providers,
     consumer_project_differs,
+    migration_finished_but_counted,
     pci_allocation_missing,
     reshape_needed,
 )
@@ -29,6 +30,7 @@ BUILTIN: tuple[AnyRepair, ...] = (
     allocation_leaked.REPAIR,
     allocation_stale_move.REPAIR,
     consumer_on_several_providers.REPAIR,
+    migration_finished_but_counted.REPAIR,
     allocation_missing.REPAIR,
     consumer_project_differs.REPAIR,
     allocation_differs.REPAIR,

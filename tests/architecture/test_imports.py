@@ -50,7 +50,7 @@ PURE = {name: MODULES[name] for name in sorted(_with_what_they_use(PLACED))}
 PURE_STDLIB = {
     *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal", "difflib"),
     *("email", "enum", "fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools", "json", "math"),
-    *("operator", "re", "statistics", "string", "textwrap", "types", "typing", "unicodedata", "uuid", "xml"),
+    *("operator", "re", "shlex", "statistics", "string", "textwrap", "types", "typing", "unicodedata", "uuid", "xml"),
 }
 # Single pure modules of packages that are not pure as a whole.
 PURE_STDLIB_MODULES = ("urllib.parse",)

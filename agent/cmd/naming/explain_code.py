@@ -54,7 +54,13 @@ def _page_of_rule(code: str) -> str | None:
         return None
     module = importlib.import_module(f"agent.findings.{code.replace('-', '_')}")
     about = (module.__doc__ or "").strip()
-    parts = (about, f"severity: {rule.severity.value}", f"remedy: {rule.remedy}")
+    roles = ", ".join(sorted(role.value for role in rule.healed_in))
+    parts = (
+        about,
+        f"severity: {rule.severity.value}",
+        f"an audit must read to check it: {', '.join(sorted(rule.rests_on)) or 'nothing'}",
+        f"`stocktake heal` repairs it in the roles: {roles}" if roles else "`stocktake heal` does not repair it",
+    )
     return f"{code}\n\n" + "\n\n".join(map(_wrapped, parts)) + "\n"
 
 

@@ -40,7 +40,9 @@ def test_the_finding_shows_the_expected_and_the_recorded_amount_of_the_consumer(
     assert proof(found) == [("libvirt", "VCPU", 1), ("nova", "VCPU", 1), ("placement", "VCPU", 3)]
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
-    assert found.remedy.endswith(f"; if the flavor is right: stocktake heal --finding {found.id}")
+    assert found.remedy.endswith(
+        f"; if the flavor is right, record the flavor's amounts: stocktake heal --finding {found.id[:8]}"
+    )
 
 
 def test_each_differing_resource_class_has_its_own_finding():

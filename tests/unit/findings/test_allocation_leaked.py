@@ -62,8 +62,9 @@ def test_the_finding_names_the_consumer_and_all_its_allocations(world):
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"),)
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert found.remedy.startswith(f"stocktake heal --finding {found.id}; by hand: ")
-    assert f"allocation delete {found.consumer_uuid}" in found.remedy
+    assert found.remedy.startswith(f"remove the allocation on this host: stocktake heal --finding {found.id[:8]}; ")
+    assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
+    assert found.headline == "i1: the instance is deleted; Placement still counts 8 VCPU, 8192 MiB on cmp1"
 
 
 QUIET = {

@@ -62,7 +62,10 @@ def test_the_finding_names_the_current_location_of_the_instance(world, where, li
     assert proof(found) == [("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert found.remedy.startswith(f"stocktake heal --finding {found.id}; by hand: ")
+    assert found.remedy.startswith(
+        "remove the allocation on this host and keep the allocation on the other host: "
+        f"stocktake heal --finding {found.id[:8]}; "
+    )
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 

@@ -33,7 +33,7 @@ def test_one_finding_names_all_missing_capabilities_and_traits_left_unchanged():
     )
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.WARNING, ROOT_UUID, None)
     assert dict(found.facts) == {"parts": "host CPU features, hypervisor version"}
-    assert "virsh domcapabilities" in found.remedy
+    assert "virsh -c qemu:///system domcapabilities" in found.remedy
 
 
 PARTS = {

@@ -27,7 +27,7 @@ def test_the_finding_names_the_compute_node_row_and_its_resources(world):
     assert found.facts == (("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"))
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
-    assert "check that no instance names this node" in found.remedy
+    assert "check that no instance names the old node" in found.remedy
 
 
 def test_each_orphaned_row_has_its_own_finding():

@@ -45,7 +45,9 @@ def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
     assert dict(found.facts)["recorded_project_id"] == "another"
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
-    assert found.remedy.startswith(f"stocktake heal --finding {found.id}, ")
+    assert found.remedy.startswith(
+        f"write the instance's project and user, and keep the amounts: stocktake heal --finding {found.id[:8]}; "
+    )
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 

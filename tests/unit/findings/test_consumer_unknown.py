@@ -50,7 +50,7 @@ def test_s48_the_finding_names_the_consumer_and_its_allocations(consumer_type):
     assert proof(found) == [("placement", "DISK_GB", 5), ("placement", "VCPU", 2)]
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
-    assert "find its creator" in found.remedy
+    assert "find who created the consumer before you remove anything" in found.remedy
 
 
 QUIET = {

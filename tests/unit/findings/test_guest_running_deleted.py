@@ -50,7 +50,7 @@ def test_the_finding_names_the_domain_state_and_the_resources_the_domain_uses():
     assert proof(found) == [("libvirt", "MEMORY_MB", 128), ("libvirt", "VCPU", 1)]
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"), ("domain_state", "running"))
     assert found.severity is Severity.ERROR
-    assert f"virsh dominfo {I1}" in found.remedy
+    assert f"virsh -c qemu:///system dominfo {I1}" in found.remedy
 
 
 def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():

@@ -47,7 +47,7 @@ def test_the_finding_names_the_memory_and_vcpus_that_the_unknown_guest_uses():
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2)]
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
-    assert f"virsh dominfo {found.consumer_uuid}" in found.remedy
+    assert f"virsh -c qemu:///system dominfo {found.consumer_uuid}" in found.remedy
 
 
 TOLD = {

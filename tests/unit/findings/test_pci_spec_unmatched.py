@@ -20,7 +20,7 @@ def test_the_finding_names_the_device_spec_entry_and_the_number_of_pci_devices()
     assert found.severity is Severity.WARNING
     assert found.expected == 'at least one device of this host matches [pci] device_spec = {"vendor_id": "1234"}'
     assert found.actual == "none of the 2 PCI devices that libvirt lists matches this entry"
-    assert "virsh nodedev-list" in found.remedy
+    assert "virsh -c qemu:///system nodedev-list --cap pci" in found.remedy
 
 
 def test_a_device_spec_entry_whose_devices_match_earlier_entries_is_reported():

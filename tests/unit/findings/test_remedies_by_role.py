@@ -64,7 +64,7 @@ def test_a_remedy_names_heal_and_adopt_only_in_roles_that_carry_them_out(code, r
     found = [f for f in facts.decided(snapshot, dataclasses.replace(settings, role=role)).findings if f.code == code]
     assert found, code
     remedy = found[0].remedy
-    repair = BY_CODE.get("allocation-stale-move" if code == "migration-finished-but-counted" else code)
+    repair = BY_CODE.get(code)
     heals = {
         Role.OBSERVER: False,
         Role.COMPANION: repair is not None and repair.beside_nova is not BesideNova.NOVA_REPAIRS,
@@ -76,9 +76,3 @@ def test_a_remedy_names_heal_and_adopt_only_in_roles_that_carry_them_out(code, r
     assert "PROVIDER" not in remedy
     # A reshape changes several consumers, so its remedy cannot name one.
     assert "CONSUMER" not in remedy or code == "reshape-needed"
-
-
-def test_the_heal_command_of_a_counted_evacuation_names_the_stale_allocations_finding():
-    found = {f.code: f for f in facts.decided(worlds()["migration-finished-but-counted"], facts.settings()).findings}
-    stale, counted = found["allocation-stale-move"], found["migration-finished-but-counted"]
-    assert f"stocktake heal --finding {stale.id}; by hand: " in counted.remedy

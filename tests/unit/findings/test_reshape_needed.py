@@ -26,7 +26,8 @@ def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     assert f"{uuid('i1')} (2)" in found.actual
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
     assert found.rests_on_recorded
-    assert found.remedy.startswith(f"stocktake heal --finding {found.id} ")
+    assert found.remedy.startswith("move VGPU to the mdev providers, all allocations at once: ")
+    assert f"stocktake heal --finding {found.id[:8]}; " in found.remedy
     assert "once the mdev providers are published" in found.remedy
     assert "VGPU belongs to the mdev provider" in found.remedy
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy

@@ -48,8 +48,12 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find the volume's owner; lvremove the volume if nobody needs it, or move it to another volume group; "
-        "until then the volume's size is reserved"
+        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; "
+        "if nobody needs the volume, remove it: lvremove vg0/by-hand; "
+        "if somebody does, move it to another volume group; until then the agent reserves the volume's size"
+    )
+    assert found.headline == (
+        "vg0/by-hand: this volume of 2.5 GiB on cmp1 belongs to no instance and to no known service"
     )
 
 
@@ -62,7 +66,9 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
-    assert [one.remedy.endswith("until then the volume's size is reserved") for one in found] == [reserved > 0] * told
+    assert [one.remedy.endswith("until then the agent reserves the volume's size") for one in found] == [
+        reserved > 0
+    ] * told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 

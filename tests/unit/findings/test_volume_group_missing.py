@@ -36,7 +36,7 @@ def test_the_finding_names_the_missing_group_and_the_option_volume_groups():
     assert found.actual == "volume group vg0 is not in lvm2's report; inventory based on the group stays unchanged"
     assert found.facts == (("volume_group", "vg0"),)
     assert found.severity is Severity.ERROR
-    assert "vgs and pvs" in found.remedy
+    assert [remedy.command for remedy in found.remedies] == ["vgs", "pvs", None]
 
 
 def test_a_missing_volume_group_does_not_change_the_disk_gb_inventory():

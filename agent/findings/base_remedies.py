@@ -1,0 +1,104 @@
+"""Build the remedies of a finding: what the operator can do, each with a command that can be pasted into a shell.
+
+Commands are built from values, and each value is quoted for the shell. If a value is unknown (None), there is no
+command: an operator must never paste a command that still needs editing.
+
+From osc-placement 3.0 on, ``openstack resource provider`` negotiates the microversion, up to 1.29. Only a command that
+needs another version names it. ``allocation unset`` then sends the consumer's generation, so it never overwrites what
+nova has written in between.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from agent.findings.base import AuditFacts
+from agent.model.finding import Remedy, RemedyKind
+from agent.model.settings import Role
+
+_UNIT = "stocktake-agent"
+# Distributions name the unit nova-compute or openstack-nova-compute; systemctl matches the pattern with loaded units.
+_NOVA_COMPUTE = "*nova-compute.service"
+
+
+def heal(words: str) -> Remedy:
+    """Return the remedy ``stocktake heal``; ``Rule.finding`` adds the command, in the roles that make the repair."""
+    return Remedy(kind=RemedyKind.HEAL, words=words)
+
+
+def inspect(words: str, command: str | None = None) -> Remedy:
+    """Return a remedy that changes nothing: it shows the operator what a decision needs."""
+    return Remedy(kind=RemedyKind.INSPECT, words=words, command=command)
+
+
+def by_hand(words: str, command: str | None = None) -> Remedy:
+    """Return a remedy by which the operator changes something, outside of ``stocktake heal``."""
+    return Remedy(kind=RemedyKind.HAND, words=words, command=command)
+
+
+def wait(words: str) -> Remedy:
+    """Return a remedy that needs no action: a program corrects the difference by itself."""
+    return Remedy(kind=RemedyKind.WAIT, words=words)
+
+
+def line(*words: str | None) -> str | None:
+    """Return these words as one shell command, each quoted; None if one of them is not known."""
+    known = [word for word in words if word]
+    return shlex.join(known) if len(known) == len(words) else None
+
+
+def openstack(*words: str | None) -> str | None:
+    """Return the command ``openstack`` with these words; None if one of them is not known."""
+    return line("openstack", *words)
+
+
+def virsh(audit: AuditFacts, *words: str | None) -> str | None:
+    """Return the command ``virsh`` for this host's libvirt; None if one of the words is not known."""
+    return line("virsh", "-c", audit.settings.access.libvirt_uri, *words)
+
+
+def unset(consumer: str | None, providers: Iterable[str | None]) -> str | None:
+    """Return the command that removes the consumer's allocations on these providers and keeps its other ones."""
+    options = [word for provider in providers for word in ("--provider", provider)]
+    return openstack("resource", "provider", "allocation", "unset", *options, consumer) if options else None
+
+
+def delete_allocations(consumer: str | None) -> str | None:
+    """Return the command that removes all allocations of the consumer, on every provider."""
+    return openstack("resource", "provider", "allocation", "delete", consumer)
+
+
+def show_allocations(consumer: str | None) -> str | None:
+    """Return the command that lists all allocations of the consumer."""
+    return openstack("resource", "provider", "allocation", "show", consumer)
+
+
+def show_server(instance: str | None) -> str | None:
+    """Return the command that shows the instance: its host, its state and its flavor."""
+    return openstack("server", "show", instance)
+
+
+def show_provider(provider: str | None) -> str | None:
+    """Return the command that shows the provider and who has allocations on it."""
+    return openstack("resource", "provider", "show", "--allocations", provider)
+
+
+def explain(what: str | None) -> Remedy:
+    """Return the remedy that lists who takes a resource class, or what one consumer takes."""
+    return inspect("see who takes how much, and why", line("stocktake", "explain", what))
+
+
+def reload_agent(words: str) -> Remedy:
+    """Return the remedy that makes the agent read its configuration again, after the operator has changed it."""
+    return by_hand(f"{words} (SIGHUP)", line("systemctl", "reload", _UNIT))
+
+
+def restart_nova_compute(words: str) -> Remedy:
+    """Return the remedy that restarts nova-compute of this host."""
+    return by_hand(words, line("systemctl", "restart", _NOVA_COMPUTE))
+
+
+def by_nova_compute(audit: AuditFacts, words: str) -> tuple[Remedy, ...]:
+    """Return a remedy that waits for nova-compute of this host; none in role owner, where no nova-compute runs."""
+    return () if audit.settings.role is Role.OWNER else (wait(words),)

@@ -1,0 +1,9 @@
+"""migration-finished-but-counted: the same repair as allocation-stale-move, whose findings always accompany these."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.repairs import allocation_stale_move
+
+REPAIR = dataclasses.replace(allocation_stale_move.REPAIR, code="migration-finished-but-counted")
