@@ -1,5 +1,6 @@
 """The HTTP server of the monitoring pages, on real sockets."""
 
+import contextlib
 import http.client
 import os
 import socket
@@ -61,9 +62,13 @@ def test_a_request_of_more_than_8_kib_is_not_answered(tcp):
     answer, _ = ask(tcp, "GET", "/a", Padding="x" * 7000)
     assert answer.status == 200
     with connected(tcp) as client:
-        client.sendall(b"GET /a HTTP/1.0\r\nPadding: " + b"x" * 20000)
-        client.shutdown(socket.SHUT_WR)
-        assert not client.recv(100).startswith(b"HTTP/1.0 200")
+        # The server closes the connection without an answer; what it has not read makes that a reset.
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            client.sendall(b"GET /a HTTP/1.0\r\nPadding: " + b"x" * 20000)
+            client.shutdown(socket.SHUT_WR)
+            answer = client.recv(100)
+        assert answer == b""
 
 
 def test_a_slow_request_ends_at_its_deadline(tcp, monkeypatch):
