@@ -35,11 +35,11 @@ def consequence(source: str, audit: AuditFacts) -> str:
 
 def frozen(source: str, audit: AuditFacts) -> str:
     """Return the same as ``consequence``, for the log; if Placement is unread, with the classes that stay unchanged."""
-    texts = [consequence(source, audit)]
-    if source == PLACEMENT:
-        names = sorted({name for resource in RESOURCES for name in classes_of(resource, audit.snapshot)})
-        texts.extend([f"{', '.join(names)} stay"] if names else ())
-    return "; ".join(texts)
+    text = consequence(source, audit)
+    if source != PLACEMENT or audit.tree is None:
+        return text
+    names = sorted(inventory.resource_class for inventory in audit.tree.root.inventories)
+    return f"{text}; {', '.join(names)} stay" if names else text
 
 
 def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:

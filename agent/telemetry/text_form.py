@@ -40,7 +40,8 @@ _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_LAST_UUID = re.compile(rf"\s*({_UUID.pattern})\s*\Z", re.IGNORECASE)
+# The end of a value that is shown however long the value is: a uuid, or the status and the request id of an answer.
+_END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
 # The size of a quoted blank: each character is measured behind a blank, so that it is measured in quotation marks.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
@@ -90,13 +91,14 @@ def shortened(value: object, limit: int) -> str:
 def clipped(text: str, limit: int) -> str:
     """Return the text; if it takes more than ``limit`` bytes, its beginning to the end of a word, and a mark ``(+N)``.
 
-    N counts the bytes that are left out. A uuid is never cut, and a uuid at the end of the text is always shown.
+    N counts the bytes that are left out. A uuid is never cut. A uuid at the end of the text is always shown, and so are
+    the HTTP status and the request id at the end of an error.
     """
     if len(text) <= limit and size_bytes(quoted(text)) <= limit:
         return text
-    uuid = _LAST_UUID.search(text[-100:])
-    tail = f" {uuid.group(1)}" if uuid else ""
-    head = text[: len(text) - len(uuid.group())] if uuid else text
+    end = _END.search(text[-100:])
+    tail = f" {end.group(1)}" if end else ""
+    head = text[: len(text) - len(end.group())] if end else text
     if not head:
         return text
     kept = head[: _whole_words(head, limit - size_bytes(f'" {_MARK.format(10**9)}{tail}"'))].rstrip()

@@ -66,6 +66,11 @@ def test_a_subject_with_a_name_of_4_kib_keeps_its_uuid():
     assert shown.endswith(f") {UUID}")
 
 
+def test_a_long_error_keeps_its_http_status_and_its_request_id():
+    end = f"(HTTP 401) [req-{UUID}]"
+    assert clipped(f"placement: {'because ' * 100}{end}", VALUE_BYTES).endswith(f") {end}")
+
+
 def test_a_value_is_not_cut_inside_a_uuid():
     for length in range(40, 200):
         shown = clipped(f"{'y' * 30}{UUID},{OTHER},{UUID}{'z' * 300}", length)
