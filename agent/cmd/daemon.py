@@ -27,7 +27,7 @@ from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, REFUSED, 
 if TYPE_CHECKING:
     from agent.cmd.wiring import Wired
     from agent.config.loaded import Loaded
-    from agent.daemon.worker import Configured
+    from agent.daemon.service import Reloaded
     from agent.host_files.agent_lock import Holder
     from agent.model.audit import Publish
 
@@ -272,7 +272,7 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
         log_event(events.CONFIGURATION_NOTICE, notice=notice)
 
 
-def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Configured]:
+def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Reloaded]:
     """Return the function that handles a SIGHUP: it reads and checks all configuration files again.
 
     The function logs each changed option that takes effect only after a restart.
@@ -280,23 +280,25 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Co
     from agent.cmd.logs import setup_logging
     from agent.cmd.wiring import configured_from
     from agent.config.build import notices
-    from agent.config.reload import needs_restart, reload
+    from agent.config.reload import changes, needs_restart, reload
+    from agent.daemon.service import Reloaded
     from agent.telemetry import events
     from agent.telemetry.event_log import log_event
 
     running = [loaded]
 
-    def read_again() -> Configured:
+    def read_again() -> Reloaded:
         fresh = reload(running[0])
         configured = configured_from(fresh, wired.parts, publish)
         setup_logging(fresh)
-        for option in needs_restart(running[0], fresh):
+        restart_needed, changed = needs_restart(running[0], fresh), changes(running[0], fresh)
+        for option in restart_needed:
             log_event(events.RESTART_NEEDED, option=option)
         known = notices(running[0])
         for notice in notices(fresh):
             if notice not in known:
                 log_event(events.CONFIGURATION_NOTICE, notice=notice)
         running[0] = fresh
-        return configured
+        return Reloaded(configured=configured, changed=changed, restart_needed=restart_needed)
 
     return read_again

@@ -93,10 +93,14 @@ class Loaded:
         """Return the default in the option's definition, even if ``survey`` replaced it (host, my_ip, [placement])."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
+    def shown(self, group: str, option: str) -> str:
+        """Return an option's effective value as text, empty if the option is unset; a secret is masked."""
+        opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
+        return _shown(opt, self.value(group, option))
+
     def quote(self, group: str, option: str) -> str:
         """Return ``file: [group] option = value`` or ``[group] option is not set`` for messages; secrets are masked."""
-        opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
-        shown, origin = _shown(opt, self.value(group, option)), self.origin(group, option)
+        shown, origin = self.shown(group, option), self.origin(group, option)
         if origin == DEFAULT_ORIGIN and not shown:
             return f"[{group}] {option} is not set"
         return f"{origin}: [{group}] {option} = {shown}"

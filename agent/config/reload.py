@@ -14,6 +14,9 @@ from agent.config.build import load_checked, require
 from agent.config.loaded import Key, Loaded
 from agent.config.traced_conf import empty_conf, in_oslo, set_override
 
+#: The most characters of an option's value in the text of a change.
+SHOWN_CHARACTERS = 40
+
 
 def reload(running: Loaded) -> Loaded:
     """Return the configuration after SIGHUP: mutable options with their new values, all others with running values.
@@ -31,6 +34,19 @@ def reload(running: Loaded) -> Loaded:
 def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
     """Return ``[group] option``, sorted, of each option that changed in the files and needs a restart."""
     return tuple(sorted(f"[{group}] {name}" for group, name in _changed(running, reloaded)))
+
+
+def changes(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
+    """Return ``[group] option: old -> new``, sorted, of each option with another effective value; secrets are masked."""
+    keys = sorted((group, opt.dest) for group, opt in running.options)
+    changed = [key for key in keys if running.value(*key) != reloaded.value(*key)]
+    return tuple(f"[{key[0]}] {key[1]}: {_side(running, key)} -> {_side(reloaded, key)}" for key in changed)
+
+
+def _side(loaded: Loaded, key: Key) -> str:
+    """Return one side of a change. The log has a line for all changes, so a long value is cut."""
+    shown = loaded.shown(*key) or "(unset)"
+    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."
 
 
 def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:

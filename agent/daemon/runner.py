@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from agent.daemon.notifier import Notifier
-from agent.daemon.service import AgentService
+from agent.daemon.service import AgentService, Reloaded
 from agent.daemon.signal_queue import Audited, Inbox, Message, WorkerEnded
 from agent.errors import ConfigError
 from agent.exit_codes import BUG, CLEAN, CONFIGURATION
@@ -26,6 +26,8 @@ READY_AFTER_S = 10.0
 #: signal, or if the signal comes just before the wait. The Python handler then runs after the wait (seen with 2 signals
 #: at once). A stop must not be delayed for long.
 TICK_S = 1.0
+#: How many changed options the line about a reload names.
+CHANGES_NAMED = 10
 
 
 class Runner:
@@ -111,9 +113,10 @@ class Runner:
 
     def _reload(self) -> None:
         self._notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        began = time.monotonic()
         try:
-            self._service.reset()
-            log_event(events.RELOADED)
+            reloaded = self._service.reload()
+            log_event(events.RELOADED, **_reload_fields(reloaded), duration_ms=round((time.monotonic() - began) * 1000))
         except ConfigError as error:
             log_event(events.RELOAD_REFUSED, error="; ".join(error.problems), problems=error.problems)
         except Exception as error:  # noqa: BLE001 - the daemon goes on with its old configuration
@@ -145,3 +148,9 @@ class Runner:
             outcome.append(True)
         except Exception as error:  # noqa: BLE001 - the caller reports the exit code
             log_bug(events.STOP_INCOMPLETE, error)
+
+
+def _reload_fields(reloaded: Reloaded) -> dict[str, object]:
+    more = len(reloaded.changed) - CHANGES_NAMED
+    named = (*reloaded.changed[:CHANGES_NAMED], *([f"and {more} more"] if more > 0 else ()))
+    return {"changed": "; ".join(named) or "-", "restart_needed": reloaded.restart_needed}

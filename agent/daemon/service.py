@@ -100,10 +100,22 @@ class LoopControl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded:
+    """The configuration after a reload. ``changed``: texts of the options that changed, with the old and new values.
+
+    ``restart_needed``: names of the options that changed in the files and keep their running value until a restart.
+    """
+
+    configured: Configured
+    changed: tuple[str, ...] = ()
+    restart_needed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """What the daemon needs besides its configuration.
 
-    - ``reload`` reads the configuration files again and returns the configuration, or raises ConfigError.
+    - ``reload`` reads the configuration files again and returns what it read, or raises ConfigError.
     - ``save`` replaces the report file.
     - ``misses`` returns how many reads of libvirt in a row have timed out.
     - ``close`` closes the audit's connections and ends its reader threads.
@@ -117,7 +129,7 @@ class Outside:
 
     audit: Audit
     events: tuple[EventSource, ...]
-    reload: Callable[[], Configured]
+    reload: Callable[[], Reloaded]
     save: Callable[[AuditReport], None]
     misses: Callable[[], int]
     close: Callable[[], None]
@@ -189,11 +201,13 @@ class AgentService:
                 log_event(events.READ_LEFT_BEHIND)
                 return
 
-    def reset(self) -> None:
+    def reload(self) -> Reloaded:
         """Reload: the next audit uses the new settings. If this raises ConfigError, the old settings remain."""
-        configured = self._outside.reload()
+        reloaded = self._outside.reload()
+        configured = reloaded.configured
         self._current.replace(configured)
         self._monitoring.reloaded()
         self._queue.pace(configured.pacing)
         self._interval.replace(configured.interval_s)
         self._queue.request_now("reload")
+        return reloaded

@@ -33,7 +33,7 @@ from agent.daemon.assembly import assemble
 from agent.daemon.audit_queue import Pacing
 from agent.daemon.interruptions import Pauses
 from agent.daemon.notifier import notifier
-from agent.daemon.service import Outside
+from agent.daemon.service import Outside, Reloaded
 from agent.daemon.worker import Configured
 from agent.errors import AuditCancelled, ConfigError
 from agent.model.audit import AuditMemory, AuditResult, Publish
@@ -131,7 +131,7 @@ def main() -> int:
     outside = Outside(
         audit=audit,
         events=(Events(),),
-        reload=configured,
+        reload=lambda: Reloaded(configured=configured()),
         save=lambda report: say(f"report {report.outcome.value}"),
         misses=misses,
         end_pauses=PAUSES.end,
