@@ -37,7 +37,7 @@ def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
 
 
 def changes(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
-    """Return ``[group] option: old -> new``, sorted, of each option with another effective value; secrets are masked."""
+    """Return ``[group] option: old -> new`` of each option with another effective value, sorted; secrets are masked."""
     keys = sorted((group, opt.dest) for group, opt in running.options)
     changed = [key for key in keys if running.value(*key) != reloaded.value(*key)]
     return tuple(f"[{key[0]}] {key[1]}: {_side(running, key)} -> {_side(reloaded, key)}" for key in changed)

@@ -35,9 +35,8 @@ def change_lines(
     changed: Iterable[FindingChange], report: AuditReport, before: Mapping[str, ReportedFinding]
 ) -> tuple[Line, ...]:
     """Return a line for each change; ``before`` has the findings as last reported, by id."""
-    gone = {each.seen.finding.id: each for each in report.gone}
     return tuple(
-        _gone_line(change.seen, gone.get(change.seen.finding.id), report)
+        _gone_line(change.seen, change.gone, report)
         if change.change is Change.GONE
         else Line(
             event=_EVENTS[change.change],

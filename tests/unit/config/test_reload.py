@@ -1,7 +1,11 @@
+import dataclasses
+
 import pytest
+from oslo_config import cfg
 
 from agent.config.build import agent_options_from, settings_from
-from agent.config.reload import needs_restart, reload
+from agent.config.reload import changes, needs_restart, reload
+from agent.config.traced_conf import empty_conf
 from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_ours, write
 
@@ -31,6 +35,42 @@ def test_a_changed_immutable_option_requires_a_restart_until_it_is_restored(tmp_
 def test_an_unchanged_configuration_needs_no_restart(tmp_path):
     running = load_ours(tmp_path, ALONE)
     assert needs_restart(running, reload(running)) == ()
+
+
+def test_the_changes_of_a_reload_have_each_option_with_its_old_and_new_value(tmp_path):
+    running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n[heal]\nenabled = true\n")
+    new = "[heal]\nmin_age = 60\nenabled = true\n[lvm]\ndeadline = 6\n[DEFAULT]\nupdate_resources_interval = -1\n"
+    write(tmp_path, "stocktake.conf", ALONE + new)
+    assert changes(running, reload(running)) == (
+        "[DEFAULT] update_resources_interval: 0 -> -1",
+        "[agent] confirm_audits: 5 -> 2",
+        "[heal] min_age: 300 -> 60",
+    )
+
+
+def test_a_reload_of_an_equal_configuration_has_no_changes(tmp_path):
+    running = load_ours(tmp_path, ALONE)
+    assert changes(running, reload(running)) == ()
+
+
+def test_a_changed_secret_is_masked_and_a_long_value_cut_in_the_changes(tmp_path):
+    running = load_ours(tmp_path, ALONE)
+    secret = cfg.StrOpt("phrase", secret=True, mutable=True, default="hunter1")
+    names = cfg.ListOpt("names", mutable=True, default=["a"])
+    before, after = (with_options(running, secret, names) for _ in range(2))
+    after.conf.set_override("phrase", "hunter2")
+    after.conf.set_override("names", [f"name-{number}" for number in range(50)])
+    assert changes(before, after) == (
+        f"[DEFAULT] names: a -> {','.join(f'name-{number}' for number in range(50))[:40]}...",
+        "[DEFAULT] phrase: *** -> ***",
+    )
+
+
+def with_options(loaded, *options):
+    """Return the configuration with only these options of [DEFAULT], at their defaults."""
+    conf = empty_conf()
+    conf.register_opts(options)
+    return dataclasses.replace(loaded, conf=conf, options=tuple(("DEFAULT", option) for option in options))
 
 
 @pytest.mark.parametrize(
