@@ -163,7 +163,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         reload=_reloader(loaded, wired, publish),
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.libvirt_reader.misses,
-        reading=lambda: wired.mark.in_progress,
+        reading=lambda: wired.mark.source,
         sent_at=lambda: wired.placement.sent_at,
         end_pauses=wired.pauses.end,
         close=wired.close,

@@ -6,6 +6,7 @@ import signal
 
 from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
+from agent.daemon.audit_watch import AuditWatch
 from agent.daemon.notifier import Notifier
 from agent.daemon.publisher import ReportDesk
 from agent.daemon.runner import Runner
@@ -62,6 +63,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         inbox=inbox,
         notifier=notifier,
         healthy=healthy,
+        watch=AuditWatch(lambda: worker.running_s, outside.reading),
         graceful_s=outside.graceful_s,
         on_signal={
             signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),

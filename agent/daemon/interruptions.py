@@ -29,15 +29,18 @@ class Pauses:
 
 
 class ReadMark:
-    """``in_progress`` is True during a read of the worker's thread. The thread that stops the worker checks it."""
+    """``source`` names the source that the worker's thread reads; empty outside a read.
 
-    in_progress = False
+    The main thread reads ``source``: a stop does not wait for a read, and the log names the read of a long audit.
+    """
+
+    source = ""
 
     @contextlib.contextmanager
-    def reading(self, _source: str) -> Iterator[None]:
-        """Set the flag for the duration of one read."""
-        self.in_progress = True
+    def reading(self, source: str) -> Iterator[None]:
+        """Set the name for the duration of one read."""
+        self.source = source
         try:
             yield
         finally:
-            self.in_progress = False
+            self.source = ""

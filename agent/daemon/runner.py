@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
+from agent.daemon.audit_watch import AuditWatch
 from agent.daemon.notifier import Notifier
 from agent.daemon.service import AgentService, Reloaded
 from agent.daemon.signal_queue import Audited, Inbox, Message, WorkerEnded
@@ -40,6 +41,7 @@ class Runner:
         inbox: Inbox,
         notifier: Notifier,
         healthy: Callable[[], bool],
+        watch: AuditWatch,
         graceful_s: float,
         on_signal: Mapping[int, Callable[[], None]],
     ) -> None:
@@ -47,6 +49,7 @@ class Runner:
         self._inbox = inbox
         self._notifier = notifier
         self._healthy = healthy
+        self._watch = watch
         self._graceful_s = graceful_s
         self._on_signal = on_signal
         self._ready = False
@@ -72,6 +75,7 @@ class Runner:
         while True:
             message = self._next(tick_s if self._ready else min(tick_s, 0.5))
             now = time.monotonic()
+            self._watch.check()
             if isinstance(message, Audited):
                 self._announce(message.status)
             elif not self._ready and now - started_at >= READY_AFTER_S:

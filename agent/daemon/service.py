@@ -120,7 +120,7 @@ class Outside:
     - ``misses`` returns how many reads of libvirt in a row have timed out.
     - ``close`` closes the audit's connections and ends its reader threads.
     - ``graceful_s`` is the time limit of a stop in seconds, 0 for no limit.
-    - ``reading`` returns whether the audit is in a read; ``end_pauses`` ends the audit's pauses.
+    - ``reading`` returns the source that the audit reads, empty outside a read; ``end_pauses`` ends the audit's pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
     - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
     - ``monitoring`` builds the servers that monitoring systems query, ``NoMonitoring`` where no address is configured.
@@ -134,7 +134,7 @@ class Outside:
     misses: Callable[[], int]
     close: Callable[[], None]
     graceful_s: float
-    reading: Callable[[], bool] = lambda: False
+    reading: Callable[[], str] = lambda: ""
     end_pauses: Callable[[], None] = lambda: None
     sent_at: Callable[[], float] = lambda: 0.0
     bus: Callable[[DaemonControl], BusService] = lambda _control: NoBus()
