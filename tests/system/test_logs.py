@@ -169,7 +169,9 @@ def test_each_change_of_guest_or_volume_or_libvirt_or_placement_is_logged_once(s
             ("placement speaks",),
             ("nova speaks",),
             ("outcome changed", None, "findings"),
-            ("finding appeared", "guest-size-differs", True),  # confirmed: --once has seen the same
+            # --once has seen the same, and the file remembers it.
+            ("finding confirmed", "guest-size-differs", True),
+            ("finding gone", "allocation-missing", False),
             ("first audit done", "findings"),
             *views(host.name, used_disk=0),
         ]
@@ -220,6 +222,7 @@ def _libvirt_is_lost(stage: Stage) -> None:
     assert lines(told, "source", "before", "outcome", "code", "subject", "what", "why") == [
         ("source lost", "libvirt"),
         ("outcome changed", "findings", "partial"),
+        ("findings unknown", "libvirt"),
         ("finding appeared", "source-unavailable", "libvirt"),
         ("write held back", "MEMORY_MB, PCPU, VCPU", "libvirt could not be read"),
     ]
@@ -235,6 +238,7 @@ def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
     assert lines(stage.told(), "source", "before", "outcome", "code", "what") == [
         ("source back", "libvirt"),
         ("outcome changed", "partial", "findings"),
+        ("findings known again", "libvirt"),
         ("finding gone", "source-unavailable"),
         ("finding gone", "guest-unknown"),
         ("placement written", [inventories(root, disk=1, memory=512, vcpu=0)]),
