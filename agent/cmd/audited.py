@@ -38,13 +38,18 @@ CHATTY = ("keystoneauth", "urllib3")
 def loaded_for(options: argparse.Namespace) -> Loaded:
     """Load the configuration that the global options name, and set up logging to stderr. Raises ConfigError."""
     loaded = load_checked(options.config_file, options.config_dir)
+    command_logging(options, loaded)
+    return loaded
+
+
+def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
+    """Set up logging to stderr, in which the libraries do not log their retries. Raises ConfigError."""
     if options.debug:
         set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
     setup_command_logging(loaded)
     if not options.debug:
         for name in CHATTY:
             logging.getLogger(name).setLevel(logging.ERROR)
-    return loaded
 
 
 @contextlib.contextmanager

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from agent.host_files.journal import Entry
 
-#: The fewest characters that may stand for a whole uuid.
-SHORTEST = 8
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -29,15 +26,6 @@ def selected(entries: tuple[Entry, ...], asked: Selection) -> tuple[Entry, ...]:
     """Return the entries that match every filter, in the order of the journal, of these the ``limit`` newest."""
     found = tuple(entry for entry in entries if _matches(entry, asked))
     return found if asked.limit is None else found[max(0, len(found) - asked.limit) :]
-
-
-def consumers_of(entries: tuple[Entry, ...], typed: str) -> tuple[str, ...]:
-    """Return the uuids of the journal that ``typed`` may mean: the uuid itself, or all that begin with it."""
-    known = {entry.change.consumer_uuid for entry in entries if entry.change.consumer_uuid}
-    start = typed.lower()
-    if start in known or len(start) < SHORTEST:
-        return (start,)
-    return tuple(sorted(uuid for uuid in known if uuid.startswith(start)))
 
 
 def _matches(entry: Entry, asked: Selection) -> bool:

@@ -345,7 +345,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         **_columns(),
         "audit": documents.audit_document(_report()),
         "status": _status(),
-        "config check": _answer(folder, "config", "check"),
+        "config check": _answer(folder, "config", "check", "--live"),
         "demo": _demo(),
         "heal": _heal(),
         "adopt": _adopt(),

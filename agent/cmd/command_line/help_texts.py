@@ -68,10 +68,11 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "config check": HelpText(
         examples=(
-            ("stocktake config check", "check the default files"),
+            ("stocktake config check", "check the default files; nothing is contacted"),
             ("stocktake config check --config-file new.conf", "check a file before it is installed"),
+            ("stocktake config check --live", "also ask every part whether it answers"),
         ),
-        exits=((0, "no mistakes"),),
+        exits=((0, "no mistakes"), (2, "with --live: a part does not answer")),
     ),
     "config show": HelpText(
         examples=(
@@ -127,6 +128,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "journal": HelpText(
         examples=(
             ("stocktake journal", "every change, oldest first"),
+            ("stocktake journal --since 36h --limit 20", "the newest changes"),
+            ("stocktake journal --code allocation-leaked", "only the repairs of one finding code"),
             ("stocktake journal -f json", "the same with the whole state before each change"),
         ),
         exits=((0, "answered"), (2, "a line of the journal could not be read; the others were printed")),

@@ -1,24 +1,38 @@
-"""``stocktake config check``: report every problem of the configuration, one line each, without contacting a server."""
+"""``stocktake config check``: report every problem of the configuration, one line each; --live: also ask every part."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import JSON, DocumentCommand
+from agent.cmd.commands.base import JSON, DocumentCommand, argument
 
 if TYPE_CHECKING:
+    from agent.cmd.probes.probe import Answer
     from agent.config.loaded import Loaded
 
 
 class ConfigCheck(DocumentCommand):
     """Check the configuration and print every problem in it."""
 
+    ARGUMENTS = (
+        argument(
+            "--live",
+            action="store_true",
+            help="then ask every part (Keystone, Placement, the state source, libvirt, the volume groups, the broker,"
+            " the agent's folders) whether it answers, each for at most 10 s; changes nothing",
+        ),
+    )
+
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write each problem to stderr and return 78, or 0 if there is none. A line with "note:" is not a problem."""
+        """Write each problem to stderr and return 78 if there is one, 2 if a part does not answer, else 0.
+
+        A line with "note:" is not a problem.
+        """
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
-        from agent.exit_codes import CLEAN, CONFIGURATION
+        from agent.exit_codes import CLEAN, CONFIGURATION, PARTIAL
         from agent.render.documents import SCHEMA_VERSION
 
         loaded, problems = _checked(self.app.options)
@@ -26,16 +40,20 @@ class ConfigCheck(DocumentCommand):
         files = (*loaded.files, *loaded.nova_files) if loaded else ()
         for line in (*problems, *(f"note: {notice}" for notice in found)):
             to_stderr(line)
+        live = _live(self.app.options, loaded) if parsed_args.live and loaded and not problems else None
         document = {
             "schema_version": SCHEMA_VERSION,
             "ok": not problems,
             "files": list(files),
             "problems": list(problems),
             "notices": list(found),
+            "live": None if live is None else [dataclasses.asdict(each) for each in live],
         }
         if not problems or parsed_args.format == JSON:
-            self.answer(parsed_args.format, (f"no mistakes found in {', '.join(files)}",), document)
-        return CONFIGURATION if problems else CLEAN
+            self.answer(parsed_args.format, _lines(files, live), document)
+        if problems:
+            return CONFIGURATION
+        return PARTIAL if any(not each.ok for each in live or ()) else CLEAN
 
 
 def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...]]:
@@ -48,3 +66,28 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
     except ConfigError as error:
         return None, error.problems
     return loaded, check(loaded)
+
+
+def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
+    """Ask every part outside the agent. Nothing but the answers goes to stderr: the libraries log no retries."""
+    from agent.cmd.audited import command_logging
+    from agent.cmd.probes import probes_for
+    from agent.cmd.probes.probe import LIMIT_S, answers
+    from agent.cmd.progress import waits_shown
+
+    command_logging(options, loaded)
+    probes = probes_for(loaded)
+    with waits_shown(options) as watch, watch(f"the answers of {len(probes)} parts", LIMIT_S):
+        return answers(probes)
+
+
+def _lines(files: tuple[str, ...], live: tuple[Answer, ...] | None) -> tuple[str, ...]:
+    no_mistakes = f"no mistakes found in {', '.join(files)}" if files else "no mistakes found (there is no file)"
+    if live is None:
+        return (f"{no_mistakes}; nothing was contacted",)
+    width = max((len(each.what) for each in live), default=0)
+    return (no_mistakes, *(_row(each, width) for each in live))
+
+
+def _row(answer: Answer, width: int) -> str:
+    return f"{'ok ' if answer.ok else 'NO '} {answer.what:<{width}}  {answer.took_ms:>7.0f} ms  {answer.words}"

@@ -96,21 +96,17 @@ class Journal(ListCommand):
 
 
 def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
-    """Return the filters. Raises UsageError on the beginning of several consumers' uuids."""
-    from agent.cmd.journal_selection import Selection, consumers_of
-    from agent.usage_error import UsageError
+    """Return the filters. Raises UsageError on the beginning of several consumers' uuids, or of too few characters."""
+    from agent.cmd.journal_selection import Selection
+    from agent.cmd.naming.prefixes import only_match
 
-    wanted: set[str] = set()
-    for typed in parsed_args.consumer:
-        found = consumers_of(entries, typed)
-        if len(found) > 1:
-            raise UsageError(f"--consumer {typed} is the beginning of several uuids: {', '.join(found)}")
-        wanted.update(found or (typed,))
+    known = [entry.change.consumer_uuid for entry in entries if entry.change.consumer_uuid]
+    consumers = (only_match("consumer", typed, known) or typed for typed in parsed_args.consumer)
     return Selection(
         since=parsed_args.since,
         limit=parsed_args.limit,
         codes=frozenset(parsed_args.code),
-        consumers=frozenset(wanted),
+        consumers=frozenset(consumers),
     )
 
 

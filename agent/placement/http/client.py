@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keystoneauth1 import exceptions as kx
+from keystoneauth1.identity.base import BaseIdentityPlugin
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
 from agent.placement import wire
@@ -33,6 +34,7 @@ from agent.placement.http.bounds import OWN, Bound
 from agent.placement.http.session import REDIRECTS
 from agent.placement.http.throttled_session import PacedSession
 from agent.placement.wire import Microversion
+from agent.text.urls import without_login
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
@@ -97,6 +99,22 @@ class PlacementClient:
         if self._maximum is None:
             self._maximum = self._ask_maximum()
         return self._maximum
+
+    def ask_for_token(self) -> str | None:
+        """Get a token as a request would, and return Keystone's URL; None if the auth plug-in needs no Keystone.
+
+        Raises PlacementError.
+        """
+        auth = self._adapter.auth or self._adapter.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return None
+        place = without_login(str(auth.auth_url))
+        with self._session.time.question():
+            try:
+                self._adapter.get_token()
+            except kx.ClientException as error:
+                raise answers.failure(f"a token from {place}", error) from error
+        return place
 
     def forget(self) -> None:
         """Drop the cached microversion: the next request reads it again, because the server may have changed."""

@@ -52,6 +52,21 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
+def test_config_check_live_gets_a_token_from_keystone_and_reports_a_wrong_password(cloud, host, account):
+    def rows() -> dict[str, tuple[bool, str]]:
+        live = json.loads(host.stocktake("config", "check", "--live", "-f", "json").stdout)["live"]
+        return {row["what"]: (row["ok"], row["words"]) for row in live}
+
+    found = rows()
+    assert found["Keystone token"] == (True, f"a token from {cloud.auth_url}")
+    assert found["Placement"][0]
+    assert found["this host's provider"][1].endswith("is not in Placement yet")
+    nova_conf(host, account.options(cloud.auth_url) | {"password": "wrong"})
+    found = rows()
+    assert not found["Keystone token"][0]
+    assert "HTTP 401" in found["Keystone token"][1]
+
+
 def test_agent_and_audit_command_accept_novas_credentials_and_log_no_secret(cloud, host, account):
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")

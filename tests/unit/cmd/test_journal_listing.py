@@ -81,6 +81,8 @@ def test_an_entry_in_csv_has_the_actor_in_words(config_file: str) -> None:
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
 
 
-@pytest.mark.parametrize("arguments", [("--since", "yesterday"), ("--limit", "0"), ("--limit", "-3")])
+@pytest.mark.parametrize(
+    "arguments", [("--since", "yesterday"), ("--limit", "0"), ("--limit", "-3"), ("--consumer", uuid("web-1")[:7])]
+)
 def test_journal_refuses_a_filter_that_it_cannot_read_with_127(config_file: str, arguments: tuple[str, ...]) -> None:
     assert stocktake_here("--config-file", config_file, "journal", *arguments).code == 127

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from agent.cmd.journal_selection import Selection, consumers_of, selected
+from agent.cmd.journal_selection import Selection, selected
 from agent.host_files.journal import Change, Entry
 from tests.rigs.facts import uuid
 
@@ -39,19 +39,3 @@ def test_the_entries_that_match_every_filter_are_selected(asked, ids):
 def test_an_entry_whose_time_cannot_be_read_counts_as_new():
     odd = Entry(id="odd", at="in autumn", change=ENTRIES[0].change)
     assert selected((odd,), Selection(since=NOON)) == (odd,)
-
-
-def test_the_beginning_of_a_uuid_stands_for_every_uuid_that_begins_so():
-    assert consumers_of(ENTRIES, uuid("a")[:8].upper()) == (uuid("a"),)
-    assert consumers_of(ENTRIES, uuid("c")[:8]) == ()
-    twins = (
-        *ENTRIES,
-        Entry(
-            id="t", at="", change=Change(kind="k", why="", before=None, after=None, consumer_uuid=f"{uuid('a')[:-1]}x")
-        ),
-    )
-    assert consumers_of(twins, uuid("a")[:8]) == tuple(sorted((uuid("a"), f"{uuid('a')[:-1]}x")))
-
-
-def test_fewer_than_8_characters_stand_for_no_uuid_but_themselves():
-    assert consumers_of(ENTRIES, uuid("a")[:7]) == (uuid("a")[:7],)

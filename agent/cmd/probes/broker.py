@@ -1,0 +1,36 @@
+"""The probe of the message broker: one message that no program receives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from agent.bus.options import BusOptions
+from agent.cmd.probes.probe import Probe
+from agent.config.loaded import Loaded
+from agent.config.options.rabbit import bus_options_from
+from agent.ports import Deadline
+
+
+def broker_probes(loaded: Loaded) -> Iterator[Probe]:
+    """Yield the probe of the broker, unless none is configured."""
+    options = bus_options_from(loaded)
+    if options is not None:
+        yield Probe(what="message broker", ask=functools.partial(_broker, options))
+
+
+def _broker(options: BusOptions, _deadline: Deadline) -> str:
+    # Import late: oslo.messaging takes half a second, and a host without a broker does not need it.
+    from agent.bus.reach import TOPIC, reach
+    from agent.bus.transport import Bus
+    from agent.conductor.complaints import Complaints
+
+    bus = Bus(options)
+    try:
+        reach(bus)
+    except Exception as error:
+        # oslo.messaging also raises exceptions of other libraries. Complaints words them without the password.
+        raise Complaints(options, TOPIC).undelivered(error) from error
+    finally:
+        bus.close()
+    return f"{options.shown} accepts messages"

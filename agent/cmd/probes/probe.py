@@ -1,0 +1,79 @@
+"""One question to a part outside the agent, and how all questions are asked at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agent.errors import AgentError, SourceError
+from agent.ports import Deadline
+
+#: The seconds that each part may take to answer.
+LIMIT_S = 10.0
+# A part's own error arrives shortly after its time-out, and says more than the sentence about a missing answer.
+_LAST_WORDS_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A question to the part ``what``, such as ``libvirt``.
+
+    ``ask`` must change nothing. It returns a sentence about what answered, or raises AgentError or OSError. If ``ask``
+    hangs, the caller stops waiting after LIMIT_S.
+    """
+
+    what: str
+    ask: Callable[[Deadline], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a probe found: ``ok`` if the part answered, with ``words`` about the answer or the reason why there is none.
+
+    ``took_ms`` is how long the question took, in milliseconds.
+    """
+
+    what: str
+    ok: bool
+    took_ms: float
+    words: str
+
+
+class _Asked:
+    """A probe whose question runs on a thread of its own."""
+
+    def __init__(self, probe: Probe, deadline: Deadline) -> None:
+        self._probe = probe
+        self._deadline = deadline
+        self._began = time.monotonic()
+        self._answer: Answer | None = None
+        # A daemon thread cannot keep the process alive, however long the part hangs.
+        self._thread = threading.Thread(target=self._run, name=f"probe-{probe.what}", daemon=True)
+        self._thread.start()
+
+    def answer(self) -> Answer:
+        """Wait until the deadline, and return the answer."""
+        self._thread.join(self._deadline.left_s() + _LAST_WORDS_S)
+        return self._answer or self._of(f"no answer within {self._deadline.allowed_s:g} s", ok=False)
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._of(self._probe.ask(self._deadline), ok=True)
+        except SourceError as error:
+            self._answer = self._of(error.message, ok=False)
+        except (AgentError, OSError) as error:
+            self._answer = self._of(str(error), ok=False)
+        except Exception as error:  # noqa: BLE001 - one broken probe must not hide the answers of the others
+            self._answer = self._of(f"this is a bug: {type(error).__name__}: {error}", ok=False)
+
+    def _of(self, words: str, *, ok: bool) -> Answer:
+        took_ms = round((time.monotonic() - self._began) * 1000, 1)
+        return Answer(what=self._probe.what, ok=ok, took_ms=took_ms, words=words)
+
+
+def answers(probes: Sequence[Probe], limit_s: float = LIMIT_S) -> tuple[Answer, ...]:
+    """Ask all parts at the same time, each for at most ``limit_s`` seconds; return the answers in the given order."""
+    asked = [_Asked(probe, Deadline.after(limit_s)) for probe in probes]
+    return tuple(each.answer() for each in asked)

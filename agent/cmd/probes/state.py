@@ -1,0 +1,33 @@
+"""The probe of the source of the cloud's state: a whole read of this host, as an audit makes it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from agent.cmd.probes.probe import Probe
+from agent.cmd.wiring import cloud_of
+from agent.config.loaded import Loaded
+from agent.config.options.state import state_options_from
+from agent.model.nova import NovaState, StateKind
+from agent.ports import Deadline
+
+
+def state_probes(loaded: Loaded) -> Iterator[Probe]:
+    """Yield the probe of the state source, unless the host has none."""
+    kind = state_options_from(loaded).kind
+    if kind is not StateKind.NONE:
+        yield Probe(what=f"state source ({kind.value})", ask=lambda deadline: _state(loaded, deadline))
+
+
+def _state(loaded: Loaded, deadline: Deadline) -> str:
+    host = loaded.value("DEFAULT", "host")
+    with contextlib.ExitStack() as resources:
+        cloud = cloud_of(loaded, resources)
+        return f"{_words(cloud.state.read(host, frozenset(), deadline))} ({cloud.shown})"
+
+
+def _words(state: NovaState) -> str:
+    nodes = sum(not node.deleted and node.host == state.host for node in state.nodes)
+    instances = sum(instance.host == state.host and not instance.deleted for instance in state.instances)
+    return f"host {state.host} has {instances} instances and {nodes} compute node records"

@@ -1,0 +1,103 @@
+"""``config check --live`` against real parts, each of them dead once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rigs import rabbitmq
+from tests.rigs.commands import stocktake_here
+from tests.rigs.host import AgentHost, empty_host
+from tests.rigs.mariadb import free_port
+from tests.rigs.placement import Rest
+
+#: How each part dies: the option, and a value with which the part cannot answer. ``{port}`` is a port without a server.
+DEAD = {
+    "Keystone token": {
+        "placement": {
+            "auth_type": "password",
+            "auth_url": "http://127.0.0.1:{port}/v3",
+            "username": "u",
+            "password": "p",
+            "project_name": "service",
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+            "token": None,
+        }
+    },
+    "Placement": {"placement": {"endpoint_override": "http://127.0.0.1:{port}"}},
+    "state source (sql)": {"state": {"connection": "sqlite:////nonexistent/cell.sqlite"}},
+    "libvirt": {"libvirt": {"connection_uri": "test:///nonexistent/node.xml"}},
+    "message broker": {"DEFAULT": {"transport_url": "rabbit://u:hunter2@127.0.0.1:{port}/"}},
+    "state_dir": {"agent": {"state_dir": "/dev/null"}},
+    "run_dir": {"agent": {"run_dir": "/dev/null"}},
+}
+# Without a token, Placement cannot be asked. Without the state directory, the host's identity is not known for certain.
+ALSO = {
+    "Keystone token": {"this host's provider", "Placement"},
+    "Placement": {"this host's provider"},
+    "state_dir": {"this host's provider"},
+}
+
+
+@pytest.fixture
+def host(tmp_path: Path, placement: Rest) -> AgentHost:
+    return empty_host(tmp_path, placement)
+
+
+def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
+    """Return the exit code, and for each part whether it answered and its words."""
+    done = stocktake_here("--config-file", host.config_file, "--quiet", "config", "check", "--live", "-f", "json")
+    assert "hunter2" not in done.stdout + done.stderr
+    return done.code, {row["what"]: (row["ok"], row["words"]) for row in done.document["live"]}
+
+
+def test_live_parts_answer_with_what_they_are_and_the_exit_code_is_0(host):
+    code, rows = checked(host)
+    assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
+    assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")
+    assert rows["Placement"][1].startswith("speaks microversions up to 1.")
+    assert rows["state source (sql)"][1].startswith(f"host {host.name} has 0 instances and 1 compute node records")
+    assert rows["libvirt"][1].startswith("libvirt ")
+
+
+@pytest.mark.parametrize("what", DEAD)
+def test_a_dead_part_is_named_with_the_reason_and_the_exit_code_is_2(host, what):
+    port = free_port()
+    changes = {
+        group: {name: value.format(port=port) if isinstance(value, str) else value for name, value in options.items()}
+        for group, options in DEAD[what].items()
+    }
+    host.configure(changes)
+    code, rows = checked(host)
+    assert (code, {name for name, (ok, _) in rows.items() if not ok}) == (2, {what} | ALSO.get(what, set())), rows
+    assert len(rows[what][1]) > 20
+
+
+def test_a_configuration_with_a_mistake_is_not_tried_and_the_exit_code_is_78(host):
+    host.configure({"agent": {"role": "king"}})
+    done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
+    assert (done.code, done.document["live"]) == (78, None)
+
+
+def test_without_live_the_answer_says_that_nothing_was_contacted(host):
+    done = stocktake_here("--config-file", host.config_file, "config", "check")
+    files = f"{host.config_file}, {host.folder}/nova.conf"
+    assert (done.code, done.stdout) == (0, f"no mistakes found in {files}; nothing was contacted\n")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory) -> Iterator[rabbitmq.RabbitMq]:
+    if not rabbitmq.available():
+        pytest.skip("no rabbitmq-server here")
+    with rabbitmq.running(tmp_path_factory.mktemp("broker")) as started:
+        yield started
+
+
+@pytest.mark.parametrize(("user", "ok"), [("", True), ("stranger:hunter2@", False)])
+def test_a_broker_is_ok_if_it_accepts_a_message_from_the_configured_user(host, broker, user, ok):
+    url = broker.url if ok else f"rabbit://{user}{broker.url.rpartition('@')[2]}"
+    host.configure({"DEFAULT": {"transport_url": url}})
+    code, rows = checked(host)
+    assert (code, rows["message broker"][0]) == (0 if ok else 2, ok), rows
+    assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
