@@ -106,7 +106,7 @@ def test_config_check_accepts_a_valid_file(config):
     ended = stocktake("--config-file", path, "config", "check", "-f", "json")
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.document == {
-        "schema_version": 1, "ok": True, "files": [str(path)], "problems": [], "notices": [],
+        "schema_version": 1, "ok": True, "files": [str(path)], "problems": [], "notices": [], "live": None,
     }  # fmt: skip
 
 
