@@ -66,6 +66,6 @@ def test_the_wait_for_a_source_names_the_source_and_its_place(tmp_path):
     with wire(loaded, Caller(watch=watch)) as wired:
         for source in ("libvirt", "state", "lvm", "placement"):
             with wired.parts.reading(source):
-                assert wired.mark.in_progress
+                assert wired.mark.source == source
     # The client of Placement watches each of its requests itself.
     assert watched == [("libvirt (test:///default)", 7.0), ("state", 7.0), ("lvm", 7.0)]
