@@ -64,6 +64,8 @@ def heal_lines(document: Document) -> Iterator[str]:
         yield f"  not read: {names}; the plan leaves out findings that need this data"
     for action in actions:
         yield f"  change {action['consumer_uuid'] or 'the tree'} ({action['code']}): {action['why']}"
+        if action["also_ends"]:
+            yield f"    also ends: {', '.join(finding_id[:8] for finding_id in action['also_ends'])}"
         yield from _details(action)
     for refusal in refusals:
         about = f"{refusal['code']} {refusal['consumer_uuid'] or refusal['finding_id']}"
@@ -135,6 +137,7 @@ def _action(action: AnyAction) -> Document:
         "code": action.code,
         "consumer_uuid": action.consumer_uuid,
         "why": action.why,
+        "also_ends": list(action.also_ends),
         "before": before,
         "after": after,
     }

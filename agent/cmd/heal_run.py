@@ -205,11 +205,12 @@ def _left(run: HealRun) -> bool:
     actions = [each.action for each in run.healed if each.outcome.result is Result.DONE]
     # The repair of one finding about a consumer also repairs all other findings about that consumer.
     done = {id_ for action in actions for id_ in (action.finding_id, action.consumer_uuid) if id_}
+    ended = {id_ for action in actions for id_ in action.also_ends}
     refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
     return any(
         seen.finding.id in refused
         or not done & {seen.finding.id, seen.finding.consumer_uuid}
         or seen.finding.code not in BY_CODE
         for seen in run.report.findings
-        if not run.ordered.ids or seen.finding.id in run.ordered.ids
+        if seen.finding.id not in ended and (not run.ordered.ids or seen.finding.id in run.ordered.ids)
     )

@@ -1,6 +1,7 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-An operator may repeat the repair with ``stocktake heal``: this guard applies to the daemon only.
+A finding and the finding that causes it have the same repair, so the guard also asks about causes and symptoms. An
+operator may repeat the repair with ``stocktake heal``: this guard applies to the daemon only.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from agent.guards.base import Guard, GuardedFinding
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
-    if guarded.seen.finding.id not in guarded.scene.undone:
+    seen = guarded.seen
+    if guarded.scene.undone.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
         return None
     return "an operator undid this repair, so the daemon does not repeat it; to repeat it by hand, run stocktake heal"
 

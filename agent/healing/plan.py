@@ -1,11 +1,15 @@
 """Decide what heal does: each requested finding becomes an action, or a refusal with a guard rail's reason.
 
 There are two steps, because heal reads a consumer's whole record only if the first guards let the finding pass.
-``candidates`` returns the consumers to read, ``heal_plan`` decides. Pure: no clock, no I/O.
+``candidates`` returns the consumers to read, ``heal_plan`` decides.
+
+If a finding causes other findings (agent/books/causes.py), heal repairs the cause, and the other findings end with it.
+Pure: no clock, no I/O.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from agent.guards import AFTER, BEFORE
@@ -22,8 +26,12 @@ _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
 
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
-    """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty; by repair, then by age."""
-    wanted = [s for s in findings if (s.finding.id in ids if ids else s.finding.code in codes)]
+    """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty; by repair, then by age.
+
+    If an id is that of a symptom, the findings that cause the symptom take its place.
+    """
+    roots = {root for s in findings if s.finding.id in ids for root in (s.caused_by or (s.finding.id,))}
+    wanted = [s for s in findings if (s.finding.id in roots if ids else s.finding.code in codes)]
     return tuple(sorted(wanted, key=lambda s: (_ORDER.get(s.finding.code, len(_ORDER)), s.first_seen_at, s.finding.id)))
 
 
@@ -41,17 +49,30 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    If a finding needs the same change as an earlier finding, it becomes neither an action nor a refusal.
+    If a finding needs the same change as an earlier finding, or if an action repairs its cause, it becomes neither an
+    action nor a refusal.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []
     for seen in asked:
+        if not {action.finding_id for action in actions}.isdisjoint(seen.caused_by):
+            continue
         judged = _judged(scene, seen, tuple(actions))
         if isinstance(judged, HealRefusal):
             refusals.append(judged)
         elif judged is not None:
             actions.append(judged)
-    return HealPlan(actions=tuple(actions), refusals=tuple(refusals))
+    return HealPlan(actions=_with_symptoms(actions, scene.findings), refusals=tuple(refusals))
+
+
+def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
+    """Return the actions, each with the symptoms that it ends: a symptom ends with the last of all its causes."""
+    place = {action.finding_id: number for number, action in enumerate(actions)}
+    ends: dict[int, list[str]] = defaultdict(list)
+    for seen in findings:
+        if seen.caused_by and place.keys() >= set(seen.caused_by):
+            ends[max(place[root] for root in seen.caused_by)].append(seen.finding.id)
+    return tuple(replace(action, also_ends=tuple(ends[number])) for number, action in enumerate(actions))
 
 
 def _judged(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> AnyAction | HealRefusal | None:

@@ -24,7 +24,8 @@ class HealAction:
     """One change of one consumer.
 
     ``before`` has all current allocations of the consumer, ``write`` all allocations after the change. ``why`` is one
-    sentence for the operator: what the change removes or adds, and why.
+    sentence for the operator: what the change removes or adds, and why. ``also_ends`` are the ids of other findings
+    that the change ends, because the repaired finding causes them.
     """
 
     finding_id: str
@@ -32,6 +33,7 @@ class HealAction:
     before: ConsumerRecord
     write: PutAllocations
     why: str
+    also_ends: tuple[str, ...] = ()
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
@@ -73,12 +75,13 @@ class Reshaping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshapeAction:
-    """One change of several providers and consumers at once; ``why`` has the same meaning as in HealAction."""
+    """One change of several providers and consumers at once; ``why`` and ``also_ends`` are as in HealAction."""
 
     finding_id: str
     code: str
     reshaping: Reshaping
     why: str
+    also_ends: tuple[str, ...] = ()
 
     @property
     def changes(self) -> tuple[ConsumerChange, ...]:
@@ -125,7 +128,10 @@ def _body(action: AnyAction) -> dict[str, Any]:
         # If a failed attempt left a new provider without inventory, the digest is the same as without this provider.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
-    return asdict(action)
+    body = asdict(action)
+    # Which other findings end is no part of the change: the digest stays the same when such a finding appears.
+    del body["also_ends"]
+    return body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

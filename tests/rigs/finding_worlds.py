@@ -24,7 +24,7 @@ from agent.errors import (
 from agent.model.audit import Identity, WrittenProvider
 from agent.model.claim import Cause
 from agent.model.compared import Subject
-from agent.model.finding import SeenFinding
+from agent.model.finding import STEADY_AUDITS, SeenFinding
 from agent.model.host.capabilities import Capabilities, HostCpu, MissingPart, Part
 from agent.model.host.devices import Devices
 from agent.model.host.facts import Cell, DomainState, OddDomain
@@ -82,7 +82,10 @@ class Planted:
             settings=decision.facts.settings,
             subject=Subject(root_uuid=facts.ROOT_UUID, node=facts.NODE, identity_origin=identity.origin),
             rows=decision.rows,
-            findings=tuple(SeenFinding(finding=f, confirmed=True, first_seen_at=SEEN_AT) for f in decision.findings),
+            findings=tuple(
+                SeenFinding(finding=f, confirmed=True, first_seen_at=SEEN_AT, times=STEADY_AUDITS)
+                for f in decision.findings
+            ),
             identity=identity,
             persisted=identity,
             records=view.consumers if view else (),

@@ -15,7 +15,9 @@ def stale(*actions: dict[str, str]) -> dict[str, Any]:
 
 
 def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
-    *_, last = heal_lines(stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted"}))
+    *_, last = heal_lines(
+        stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted", "also_ends": []})
+    )
     assert last == "nothing was done: the plan has changed, its digest is now 4d1b"
 
 

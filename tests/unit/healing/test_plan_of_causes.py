@@ -1,0 +1,90 @@
+"""heal plans the cause of several findings once, and says which other findings end with it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.books.causes import with_causes
+from agent.guards.base import GuardedFinding
+from agent.guards.undone import GUARD
+from agent.healing.plan import asked_for, heal_plan
+from agent.model.heal import HealPlan
+from agent.model.settings import Role
+from agent.repairs import BY_CODE, DAEMON_CODES
+from agent.repairs.base import Scene
+from tests.rigs.finding_worlds import PLANTED
+
+SEVERAL, STALE, COUNTED = (
+    "consumer-on-several-providers",
+    "allocation-stale-move",
+    "migration-finished-but-counted",
+)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Return heal's scene of an evacuated instance that Placement still counts here."""
+    (make,) = PLANTED[COUNTED]
+    plain = make().scene(Role.OWNER)
+    return dataclasses.replace(plain, findings=with_causes(plain.findings))
+
+
+def ids(scene: Scene) -> dict[str, str]:
+    return {seen.finding.code: seen.finding.id for seen in scene.findings}
+
+
+def planned(scene: Scene, *wanted: str) -> HealPlan:
+    return heal_plan(scene, asked_for(scene.findings, DAEMON_CODES, frozenset(ids(scene)[code] for code in wanted)))
+
+
+def test_a_plan_of_all_findings_repairs_the_cause_and_lists_no_symptom(scene):
+    plan = planned(scene)
+    (action,) = plan.actions
+    assert (action.code, action.finding_id) == (STALE, ids(scene)[STALE])
+    assert set(action.also_ends) == {ids(scene)[SEVERAL], ids(scene)[COUNTED]}
+    assert plan.refusals == ()
+
+
+@pytest.mark.parametrize("code", [SEVERAL, COUNTED])
+def test_an_order_that_names_a_symptom_repairs_its_cause(scene, code):
+    plan = planned(scene, code)
+    assert [action.code for action in plan.actions] == [STALE]
+    assert plan.refusals == ()
+
+
+def test_a_symptom_that_is_not_confirmed_yet_is_no_refusal_if_its_cause_is_planned(scene):
+    later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
+    plan = planned(dataclasses.replace(scene, findings=later))
+    assert [action.code for action in plan.actions] == [STALE]
+    assert plan.refusals == ()
+
+
+def test_the_digest_of_a_plan_does_not_depend_on_which_symptoms_are_known(scene):
+    alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
+    assert planned(alone).actions[0].also_ends == ()
+    assert planned(alone).digest == planned(scene).digest
+
+
+def test_the_daemon_repairs_a_symptom_if_the_cause_is_not_among_its_codes(scene):
+    plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
+    assert [action.code for action in plan.actions] == [COUNTED]
+    assert plan.actions[0].also_ends == ()
+
+
+def test_a_symptom_with_several_causes_ends_with_the_last_of_them(scene):
+    stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
+    unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
+    plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))
+    assert plan.actions[0].also_ends == ()
+
+
+@pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
+@pytest.mark.parametrize("code", [STALE, SEVERAL])
+def test_the_daemon_does_not_repeat_an_undone_repair_under_another_code(scene, code, undone):
+    seen = next(s for s in scene.findings if s.finding.code == code)
+    refusing = dataclasses.replace(scene, undone=frozenset({ids(scene)[undone]}))
+    guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())
+    expected = {code, undone} != {SEVERAL, COUNTED}
+    assert (GUARD.refuses(guarded) is not None) == expected
