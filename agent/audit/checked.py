@@ -24,6 +24,7 @@ _UNEXPECTED = "trait-unexpected"
 # them although libvirt answered.
 _OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
 _OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)
+_LEFTOVER = "companion-leftover"
 _REFUSED = "write-refused"
 _UNLISTED = "usage-unlisted"
 
@@ -40,6 +41,7 @@ def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Check
         is_new_process=memory.audits == 0,
         recorded_is_fresh=view is not None and view.allocations_fresh,
         unrecorded=_unrecorded(memory, view),
+        holders=_holders(view) if snapshot.host.value is None else frozenset(),
         shared_is_read=view is not None and view.shared_is_read and not view.unread,
     )
 
@@ -76,6 +78,10 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
     yield from _codes_of_host(host)
     if view is not None and not view.usages_are_read:
         yield _UNLISTED, PLACEMENT
+    unread = [reading.source for reading in snapshot.readings if not reading.ok]
+    if task.settings.role is Role.OBSERVER and unread:
+        # Any unread source may have what the agent's own consumer stands for.
+        yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner this finding needs the agent's last write of the tree, which a new process does not have.
         yield _UNEXPECTED, WRITES
@@ -88,6 +94,10 @@ def _codes_of_host(host: HostFacts | None) -> Iterable[tuple[str, str]]:
     if host is not None and host.capabilities is None:
         for code in _OF_CAPABILITIES:
             yield code, LIBVIRT
+
+
+def _holders(view: PlacementView | None) -> frozenset[str]:
+    return view.consumer_uuids | view.shared_consumer_uuids if view else frozenset()
 
 
 def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:

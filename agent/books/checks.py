@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from agent.model.finding import OVERWROTE, Booked, Finding
-from agent.model.snapshot import PLACEMENT, STATE
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 #: What ``unknown_because`` has for a finding about writes in an audit that tried no write.
 WRITES = "writes"
@@ -22,7 +22,14 @@ ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
 # Findings about one part of a source. The part that they report does not prevent their check.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 #: Findings for which the audit must have read the consumer's own record in Placement.
-OF_RECORDS = frozenset({"consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"})
+OF_RECORDS = frozenset(
+    {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
+)
+# Findings about allocations that no guest on this host may need. While libvirt is unread, a guest may need them, so the
+# audit does not report them: they are gone only if the consumer has no allocation here any more.
+_OF_NO_GUEST = frozenset(
+    {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +42,8 @@ class Checks:
     ``codes``: finding codes that this audit did not check, each with what was missing (a source, or WRITES).
     ``is_new_process``: whether this is the first audit of a process, which does not know yet what the agent wrote.
     ``recorded_is_fresh``: whether the audit read allocations again. ``unrecorded``: the consumers with allocations on
-    this host whose own records were not read. ``shared_is_read``: whether all sharing providers were read.
+    this host whose own records were not read. ``holders``: the consumers with allocations on this host, if libvirt was
+    not read. ``shared_is_read``: whether all sharing providers were read.
     """
 
     unread: frozenset[str] = frozenset()
@@ -46,6 +54,7 @@ class Checks:
     is_new_process: bool = False
     recorded_is_fresh: bool = True
     unrecorded: frozenset[str] = frozenset()
+    holders: frozenset[str] = frozenset()
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
@@ -61,6 +70,8 @@ class Checks:
             because.add(PLACEMENT)
         if finding.code in OF_RECORDS and finding.consumer_uuid in self.unrecorded:
             because.add(PLACEMENT)
+        if finding.code in _OF_NO_GUEST and finding.consumer_uuid in self.holders:
+            because.add(LIBVIRT)
         if not self.shared_is_read and any(one.shared for one in booked):
             because.add(PLACEMENT)
         return tuple(sorted(because))

@@ -1,0 +1,55 @@
+"""Two processes audit the same host: the merged history has what both know."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.books.histories import merged
+from agent.model.finding import History, Sighting
+
+T1, T2, T3, T4 = (f"2026-11-21T12:0{minute}:00.000Z" for minute in range(1, 5))
+
+
+def one(name: str = "a", **changes: object) -> Sighting:
+    made = Sighting(id=name, code="c", first_seen_at=T2, last_seen_at=T2, times=1, evidence_digest="d", stands_since=T2)
+    return dataclasses.replace(made, **changes)
+
+
+def history(*sightings: Sighting, read_until: int = 100, **changes: object) -> History:
+    return History(sightings=sightings, boot="this", read_until=read_until, **changes)
+
+
+def test_times_are_merged_to_the_earliest_first_and_the_latest_last_sighting():
+    ours = history(one(first_seen_at=T3, last_seen_at=T3, times=1, stands_since=T3))
+    theirs = history(one(first_seen_at=T1, last_seen_at=T4, times=2, confirmed=True, stands_since=T1), read_until=160)
+    (found,) = merged(ours, theirs).sightings
+    assert (found.first_seen_at, found.last_seen_at, found.times) == (T1, T4, 2)
+    assert (found.confirmed, found.stands_since) == (True, T1)
+
+
+def test_the_larger_count_counts_only_with_equal_evidence():
+    theirs = history(one(times=3, evidence_digest="old"), read_until=50)
+    (found,) = merged(history(one(times=1)), theirs).sightings
+    assert (found.times, found.evidence_digest) == (1, "d")
+
+
+def test_the_count_stays_0_if_the_newer_audit_could_not_check_the_finding():
+    newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
+    older = history(one(times=2, confirmed=True))
+    for found in (merged(newer, older), merged(older, newer)):
+        (sighting,) = found.sightings
+        assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
+
+
+def test_findings_of_only_one_history_stay_unless_our_audits_ended_them():
+    ours, theirs = history(one("a")), history(one("b"), one("c"))
+    assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
+    assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
+
+
+def test_everything_but_the_findings_comes_from_our_own_history():
+    ours = history(root_uuid="ours", settings_digest="ours")
+    found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
+    assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)
+    of_another_boot = dataclasses.replace(history(read_until=9999), boot="earlier")
+    assert merged(ours, of_another_boot).read_until == 100

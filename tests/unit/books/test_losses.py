@@ -1,0 +1,91 @@
+"""How severe the finding about an unread source is, audit by audit. The clock is a number in the test."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from agent.books.losses import Failed, Moment, graded, losses_after, weighty
+from agent.model.finding import Finding, Loss, Severity
+from agent.model.snapshot import CEPH, FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
+from tests.rigs import facts
+
+SETTINGS = facts.settings()
+LOST = Finding(
+    code="source-unavailable", severity=Severity.WARNING, remedy="r", expected="e", actual="a", subject="libvirt"
+)
+
+
+def life(*moments: tuple[int, tuple[Failed, ...]], boots: str = "", settings=SETTINGS):
+    """Return whether the loss is an error after each audit; each moment is (seconds, the sources that failed)."""
+    before, boot_before, told = (), "", []
+    for number, (second, failed) in enumerate(moments):
+        boot = boots[number] if boots else "a"
+        before = losses_after(before, boot_before, failed, Moment(f"at {second}", second, boot), settings)
+        boot_before = boot
+        told.append([loss.is_error for loss in before])
+    return before, told
+
+
+LIBVIRT_FAILED = (Failed(LIBVIRT, denied=False),)
+
+
+def test_a_loss_is_an_error_after_three_audits_and_300_s():
+    _, told = life(*((second, LIBVIRT_FAILED) for second in (0, 60, 120, 299, 300, 360)))
+    assert told == [[False], [False], [False], [False], [True], [True]]
+    _, told = life((0, LIBVIRT_FAILED), (400, LIBVIRT_FAILED), (401, LIBVIRT_FAILED))
+    assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
+
+
+def test_a_loss_counts_from_its_first_audit_and_starts_again_after_a_success():
+    losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
+    assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
+    losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))
+    assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
+
+
+def test_denied_credentials_are_an_error_at_once_until_the_source_is_read():
+    denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
+    _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
+    assert told == [[True], [True], [], [False]]
+
+
+def test_a_loss_stays_an_error_after_a_reboot_although_its_seconds_count_again():
+    moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
+    losses, told = life(*moments, boots="aaab")
+    assert told[2:] == [[True], [True]]
+    assert losses == (Loss(LIBVIRT, "at 1000", 5, 4, is_error=True),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "source", "is_heavy"),
+    [
+        (SETTINGS, PLACEMENT, True),
+        (SETTINGS, STATE, True),
+        (SETTINGS, FILESYSTEM, True),
+        (SETTINGS, LVM, False),
+        (facts.lvm_settings(), LVM, True),
+        (facts.lvm_settings(), FILESYSTEM, False),
+        (facts.settings(images_type="rbd"), CEPH, True),
+    ],
+)
+def test_a_source_on_which_nothing_written_rests_stays_a_warning(settings, source, is_heavy):
+    failed = (Failed(source, denied=True),)
+    _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
+    assert told == [[is_heavy]] * 3
+    assert (source in weighty(settings)) is is_heavy
+
+
+def test_the_loss_of_a_source_that_was_not_asked_neither_begins_nor_ends():
+    failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
+    assert life((0, not_asked))[0] == ()
+    losses, _ = life((0, failed), (60, not_asked), (120, not_asked))
+    assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
+
+
+def test_only_the_finding_about_the_lost_source_becomes_an_error():
+    part = dataclasses.replace(LOST, subject="/srv/nova")
+    losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
+    assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]
+    assert graded((LOST, part), ()) == (LOST, part)
