@@ -137,7 +137,7 @@ def confirm(
         recheck_recorded=recheck,
         awaits_recorded=bool(recorded),
         unconfirmed_recorded=tuple(sorted(uuid for uuid in waiting if uuid)),
-        gone=tuple(gone),
+        gone=tuple(sorted(gone, key=lambda sighting: _for_people(seen_of(sighting)))),
     )
 
 

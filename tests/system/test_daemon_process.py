@@ -243,8 +243,13 @@ def test_a_failed_placement_write_is_retried_even_if_interval_audits_are_off(age
 def test_the_daemon_continues_without_libvirt_and_logs_the_loss(agent):
     agent.configure(uri="qemu+unix:///system?socket=/nonexistent/socket")
     agent.start()
-    lost = agent.until_logged("source lost", 2)
-    assert {record["extra"]["source"] for record in lost} == {"placement", "libvirt"}
+    (lost,) = agent.until_logged("source lost")
+    assert lost["extra"]["source"] == "libvirt"
+    until(lambda: agent.report()["findings"], PATIENCE_S, "a report")
+    (placement,) = [source for source in agent.report()["sources"] if source["name"] == "placement"]
+    assert (placement["ok"], placement["asked"], placement["error"]) == (False, False, None)
+    assert placement["not_asked_because"] == "libvirt is unread: this host's identity is not known"
+    assert [finding["subject"] for finding in agent.report()["findings"]] == ["libvirt"]
     assert agent.process.poll() is None
     agent.process.send_signal(signal.SIGTERM)
     assert agent.process.wait(STOP_S) == 0

@@ -239,8 +239,8 @@ def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
         ("source back", "libvirt"),
         ("outcome changed", "partial", "findings"),
         ("findings known again", "libvirt"),
-        ("finding gone", "source-unavailable"),
         ("finding gone", "guest-unknown"),
+        ("finding gone", "source-unavailable"),
         ("placement written", [inventories(root, disk=1, memory=512, vcpu=0)]),
     ]
 

@@ -109,7 +109,7 @@ class Life:
     started: dict[str, str] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     streaks: dict[str, tuple[str, int]] = field(default_factory=dict)
-    ended_by_command: frozenset[str] = frozenset()
+    ended_by_command: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def save(self, history: History) -> None:
         """Write the file, and read it again as a new process would."""
@@ -124,14 +124,16 @@ class Life:
         far = audit.after_s > 3 * INTERVAL_S or audit.reboot
         if audit.restart or audit.reboot:
             self.memory = self.saved
-            # What a command checked and ended is gone for the next process too.
-            for finding_id in self.ended_by_command:
+            # What a command checked and ended is gone for the next process too. It may have come back since.
+            for finding_id, streak in self.ended_by_command.items():
                 self.forget(finding_id)
+                self.streaks[finding_id] = streak
         before = self.saved if audit.by_command else merged(self.memory, self.saved)
         found = [dataclasses.replace(POOL[n], actual=str(says)) for n, says in audit.there.items()]
         told = confirm(before, found, self.reads(audit))
         ended = frozenset(sighting.id for sighting in told.gone)
-        self.ended_by_command = self.ended_by_command | ended if audit.by_command else frozenset()
+        self.ended_by_command |= dict.fromkeys(ended, ("", 0))
+        self.ended_by_command = self.ended_by_command if audit.by_command else {}
         self.check(audit, before, told, far=far)
         if not audit.by_command:
             self.memory = told.history
@@ -191,16 +193,22 @@ class Life:
         if not audit.by_command:
             assert seen.confirmed or finding_id not in self.confirmed, "a finding is not confirmed any more"
             self.confirmed |= {finding_id} if seen.confirmed else set()
-        says, streak = self.streaks.get(finding_id, ("", 0))
-        if not checked or finding_id not in there:
-            streak = streak if audit.by_command else 0
-        else:
-            streak = streak + 1 if says == there[finding_id] and not far else 1
-            says = there[finding_id]
-        self.streaks[finding_id] = (says, streak)
+        says = there.get(finding_id) if checked else None
+        if finding_id in self.ended_by_command:
+            self.ended_by_command[finding_id] = counted(self.ended_by_command[finding_id], says, far=far)
+        if not audit.by_command or says is not None:
+            self.streaks[finding_id] = counted(self.streaks.get(finding_id, ("", 0)), says, far=far)
+        streak = self.streaks.get(finding_id, ("", 0))[1]
         assert seen.times <= streak, "the count is higher than the number of audits in a row that found it"
         if refusal_of(seen) is None:
             assert streak >= NEEDED, "heal would act on a finding that too few audits in a row found"
+
+
+def counted(streak: tuple[str, int], says: str | None, *, far: bool) -> tuple[str, int]:
+    """Return the numbers of the finding and how many audits in a row found them; ``says`` is None if not found."""
+    if says is None:
+        return (streak[0], 0)
+    return (says, streak[1] + 1 if streak[0] == says and not far else 1)
 
 
 def refusal_of(seen: SeenFinding) -> str | None:
