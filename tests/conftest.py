@@ -22,6 +22,11 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+# readline, which pytest imports, exports the size of a terminal, and every command would wrap its text. The other two
+# variables decide about colours.
+for variable in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
+    os.environ.pop(variable, None)
+
 # CPython before 3.11.5 counts the depth of an AST conversion in a global variable, so that two threads that parse at
 # once raise SystemError (gh-106905). A thread parses when it logs a traceback, and tests of the structure parse often.
 _parse, _parsing = ast.parse, threading.RLock()

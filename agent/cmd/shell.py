@@ -21,6 +21,7 @@ from cliff.command import Command  # noqa: E402
 from agent.cmd.command_line.parser import HelpFormatter, Parser, nearest_option  # noqa: E402
 from agent.cmd.exit_handling import PROGRAM, add_config_arguments, ended  # noqa: E402
 from agent.cmd.registry import Commands, nearest, parts_of, summaries  # noqa: E402
+from agent.cmd.terminal import escape_unencodable  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402
 
@@ -61,7 +62,7 @@ class Shell(App):
             allow_abbrev=False,
             formatter_class=HelpFormatter,
         )
-        parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--debug] [--quiet] COMMAND ..."
+        parser.usage = f"{PROGRAM} [--config-file FILE] [--config-dir DIR] [--no-color] [--debug] [--quiet] COMMAND ..."
         parser.add_argument(
             "-h", "--help", action="store_true", dest="help", help="print this text, or the help of the command"
         )
@@ -69,6 +70,9 @@ class Shell(App):
         add_config_arguments(parser)
         quiet = "do not say on stderr for which source the command waits"
         parser.add_argument("--quiet", action="store_true", help=quiet)
+        parser.add_argument(
+            "--no-color", action="store_true", help="print text without colours, as with NO_COLOR in the environment"
+        )
         parser.add_argument("--debug", action="store_true", help="log everything to stderr, with tracebacks")
         return parser
 
@@ -117,6 +121,7 @@ class Shell(App):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script. Return one of the codes of agent/exit_codes.py."""
+    escape_unencodable(sys.stdout, sys.stderr)
     words = list(sys.argv[1:] if argv is None else argv)
     return ended(lambda: Shell().run(words), words)
 

@@ -18,11 +18,11 @@ Key = tuple[str, str]
 
 
 class ConfigRow(NamedTuple):
-    """One effective value for display; ``origin`` is a file's path or ``default``."""
+    """One effective value for display, None if unset; ``origin`` is a file's path or ``default``."""
 
     group: str
     option: str
-    value: str
+    value: str | None
     origin: str
 
 
@@ -107,11 +107,12 @@ class Loaded:
 
     def rows(self) -> tuple[ConfigRow, ...]:
         """Return a row for every option with its effective value, [DEFAULT] first, secrets masked."""
-        rows = (
-            ConfigRow(group, opt.dest, _shown(opt, self.value(group, opt.dest)), self.origin(group, opt.dest))
-            for group, opt in self.options
-        )
+        rows = (self._row(group, opt) for group, opt in self.options)
         return tuple(sorted(rows, key=lambda row: (row.group != "DEFAULT", row.group, row.option)))
+
+    def _row(self, group: str, opt: cfg.Opt) -> ConfigRow:
+        value = self.value(group, opt.dest)
+        return ConfigRow(group, opt.dest, None if value is None else _shown(opt, value), self.origin(group, opt.dest))
 
 
 def _shown(opt: cfg.Opt, value: Any) -> str:  # noqa: ANN401 - an option's type is the option's

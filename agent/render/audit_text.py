@@ -1,4 +1,4 @@
-"""Render an audit as text for people: outcome, sources, findings and plan. Pure.
+"""Word an audit for people: outcome, sources, findings and plan. Pure.
 
 The functions take the JSON document (documents.py) and not the report, because ``stocktake status`` has only
 the report file.
@@ -6,44 +6,54 @@ the report file.
 
 from __future__ import annotations
 
-import itertools
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from agent.model.snapshot import PLACEMENT
 from agent.render.documents import Document
-from agent.render.reading_order import in_reading_order, names_in_evidence
+from agent.render.finding_text import counted, finding_blocks, unknown_lines
+from agent.render.layout import Block, Line, line, toned
 from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
-from agent.text.wording import alike, cell, some_of, wrapped
-
-# The width of a uuid: operators copy uuids, so a line break must not split a uuid.
-LEFT_WIDTH = 36
-_FRAME = 7
-_LEAST_RIGHT = 30
+from agent.text.wording import alike, cell, some_of
 
 
-def head_lines(audit: Document) -> Iterator[str]:
-    """Yield node, outcome, role and the number of writes, then one line per source, then the notes."""
-    count = len(audit["findings"])
-    yield (
-        f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: {audit['outcome']},"
-        f" {count} {'finding' if count == 1 else 'findings'}"
+def audit_blocks(audit: Document, names: Mapping[str, str]) -> Iterator[Block]:
+    """Yield all text of ``stocktake audit``; ``names`` maps consumers' uuids to names."""
+    yield from head_lines(audit, audit["started_at"])
+    yield from finding_blocks(audit["findings"], names, audit["started_at"])
+    yield from gone_lines(audit)
+    yield from plan_lines(audit["plan"])
+
+
+def head_lines(audit: Document, now: str) -> Iterator[Line]:
+    """Yield outcome and counts, what is not known, role and writes, sources, then the notes. ``now`` is ISO 8601."""
+    yield line(
+        f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: ",
+        toned(audit["outcome"]),
+        f", {counted(audit['findings'])}",
+        hang=2,
     )
-    yield f"provider {audit['provider_uuid'] or 'unknown'}, role {audit['role']}, {_written(audit)}"
-    cost = audit["placement"]
-    yield (
-        f"took {number_text(audit['duration_ms'])} ms, {cost['requests']} requests to Placement,"
-        f" {cost['conflicts']} conflicts{_kinds(cost)}"
-    )
+    yield from unknown_lines(audit["findings"], now)
+    yield line(f"provider {audit['provider_uuid'] or 'unknown'}, role {audit['role']}, {_written(audit)}", hang=2)
+    yield line(_cost(audit), hang=2)
     if audit["error"]:
-        yield f"error: {audit['error']}"
-    yield "sources:"
-    yield from (f"  {source_line(source)}" for source in audit["sources"])
-    yield from (f"  simulated: {what}" for what in audit["simulated"])
+        yield line(f"error: {audit['error']}", hang=2)
+    yield from source_lines(audit)
+    yield from (line(f"simulated: {what}", hang=2) for what in audit["simulated"])
     if note := audit.get("record_note"):
-        yield note
+        yield line(note, hang=2)
     # The report of an older agent has no notes.
-    yield from (f"note: {note}" for note in audit.get("notes", ()))
+    yield from (line(f"note: {note}", hang=2) for note in audit.get("notes", ()))
+
+
+def _cost(audit: Document) -> str:
+    """Return how long the audit took and what it asked of Placement; an older agent did not count what it tried."""
+    cost = audit["placement"]
+    asked, tried = cost["requests"], cost.get("tried", 0)
+    requests = (
+        f"{tried} requests to Placement tried, {asked} answered" if tried > asked else f"{asked} requests to Placement"
+    )
+    return f"took {number_text(audit['duration_ms'])} ms, {requests}, {cost['conflicts']} conflicts{_kinds(cost)}"
 
 
 def _kinds(cost: Document) -> str:
@@ -56,17 +66,33 @@ def _written(audit: Document) -> str:
     planned = len(audit["plan"]["writes"])
     if audit["writes_done"]:
         return f"{audit['writes_done']} of {planned} writes done"
-    return f"nothing written, {planned} writes planned" if planned else "nothing to write"
+    if any(source["name"] == PLACEMENT and not source["ok"] for source in audit["sources"]):
+        return "nothing written: Placement was not read"
+    if not planned:
+        return "nothing to write"
+    return f"nothing written, {planned} {'write' if planned == 1 else 'writes'} planned"
 
 
-def source_line(source: Document) -> str:
-    """Return ``libvirt ok, 12.5 ms``, or the source's error and the age of its last successful read."""
-    took = f"{number_text(source['duration_ms'])} ms"
-    if source["ok"]:
-        how = ", light read" if source.get("read") == "light" else ""
-        return f"{source['name']} ok, {took}{how}"
+def source_lines(audit: Document) -> Iterator[Line]:
+    """Yield the sources that were read on one line, and each other source on a line of its own."""
+    read = [_took(source) for source in audit["sources"] if source["ok"]]
+    if read:
+        yield line(f"read: {', '.join(read)}", hang=2)
+    yield from (line(_unread(source), hang=2) for source in audit["sources"] if not source["ok"])
+
+
+def _took(source: Document) -> str:
+    how = " (light read)" if source.get("read") == "light" else ""
+    return f"{source['name']} {number_text(source['duration_ms'])} ms{how}"
+
+
+def _unread(source: Document) -> str:
+    """Return why the source was not read, and the age of its last successful read."""
+    if not source.get("asked", True):
+        return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
     last = "never read" if age is None else f"last read {number_text(age)} s ago"
+    took = f"{number_text(source['duration_ms'])} ms"
     return f"{source['name']} NOT READ after {took} ({last}): {source['error']}{_late(source)}"
 
 
@@ -78,47 +104,33 @@ def _late(source: Document) -> str:
     return f"; the newest heartbeat is {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
 
 
-def finding_table(findings: Iterable[Document], width: int) -> Iterator[str]:
-    """Yield a table of ``width`` columns, one row per finding: code and subject on the left, sentences on the right."""
-    right = max(width - LEFT_WIDTH - _FRAME, _LEAST_RIGHT)
-    rule = f"+{'-' * (LEFT_WIDTH + 2)}+{'-' * (right + 2)}+"
-    found = list(findings)
-    if found:
-        yield rule
-    for finding in in_reading_order(found, names_in_evidence(found)):
-        for one, two in itertools.zip_longest(_left(finding), _right(finding, right), fillvalue=""):
-            yield f"| {one:<{LEFT_WIDTH}} | {two:<{right}} |"
-        yield rule
+def gone_lines(audit: Document) -> Iterator[Block]:
+    """Yield the findings that the audit checked and that do not exist any more, with reasons."""
+    gone = audit.get("gone", ())
+    if gone:
+        yield ""
+        yield "gone since the audit before:"
+    for each in gone:
+        about = f" {each['consumer_uuid']}" if each["consumer_uuid"] else ""
+        yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {each['reason']}: {each['words']}", hang=4)
 
 
-def _left(finding: Document) -> Iterator[str]:
-    yield from textwrap.wrap(finding["code"], LEFT_WIDTH)
-    yield f"{finding['severity']}, {'confirmed' if finding['confirmed'] else 'not confirmed yet'}"
-    about = finding["consumer_uuid"] or finding["subject"] or finding["provider_uuid"] or ""
-    yield from textwrap.wrap(about, LEFT_WIDTH)
-    if finding["resource_class"]:
-        yield finding["resource_class"]
-
-
-def _right(finding: Document, width: int) -> Iterator[str]:
-    for name in ("expected", "actual", "remedy"):
-        yield from textwrap.wrap(f"{name}: {finding[name]}", width, subsequent_indent="  ")
-
-
-def plan_lines(plan: Document, width: int) -> Iterator[str]:
-    """Yield the plan's digest and its writes in order, then the withheld writes with reasons, at ``width`` columns.
+def plan_lines(plan: Document) -> Iterator[Block]:
+    """Yield the plan's digest and its writes in order, then the withheld writes with reasons.
 
     Equal writes to several providers become one entry, at the position of the first of these writes.
     """
     if plan["writes"]:
+        yield ""
         yield f"plan {plan['digest'][:12]}:"
     names = {write["provider_uuid"]: write["name"] for write in plan["writes"] if write["kind"] == "create-provider"}
     for writes in alike(plan["writes"], lambda write: (write["kind"], write.get("parent_uuid"), _what(write))):
-        yield from wrapped(f"  {_write_text(writes, names)}", width)
+        yield line(f"  {_write_text(writes, names)}", hang=4)
     if plan["held_back"]:
+        yield ""
         yield "writes held back, and why:"
     for held in plan["held_back"]:
-        yield from wrapped(f"  {held['what']} of {held['provider_uuid']}: {held['why']}", width)
+        yield line(f"  {held['what']} of {held['provider_uuid']}: {held['why']}", hang=4)
 
 
 def _write_text(writes: tuple[Document, ...], names: Mapping[str, str]) -> str:

@@ -92,10 +92,13 @@ class Evacuated:
 class ClassExplanation:
     """The explanation of one class. ``scope`` is the report reduced to the class's rows, findings and withheld writes.
 
-    ``not_counted`` is the result of ``uncounted`` for the class.
+    ``not_counted`` is the result of ``uncounted`` for the class. ``wasted`` is what Placement records here for
+    instances that are deleted or have moved away, ``missing`` what the cloud promised and Placement does not record.
     """
 
     resource_class: str
+    wasted: int
+    missing: int
     books: tuple[Book, ...]
     not_counted: str | None
     evacuations: tuple[Evacuated, ...]
@@ -131,11 +134,18 @@ def explain_class(report: AuditReport, resource_class: str, owned: Owned) -> Cla
     scope = scope_of_class(report, resource_class)
     return ClassExplanation(
         resource_class=resource_class,
+        wasted=_sum_of(scope, "recorded", Verdict.ALLOCATION_LEAKED, Verdict.ALLOCATION_STALE_MOVE),
+        missing=_sum_of(scope, "promised", Verdict.ALLOCATION_MISSING),
         books=totals(report, resource_class, owned),
         not_counted=uncounted(report, resource_class, owned),
         evacuations=tuple(_evacuated(note, scope.ledger, resource_class) for note in report.evacuations),
         scope=scope,
     )
+
+
+def _sum_of(scope: AuditReport, book: str, *verdicts: Verdict) -> int:
+    rows = (row for row in scope.ledger if row.verdict in verdicts and not row.outside_tree)
+    return sum(getattr(row, book) or 0 for row in rows)
 
 
 def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> ConsumerExplanation:
@@ -203,9 +213,9 @@ def meaning(row: LedgerRow, not_counted: str | None) -> str:
     return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
 
 
-def verdict_word(row: LedgerRow, not_counted: str | None) -> str:
-    """Return the verdict's name; "not compared" replaces "unknown" if ``not_counted`` (see ``uncounted``) is set."""
-    return NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
+def verdict_word(row: LedgerRow) -> str:
+    """Return the verdict's name for people; ``not-compared`` replaces ``unknown``."""
+    return NOT_COMPARED if row.verdict is Verdict.UNKNOWN else row.verdict.value
 
 
 def known_classes(report: AuditReport) -> frozenset[str]:
@@ -317,7 +327,7 @@ def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tup
 def _reason(row: LedgerRow, not_counted: str | None) -> str:
     if row.verdict in _PLAIN:
         return row.cause
-    word = verdict_word(row, not_counted)
+    word = NOT_COMPARED if not_counted and row.verdict is Verdict.UNKNOWN else row.verdict.value
     return f"{row.cause}, {word}" if row.verdict in _WITH_CAUSE else word
 
 

@@ -1,25 +1,25 @@
-"""Render an explanation as one JSON document: the numbers, and the lines of explain_text. Pure."""
+"""Render an explanation as one JSON document: the numbers, and the lines for people. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from agent.render.documents import SCHEMA_VERSION, Document, audit_keys, inventory_rows, ledger_rows
 from agent.render.explain import Book, ClassExplanation, ConsumerExplanation, Explanation, Unread, meaning
-from agent.render.explain_text import lines
 from agent.text.amounts import unit_of
 
 _OF_AUDIT = ("audit_id", "host", "node", "provider_uuid", "started_at", "outcome", "sources", "findings")
 
 
-def document(explanation: Explanation) -> Document:
-    """Return the document; ``subject`` is ``class`` or ``consumer``."""
+def document(explanation: Explanation, text: Sequence[str]) -> Document:
+    """Return the document; ``subject`` is ``class`` or ``consumer``. ``text`` are the lines for people."""
     body = _of_class(explanation) if isinstance(explanation, ClassExplanation) else _of_consumer(explanation)
     return {
         "schema_version": SCHEMA_VERSION,
         **body,
         **audit_keys(explanation.scope, *_OF_AUDIT),
-        "text": list(lines(explanation)),
+        "text": list(text),
     }
 
 

@@ -1,12 +1,18 @@
-"""Render an explanation for people: one line per fact, every number with its unit, every sum with its terms. Pure."""
+"""Word an explanation for people: the sums of the three books, who uses how much, and the arithmetic. Pure.
+
+An amount is the first word of its line, and a line has at most one uuid. Where the agent read an amount is behind
+``Detail.SOURCES``, because the operator rarely needs it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import enum
+from collections.abc import Iterator, Sequence
 
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, EvacuationNote, InventoryRow, LedgerRow
+from agent.render.cells import NOT_KNOWN
 from agent.render.documents import finding_document
 from agent.render.explain import (
     Book,
@@ -15,77 +21,111 @@ from agent.render.explain import (
     Evacuated,
     Exact,
     Explanation,
-    Part,
     Unread,
     meaning,
     unread,
     unread_of_inventory,
     verdict_word,
 )
-from agent.render.reading_order import in_reading_order, names_in
+from agent.render.explain_users import users
+from agent.render.finding_text import counted, finding_blocks
+from agent.render.layout import Block, Column, Grid, Kind, Line, line, toned
+from agent.render.reading_order import names_of
 from agent.text.amounts import beside_its_class, number_text
 from agent.text.wording import NOT_COUNTED, alike, amount, cell, some_of
 
 _GIB = 1 << 30
-_PLURALS = {"instance": "instances", "instance, unknown": "instances, unknown"}
+_INDENT = 2
+_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+# A table without headings: an amount, and what the amount is.
+_AMOUNTS = (Column("amount", "", Kind.NUMBER), Column("what", "", Kind.TEXT))
+_OF_CONSUMER = (
+    *(Column(book, book.upper(), Kind.NUMBER) for book in ("recorded", "promised", "held")),
+    Column("resource_class", "CLASS"),
+    Column("verdict", "VERDICT", toned=True),
+    Column("cause", "CAUSE"),
+    Column("provider", "PROVIDER", Kind.NAME),
+)
 
 
-def lines(explanation: Explanation) -> tuple[str, ...]:
-    """Return the whole text as lines without line ends."""
+class Detail(enum.Enum):
+    """How much the text says."""
+
+    BRIEF = "brief"
+    SOURCES = "sources"
+
+
+def explanation_blocks(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Iterator[Block]:
+    """Yield the whole text. SOURCES adds a line for each consumer, with the place where the agent read the amount."""
     if isinstance(explanation, ClassExplanation):
-        return tuple(_of_class(explanation))
-    return tuple(_of_consumer(explanation))
+        yield from _of_class(explanation, detail)
+    else:
+        yield from _of_consumer(explanation, detail)
 
 
-def _book_line(resource_class: str, book: Book) -> str:
-    """Return a line such as ``VCPU recorded 24 = 16 (4 instances) + 8 (1 allocation-stale-move: UUID)``."""
+def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
+    scope, name = explanation.scope, explanation.resource_class
+    yield _sums(explanation)
+    yield from (line(f"not read: {problem}", hang=_INDENT) for problem in unread(scope))
+    yield from users(explanation)
+    yield from (line(text, hang=_INDENT) for text in map(_exactly, explanation.books) if text)
+    if explanation.not_counted:
+        yield line(f"{name}: {explanation.not_counted}", hang=_INDENT)
+    yield from _evacuations(name, explanation.evacuations, detail)
+    if not scope.inventory:
+        yield ""
+        yield line(f"no inventory of {name}: {_why_no_inventory(name, scope)}", hang=_INDENT)
+    for rows in alike(scope.inventory, lambda row: dataclasses.replace(row, provider="", provider_uuid="")):
+        yield ""
+        yield line(_heading(name, rows), hang=_INDENT)
+        yield from _capacity(name, rows[0])
+    for held in scope.plan.held_back:
+        yield line(f"  Placement's inventory stays unchanged: {held.why}", hang=2 * _INDENT)
+    if detail is Detail.SOURCES:
+        yield from _sources(scope.ledger)
+    findings = [finding_document(seen) for seen in scope.findings]
+    yield from finding_blocks(findings, names_of(scope), scope.started_at)
+
+
+def _sums(explanation: ClassExplanation) -> Line:
+    """Return ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 should not be here``."""
+    scope, name = explanation.scope, explanation.resource_class
+    shown = [row.wanted or row.recorded for row in scope.inventory]
+    capacity = sum(inventory.capacity for inventory in shown if inventory)
+    sums = [_sum(name, book) for book in explanation.books]
+    if shown and explanation.books[0].amount is not None:
+        sums[0] = f"{sums[0]} of {beside_its_class(name, capacity)}"
+    return line(f"{name} on {scope.node or scope.host}: {', '.join(sums)}{_wrong(explanation)}", hang=_INDENT)
+
+
+def _sum(name: str, book: Book) -> str:
     if book.not_counted:
-        return f"{resource_class} {book.name} {NOT_COUNTED}"
+        return f"{book.name} {NOT_COUNTED}"
     if book.amount is None:
-        return f"{resource_class} {book.name}: amount unknown ({'; '.join(book.problems)})"
-    least, unread_text = (" at least", f" ({'; '.join(book.problems)})") if book.problems else ("", "")
-    made_of = f" = {' + '.join(map(_part, book.parts))}" if book.parts else ""
-    exactly = _exactly(resource_class, book.amount, book.exact) if book.exact else ""
-    total = beside_its_class(resource_class, book.amount)
-    return f"{resource_class} {book.name}{least} {total}{made_of}{exactly}{unread_text}"
+        return f"{book.name} not known"
+    least = "at least " if book.problems else ""
+    return f"{book.name} {least}{beside_its_class(name, book.amount)}"
 
 
-def _exactly(resource_class: str, total: int, exact: Exact) -> str:
+def _wrong(explanation: ClassExplanation) -> str:
+    """Return ``-> 8 should not be here, 4 are missing in Placement``; "" if nothing is known to be wrong."""
+    name = explanation.resource_class
+    amounts = ((explanation.wasted, "should not be here"), (explanation.missing, "missing in Placement"))
+    found = [f"{beside_its_class(name, value)} {words}" for value, words in amounts if value]
+    return f" -> {', '.join(found)}" if found else ""
+
+
+def _exactly(book: Book) -> str:
     """Return the exact size, which may be less than the amount, because each consumer's amount is rounded up.
 
     Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text names their sum.
     """
-    of = "" if exact.amount == total else f" of {beside_its_class(resource_class, exact.amount)}"
+    exact: Exact | None = book.exact
+    if exact is None:
+        return ""
+    of = "" if exact.amount == book.amount else f" of {exact.amount} GiB"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"; the exact size{of} is {size}, but each consumer's amount is rounded up"
-
-
-def _part(part: Part) -> str:
-    # Do not list instances in the sum: their uuids would hide the sum, and each instance has a line further down.
-    count = len(part.consumers)
-    noun = _PLURALS.get(part.reason, part.reason) if count > 1 else part.reason
-    names = "" if part.reason in _PLURALS else f": {some_of(part.consumers)}"
-    return f"{part.amount} ({count} {noun}{names})"
-
-
-def _of_class(explanation: ClassExplanation) -> Iterator[str]:
-    scope, name = explanation.scope, explanation.resource_class
-    yield _head(name, scope)
-    yield from (f"not read: {line}" for line in unread(scope))
-    yield ""
-    yield from (_book_line(name, book) for book in explanation.books)
-    if explanation.not_counted:
-        yield explanation.not_counted
-    yield from (_evacuation_line(name, evacuated) for evacuated in explanation.evacuations)
-    if not scope.inventory:
-        yield f"no inventory of {name}: {_why_no_inventory(name, scope)}"
-    for rows in alike(scope.inventory, lambda row: dataclasses.replace(row, provider="", provider_uuid="")):
-        yield ""
-        yield _heading(name, rows)
-        yield from _capacity(name, rows[0])
-    yield from (f"  Placement's inventory stays unchanged: {held.why}" for held in scope.plan.held_back)
-    yield from _titled("consumers:", (_row(row, explanation.not_counted) for row in scope.ledger))
-    yield from _titled("findings:", _findings(scope))
+    return f"{book.name}: the exact size{of} is {size}, but each consumer's amount is rounded up"
 
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
@@ -98,23 +138,21 @@ def _not_read(sources: tuple[str, ...]) -> str:
     return f"not read ({', '.join(sources)})"
 
 
-def _head(subject: str, scope: AuditReport) -> str:
-    return f"{subject} on {scope.node or scope.host}, audit of {scope.started_at}"
-
-
-def _titled(title: str, found: Iterator[str]) -> Iterator[str]:
-    listed = list(found)
-    if listed:
+def _evacuations(name: str, evacuations: Sequence[Evacuated], detail: Detail) -> Iterator[Block]:
+    if evacuations:
         yield ""
-        yield title
-        yield from (f"  {line}" for line in listed)
+        yield "evacuated from here, so counted as 0:"
+        yield Grid(columns=_AMOUNTS, rows=tuple(("0", _evacuated(name, each)) for each in evacuations), indent=_INDENT)
+    if detail is Detail.SOURCES:
+        yield from (f"  from nova migrations {each.note.migration_uuid}" for each in evacuations)
 
 
-def _evacuation_line(resource_class: str, evacuated: Evacuated) -> str:
-    size = "" if evacuated.amount is None else f" ({amount(resource_class, evacuated.amount)})"
-    recorded = evacuated.recorded
-    still = f", yet Placement still records {amount(resource_class, recorded)} for it on this host" if recorded else ""
-    return f"{evacuation_text(evacuated.note, size)}: contributes 0{still}"
+def _evacuated(name: str, evacuated: Evacuated) -> str:
+    note = evacuated.note
+    size = "" if evacuated.amount is None else f" ({amount(name, evacuated.amount)})"
+    still = evacuated.recorded
+    recorded = f"; Placement still records {amount(name, still)} for it on this host" if still else ""
+    return f"instance {note.instance_uuid}{size}: evacuation to {note.dest_host} is {note.status}{recorded}"
 
 
 def evacuation_text(note: EvacuationNote, size: str = "") -> str:
@@ -137,25 +175,27 @@ def _heading(name: str, rows: tuple[InventoryRow, ...]) -> str:
     )
 
 
-def _capacity(name: str, row: InventoryRow) -> Iterator[str]:
+def _capacity(name: str, row: InventoryRow) -> Iterator[Block]:
     shown = row.wanted or row.recorded
     if shown is None:
         return
     if row.wanted is None:
         yield f"  the agent wants no {name} on this provider; Placement records:"
-    yield f"  total {cell(name, shown.total)}"
-    yield f"  reserved {cell(name, shown.reserved)}{_terms(row, shown)}"
-    yield (
-        f"  capacity {cell(name, shown.capacity)} = "
-        f"({shown.total} total - {shown.reserved} reserved) x {number_text(shown.allocation_ratio)} ratio"
+    ratio = number_text(shown.allocation_ratio)
+    units = f"(min_unit {shown.min_unit}, step_size {shown.step_size})"
+    rows = (
+        (cell(name, shown.total), "total"),
+        (cell(name, shown.reserved), f"reserved{_terms(row, shown)}"),
+        (
+            cell(name, shown.capacity),
+            f"capacity = ({shown.total} total - {shown.reserved} reserved) x {ratio} ratio",
+        ),
+        _free(name, row, shown),
+        (cell(name, shown.max_unit), f"max_unit: no single request can be larger, whatever the ratio {units}"),
     )
-    yield f"  {_free(name, row, shown)}"
-    yield (
-        f"  max_unit {cell(name, shown.max_unit)}: no single request can be larger, whatever the ratio"
-        f" (min_unit {shown.min_unit}, step_size {shown.step_size})"
-    )
+    yield Grid(columns=_AMOUNTS, rows=rows, indent=_INDENT)
     if row.wanted is not None:
-        yield f"  {_held_by_placement(row.wanted, row)}"
+        yield line(f"  {_held_by_placement(row.wanted, row)}", hang=2 * _INDENT)
 
 
 def _terms(row: InventoryRow, shown: Inventory) -> str:
@@ -166,11 +206,11 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
     return f" = {terms}" + (f" - {over} (because reserved cannot exceed the total)" if over > 0 else "")
 
 
-def _free(name: str, row: InventoryRow, shown: Inventory) -> str:
+def _free(name: str, row: InventoryRow, shown: Inventory) -> tuple[str, str]:
     if row.free is None or row.used is None:
-        return "free unknown: the recorded amounts could not be read"
+        return NOT_KNOWN, "free is not known: the recorded amounts could not be read"
     warning = "; negative: more is recorded than this host offers" if row.free < 0 else ""
-    return f"free {cell(name, row.free)} = {number_text(shown.capacity)} capacity - {row.used} recorded{warning}"
+    return cell(name, row.free), f"free = {number_text(shown.capacity)} capacity - {row.used} recorded{warning}"
 
 
 def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
@@ -179,8 +219,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     if row.recorded is None:
         # used is None if and only if Placement could not be read.
         return "Placement could not be read" if row.used is None else "Placement has no such class on this provider yet"
-    fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
-    differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in fields)
+    differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in _FIELDS)
     return "Placement records " + ", ".join(
         f"{field} {number_text(there)} (the agent wants {number_text(here)})"
         for field, there, here in differing
@@ -188,41 +227,80 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     )
 
 
-def _row(row: LedgerRow, not_counted: str | None) -> str:
-    amounts = ", ".join(
-        f"{book} {beside_its_class(row.resource_class, value)}"
-        for book, value in (("promised", row.promised), ("held", row.held), ("recorded", row.recorded))
-        if value is not None
-    )
-    size = "" if row.size_bytes is None else f", {row.size_bytes} bytes"
-    name = f" ({row.consumer_name})" if row.consumer_name and row.consumer_name != row.consumer_key else ""
-    return f"{row.consumer_key}{name}: {amounts}{size}: {row.cause}, {verdict_word(row, not_counted)} [{row.source}]"
-
-
-def _findings(scope: AuditReport) -> Iterator[str]:
-    for finding in in_reading_order(map(finding_document, scope.findings), names_in(scope.ledger)):
-        sure = "confirmed" if finding["confirmed"] else "not confirmed yet"
-        yield f"{finding['code']} ({finding['severity']}, {sure}, first seen {finding['first_seen_at']})"
-        yield from (f"  {name}: {finding[name]}" for name in ("expected", "actual", "remedy"))
-
-
-def _of_consumer(explanation: ConsumerExplanation) -> Iterator[str]:
-    scope = explanation.scope
-    yield _head(f"consumer {explanation.consumer}", scope)
-    yield from (f"not read: {line}" for line in unread(scope))
-    yield ""
-    for row in scope.ledger[:1]:
-        name = f", named {row.consumer_name}" if row.consumer_name else ""
-        yield f"kind of consumer: {row.consumer_kind}{name}"
-    if not scope.ledger:
-        yield _nowhere(explanation.unread_anywhere)
-    for row in scope.ledger:
+def _sources(rows: Sequence[LedgerRow]) -> Iterator[Block]:
+    """Yield two lines for each row: what the books have of the consumer, and where the agent read the amounts."""
+    if rows:
         yield ""
-        name = row.resource_class
-        yield from _consumer_row(row, explanation.not_counted.get(name), explanation.unread[name])
-    notes = explanation.evacuations
-    yield from _titled("moves:", (f"{evacuation_text(note)}, so the agent counts 0 on this host" for note in notes))
-    yield from _titled("findings:", _findings(scope))
+        yield "consumers:"
+    for row in rows:
+        books = ((book, getattr(row, book)) for book in ("recorded", "promised", "held"))
+        amounts = [f"{book} {beside_its_class(row.resource_class, n)}" for book, n in books if n is not None]
+        size = [] if row.size_bytes is None else [f"{row.size_bytes} bytes"]
+        yield line(f"  {_who(row)}: {', '.join((*amounts, *size))}: {row.cause}, ", toned(verdict_word(row)), hang=4)
+        yield line(f"    from {row.source}", hang=6)
+
+
+def _who(row: LedgerRow) -> str:
+    named = row.consumer_name and row.consumer_name != row.consumer_key
+    return f"{row.consumer_name} {row.consumer_key}" if named else row.consumer_key
+
+
+def _of_consumer(explanation: ConsumerExplanation, detail: Detail) -> Iterator[Block]:
+    scope = explanation.scope
+    yield line(_consumer_head(explanation), hang=_INDENT)
+    yield from (line(f"not read: {problem}", hang=_INDENT) for problem in unread(scope))
+    if scope.ledger:
+        yield _books_of(explanation)
+        yield from (line(text, hang=_INDENT) for text in _meanings(explanation))
+        sizes = {row.resource_class: row.size_bytes for row in scope.ledger if row.size_bytes is not None}
+        yield from (f"exact size of {name}: {size} bytes" for name, size in sizes.items())
+    else:
+        yield line(_nowhere(explanation.unread_anywhere), hang=_INDENT)
+    for note in explanation.evacuations:
+        yield line(f"evacuation to {note.dest_host} is {note.status}, so the agent counts 0 on this host", hang=_INDENT)
+        yield line(f"  from nova migrations {note.migration_uuid}", hang=4)
+    if detail is Detail.SOURCES:
+        yield from (line(f"{row.resource_class} from {row.source}", hang=_INDENT) for row in scope.ledger)
+    findings = [finding_document(seen) for seen in scope.findings]
+    yield from finding_blocks(findings, names_of(scope), scope.started_at)
+
+
+def _consumer_head(explanation: ConsumerExplanation) -> str:
+    """Return ``NAME UUID on NODE: instance, 2 findings``."""
+    scope = explanation.scope
+    row = next(iter(scope.ledger), None)
+    facts = [row.consumer_kind] if row and row.consumer_kind else []
+    facts.append(counted([finding_document(seen) for seen in scope.findings]))
+    return f"{_who(row) if row else explanation.consumer} on {scope.node or scope.host}: {', '.join(facts)}"
+
+
+def _books_of(explanation: ConsumerExplanation) -> Grid:
+    node = explanation.scope.node
+    columns = _OF_CONSUMER if any(row.provider != node for row in explanation.scope.ledger) else _OF_CONSUMER[:-1]
+    rows = (_consumer_row(explanation, row) for row in explanation.scope.ledger)
+    return Grid(columns=columns, rows=tuple(row[: len(columns)] for row in rows))
+
+
+def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str, ...]:
+    missing, uncounted = explanation.unread[row.resource_class], row.resource_class in explanation.not_counted
+    amounts = []
+    for book in ("recorded", "promised", "held"):
+        value = getattr(row, book)
+        nothing = NOT_KNOWN if book in missing or (uncounted and book != "recorded") else ""
+        amounts.append(nothing if value is None else beside_its_class(row.resource_class, value))
+    return (*amounts, row.resource_class, verdict_word(row), row.cause, row.provider)
+
+
+def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
+    """Yield what each verdict of the table means, each meaning once."""
+    rows = explanation.scope.ledger
+    yield from dict.fromkeys(
+        f"{verdict_word(row)}: {meaning(row, explanation.not_counted.get(row.resource_class))}" for row in rows
+    )
+    missing = sorted(
+        {(book, sources) for row in rows for book, sources in explanation.unread[row.resource_class].items()}
+    )
+    yield from (f"- in {book}: not known, because sources were {_not_read(sources)}" for book, sources in missing)
 
 
 def _nowhere(unread_books: Unread) -> str:
@@ -231,22 +309,3 @@ def _nowhere(unread_books: Unread) -> str:
         return "this host's three books do not contain this consumer"
     incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
     return f"the books that were read do not contain this consumer; {incomplete_books}"
-
-
-def _consumer_row(row: LedgerRow, not_counted: str | None, unread_books: Unread) -> Iterator[str]:
-    yield f"{row.resource_class} on provider {row.provider} ({row.provider_uuid})"
-    for book in ("promised", "held", "recorded"):
-        value = getattr(row, book)
-        nothing = _nothing(book, not_counted, unread_books)
-        yield f"  {book}: {nothing if value is None else cell(row.resource_class, value)}"
-    if row.size_bytes is not None:
-        yield f"  exact size: {row.size_bytes} bytes"
-    yield f"  cause: {row.cause}"
-    yield f"  verdict: {verdict_word(row, not_counted)}: {meaning(row, not_counted)}"
-    yield f"  read from: {row.source}"
-
-
-def _nothing(book: str, not_counted: str | None, unread_books: Unread) -> str:
-    if not_counted and book != "recorded":
-        return NOT_COUNTED
-    return _not_read(unread_books[book]) if book in unread_books else "not mentioned"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agent.model.finding import Severity
-from agent.model.report import LedgerRow
+from agent.model.report import AuditReport, LedgerRow
 from agent.render.documents import Document
 
 # The members of Severity are ordered from the most to the least severe.
@@ -39,6 +39,14 @@ def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> 
 def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
     """Return {uuid: name} of the ledger's consumers. The evidence of findings may lack some of these names."""
     return {row.consumer_uuid: row.consumer_name for row in ledger if row.consumer_uuid and row.consumer_name}
+
+
+def names_of(report: AuditReport) -> dict[str, str]:
+    """Return {uuid: name} of all consumers, also of those that the ledger of a partial audit does not have."""
+    claims = (claim for seen in report.findings for claim in seen.finding.evidence)
+    in_evidence = {claim.consumer.uuid: claim.consumer.name for claim in claims if claim.consumer.uuid}
+    listed = {named.uuid: named.name for named in report.names}
+    return listed | {uuid: name for uuid, name in in_evidence.items() if name} | names_in(report.ledger)
 
 
 def names_in_evidence(findings: Iterable[Document]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, free amounts per class. Pure.
+"""Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, findings, free amounts. Pure.
 
 Another version of the program may have written the report file. A row of an unknown form is left out, and ``problems``
 names that row. For a document of an unknown form, ``last_report`` raises SourceInconsistent and no other exception.
@@ -7,18 +7,21 @@ names that row. For a document of an unknown form, ``last_report`` raises Source
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.report import Outcome
-from agent.render.audit_text import head_lines
+from agent.render.audit_text import gone_lines, head_lines
+from agent.render.cells import NOT_KNOWN
 from agent.render.documents import SCHEMA_VERSION, Document
+from agent.render.finding_text import finding_block, finding_blocks, unknown_lines
+from agent.render.layout import Block, Column, Grid, Kind, line
 from agent.render.reading_order import in_reading_order, names_in_evidence
-from agent.text.amounts import number_text
+from agent.text.amounts import beside_its_class, number_text
 from agent.text.numbers import unbounded
 from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
-from agent.text.wording import alike, cell, some_of
+from agent.text.wording import alike, some_of
 
 # After this many intervals without a new report, the report is stale.
 PATIENCE = 3
@@ -27,17 +30,24 @@ _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
 _LEDGER_NAMES = ("consumer_uuid", "consumer_name")
 _TEXTS_OR_NULL = ("consumer_uuid", "provider_uuid", "resource_class")
+_FREE = (
+    Column("provider", "PROVIDER", Kind.NAME),
+    Column("resource_class", "CLASS"),
+    Column("free", "FREE", Kind.NUMBER),
+    Column("used", "USED", Kind.NUMBER),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
-    """The daemon's last report, without its invalid rows. ``age_s`` counts from the start of the audit.
+    """The daemon's last report, without its invalid rows. ``age_s`` counts from the start of the audit to ``now``.
 
     ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` has a
     sentence for each invalid row.
     """
 
     path: str
+    now: str
     age_s: float
     interval_s: float | None
     outcome: Outcome
@@ -61,7 +71,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
     if is_too_deep(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {TOO_DEEP}")
     try:
-        findings = _rows("findings", report["audit"]["findings"], _check_finding)
+        findings = _rows("findings", report["audit"]["findings"], lambda row: _check_finding(row, now))
         inventory = _rows("inventory", report["inventory"], _check_inventory)
         ledger = _rows("ledger", report["ledger"], lambda row: _check_texts(row, (), _LEDGER_NAMES))
         problems = (*findings.problems, *inventory.problems, *ledger.problems)
@@ -72,17 +82,19 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
         }
         found = LastReport(
             path=path,
+            now=now,
             age_s=_age_s(audit["started_at"], now),
             interval_s=interval_s,
             outcome=Outcome(audit["outcome"]),
             audit=audit,
             inventory=inventory.good,
             resource_view=report.get("resource_view"),
-            names={row["consumer_uuid"]: row["consumer_name"] for row in ledger.good if row["consumer_uuid"]},
+            names=names_in_evidence(findings.good)
+            | {row["consumer_uuid"]: row["consumer_name"] for row in ledger.good if row["consumer_uuid"]},
             problems=problems,
         )
         # Render everything once, so that a bad value raises here and printing cannot fail half-way.
-        status_lines(found)
+        status_blocks(found)
         status_document(found)
     except _OTHER_SHAPE as error:
         raise SourceInconsistent("report", f"{path}: this version cannot read the report: {error!r}") from error
@@ -114,11 +126,14 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
     return read_rows(name, rows, read)
 
 
-def _check_finding(finding: Document) -> None:
+def _check_finding(finding: Document, now: str) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Rendering calls _finding, and sorting calls names_in_evidence. An invalid finding must raise already here.
-    _finding(finding)
-    names_in_evidence([finding])
+    # Printing and sorting use these functions. An invalid finding must raise already here.
+    tuple(finding_block(finding, names_in_evidence([finding]), now))
+    tuple(unknown_lines([finding], now))
+    in_reading_order([finding], {})
+    if not all(isinstance(each, str) for key in ("caused_by", "symptoms") for each in finding.get(key, ())):
+        raise TypeError("caused_by and symptoms are lists of ids")
 
 
 def _check_inventory(row: Document) -> None:
@@ -133,9 +148,9 @@ def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str
         raise TypeError(f"not text: {', '.join(wrong)}")
 
 
-def status_lines(last: LastReport) -> tuple[str, ...]:
-    """Return the lines for people."""
-    return tuple(_lines(last))
+def status_blocks(last: LastReport) -> tuple[Block, ...]:
+    """Return the lines and tables for people."""
+    return tuple(_blocks(last))
 
 
 def status_document(last: LastReport) -> Document:
@@ -164,36 +179,34 @@ def stale_line(last: LastReport) -> str:
     )
 
 
-def _lines(last: LastReport) -> Iterator[str]:
+def _blocks(last: LastReport) -> Iterator[Block]:
     every = "no periodic audits" if last.interval_s is None else f"one is due every {number_text(last.interval_s)} s"
-    yield f"last report {number_text(last.age_s)} s ago ({every}), in {last.path}"
+    yield line(f"last report {number_text(last.age_s)} s ago ({every}), in {last.path}", hang=2)
     if last.is_stale:
-        yield stale_line(last)
-    yield from head_lines(last.audit)
+        yield line(stale_line(last), hang=2)
+    yield from head_lines(last.audit, last.now)
+    yield from finding_blocks(last.audit["findings"], last.names, last.now)
+    yield from gone_lines(last.audit)
     if last.inventory:
-        yield "free:"
-    for rows in alike(last.inventory, lambda row: (row["resource_class"], row["free"], row["used"])):
-        yield f"  {_free(rows)}"
-    if last.audit["findings"]:
-        yield "findings:"
-    yield from (f"  {_finding(finding)}" for finding in in_reading_order(last.audit["findings"], last.names))
+        yield ""
+        yield from free_blocks(last.inventory)
 
 
-def _free(rows: tuple[Document, ...]) -> str:
-    """Return the free amount of one provider, or of several providers with equal amounts."""
-    first, name = rows[0], rows[0]["resource_class"]
-    negative = " (negative: more is recorded than this host offers)" if (first["free"] or 0) < 0 else ""
-    amounts = f"{name}: free {cell(name, first['free'])}, used {cell(name, first['used'])}"
+def free_blocks(inventory: Sequence[Document]) -> Iterator[Block]:
+    """Yield the table of free amounts, and a line if an amount is negative."""
+    groups = alike(inventory, lambda row: (row["resource_class"], row["free"], row["used"]))
+    yield Grid(columns=_FREE, rows=tuple(_free(rows) for rows in groups))
+    if any((row["free"] or 0) < 0 for row in inventory):
+        yield "FREE is negative: more is recorded than this host offers"
+
+
+def _free(rows: tuple[Document, ...]) -> tuple[str, ...]:
+    """Return the cells of one provider, or of several providers with equal amounts."""
+    first, name = rows[0], str(rows[0]["resource_class"])
+    free, used = (NOT_KNOWN if first[key] is None else beside_its_class(name, first[key]) for key in ("free", "used"))
     if len(rows) == 1:
-        return f"{first['provider']} {amounts}{negative}"
-    names = some_of([str(row["provider"]) for row in rows])
-    return f"{len(rows)} providers with equal rows, each {amounts}{negative}: {names}"
-
-
-def _finding(finding: Document) -> str:
-    about = finding["consumer_uuid"] or finding["subject"] or finding["resource_class"] or finding["provider_uuid"]
-    sure = "confirmed" if finding["confirmed"] else "not confirmed yet"
-    return f"{finding['code']} ({finding['severity']}, {sure}) {about}: {finding['actual']}"
+        return (str(first["provider"]), name, free, used)
+    return (f"{len(rows)} equal providers: {some_of([str(row['provider']) for row in rows])}", name, free, used)
 
 
 def _age_s(started_at: str, now: str) -> float:

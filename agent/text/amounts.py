@@ -7,6 +7,7 @@ the name of the class. If a text has already named the class VCPU, for example, 
 from __future__ import annotations
 
 _UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
+_LENGTHS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def unit_of(resource_class: str) -> str:
@@ -37,6 +38,12 @@ def with_class(resource_class: str, number: float) -> str:
     """Return the amount for a text that does not yet name the class: ``8 VCPU``, ``4096 MiB of MEMORY_MB``."""
     text = with_unit(resource_class, number)
     return f"{text} of {resource_class}" if resource_class in _UNITS else text
+
+
+def age_text(seconds: float) -> str:
+    """Return an age in the largest unit of which there are at least two: ``91 s``, ``4 min``, ``2 h``, ``5 d``."""
+    unit, length = next(((unit, length) for unit, length in _LENGTHS if seconds >= 2 * length), ("s", 1))
+    return f"{int(seconds // length)} {unit}"
 
 
 def is_or_are(number: float) -> str:

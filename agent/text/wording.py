@@ -21,7 +21,7 @@ FEW = 5
 # If similar entries are grouped, this number of them is named.
 NAMED = 3
 NOT_COUNTED = "not counted"
-NOT_COMPARED = "not compared"
+NOT_COMPARED = "not-compared"
 ON_CHILDREN = (
     "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )

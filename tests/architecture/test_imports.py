@@ -81,6 +81,8 @@ DRIVERS = {
     "oslo_messaging": ("agent.bus", "agent.conductor"),
     "oslo_service": ("agent.backend",),
     "cliff": ("agent.cmd",),
+    # Only text of a command needs rich. The daemon must not import it.
+    "rich": ("agent.render.draw", "agent.cmd.watch_screen"),
     "waitress": ("agent.demo",),
     "placement": ("agent.demo",),
 }

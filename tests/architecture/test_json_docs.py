@@ -64,6 +64,7 @@ from agent.model.report import AuditReport
 from agent.render import documents
 from agent.render.explain import explain_class, explain_consumer
 from agent.render.explain_json import document as explain_document
+from agent.render.explain_text import Detail
 from agent.render.record_words import RECORD_KINDS
 from agent.render.status import last_report, status_document
 from agent.repairs import BY_CODE
@@ -265,10 +266,10 @@ def _answer(folder: Path, *command: str) -> Any:
 
 def _explain() -> list[documents.Document]:
     of_classes = [explain_class(REPORT, name, owned) for name in ("VCPU", "MEMORY_MB", "DISK_GB")]
-    of_books = [explain_document(each) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
+    of_books = [explain_document(each, ()) for each in (*of_classes, explain_consumer(REPORT, LEAKED, owned))]
     page = page_of("over-capacity")
     assert page is not None
-    return [*of_books, answer(REPORT, FINDING.finding.id).document, code_page("over-capacity", page)]
+    return [*of_books, answer(REPORT, FINDING.finding.id, Detail.BRIEF).document, code_page("over-capacity", page)]
 
 
 def _every_write() -> Plan:

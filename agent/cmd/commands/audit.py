@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 
-from agent.cmd.commands.base import DocumentCommand, argument, terminal_width
+from agent.cmd.commands.base import DocumentCommand, argument
 
 
 class Audit(DocumentCommand):
@@ -20,22 +19,12 @@ class Audit(DocumentCommand):
         from agent.cmd.audited import audited
         from agent.exit_codes import exit_code
         from agent.model.audit import Publish
-        from agent.render.documents import Document, audit_document
+        from agent.render.audit_text import audit_blocks
+        from agent.render.documents import audit_document
+        from agent.render.reading_order import names_of
 
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
         report = audited(self.app.options, "audit", publish)
-        document: Document = audit_document(report)
-        self.answer(parsed_args.format, tuple(_lines(document)), document)
+        document = audit_document(report)
+        self.answer(parsed_args.format, audit_blocks(document, names_of(report)), document)
         return exit_code(report)
-
-
-def _lines(document: dict[str, object]) -> Iterator[str]:
-    from agent.render.audit_text import finding_table, head_lines, plan_lines
-
-    findings = document["findings"]
-    yield from head_lines(document)
-    if isinstance(findings, list):
-        yield from finding_table(findings, terminal_width())
-    plan = document["plan"]
-    if isinstance(plan, dict):
-        yield from plan_lines(plan, terminal_width())

@@ -3,53 +3,53 @@
 stdout has only the document or list. A command without a document raises an error (agent/cmd/command_line/failures.py);
 with ``-f json`` an error object takes the document's place. cliff itself scans the installed distributions for
 formatters and for the epilog of the help. The base classes avoid these scans, which would take longer than a whole
-``stocktake status``.
+``stocktake status``. rich is imported only to draw text for people.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cliff.display import DisplayCommandBase
 from cliff.formatters.base import ListFormatter
 from cliff.formatters.commaseparated import CSVLister
 from cliff.formatters.json_format import JSONFormatter
-from cliff.formatters.table import TableFormatter
 from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
 from agent.cmd.command_line.parser import ParserOwner
-from agent.text.wording import printable
+from agent.cmd.table_format import TableFormatter
+from agent.cmd.terminal import look_of, wrapping_width
+from agent.render.cells import flat_cell, for_sorting
+from agent.render.layout import Block, Grid, Look
 from agent.usage_error import UsageError
 
 TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# People and scripts read these formats line by line, so the commands escape line ends in cells. The other formats have
-# their own escapes.
-FOR_EYES = (TABLE, VALUE)
+# Formats without null and lists, which scripts read line by line. The other formats have their own escapes.
+FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
 
 class Listing(NamedTuple):
-    """The columns and rows of a list. ``people_columns`` and ``people_rows`` are the short form for a terminal.
+    """The columns and rows of a list. A value that is not known is None.
 
-    ``foot`` are the lines below the table. A cell for people may contain line ends; the caller must pass names in such
-    a cell through ``printable``.
+    ``people`` is the short form for a terminal, with the same rows in the same order. ``foot`` are the lines below the
+    table.
     """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    people_columns: tuple[str, ...]
-    people_rows: tuple[Row, ...]
-    foot: tuple[str, ...] = ()
+    people: Grid
+    foot: tuple[Block, ...] = ()
 
 
 # Names and options of an argument, for ``ArgumentParser.add_argument``.
@@ -73,6 +73,20 @@ class BaseCommand(ParserOwner):
             parser.add_argument(*names, **options)
         return parser
 
+    def draw(self, blocks: Iterable[Block], max_width: int | None = None) -> None:
+        """Print lines and tables for people; ``max_width`` replaces the terminal's width."""
+        from agent.render.draw import drawn
+
+        self.app.stdout.write(drawn(blocks, self.look(max_width)))
+
+    def look(self, max_width: int | None = None) -> Look:
+        """Return what stdout can show; ``max_width`` replaces the terminal's width."""
+        return look_of(self.app.stdout, self.app.options, max_width)
+
+    def wrapping_width(self) -> int:
+        """Return the width for a text that the command wraps itself; a very large number in a pipe."""
+        return wrapping_width(self.app.stdout)
+
 
 class DocumentCommand(BaseCommand):
     """A command that prints one document: text for people, or JSON with ``-f json``."""
@@ -84,12 +98,12 @@ class DocumentCommand(BaseCommand):
         parser.add_argument("-f", "--format", choices=(TEXT, JSON), default=TEXT, help=what)
         return parser
 
-    def answer(self, form: str, lines: Sequence[str], document: Mapping[str, Any]) -> None:
-        """Print ``document`` if ``form`` is JSON, else ``lines``."""
+    def answer(self, form: str, blocks: Iterable[Block], document: Mapping[str, Any]) -> None:
+        """Print ``document`` if ``form`` is JSON, else the text of the blocks."""
         if form == JSON:
             self.app.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
         else:
-            self.app.stdout.write("".join(f"{printable(line)}\n" for line in lines))
+            self.draw(blocks)
 
 
 class _Formatter(NamedTuple):
@@ -118,7 +132,7 @@ class _Formatters(tuple[_Formatter, ...]):
 class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type: ignore[type-arg]  # not generic in older cliff
     """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
 
-    The table format prints ``people_rows``, a short form with units, unless the operator selects or sorts columns.
+    The table format prints the listing's short form with units, unless the operator selects columns.
     """
 
     COLUMNS: tuple[str, ...] = ()
@@ -143,16 +157,40 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         """Print the list and return the exit code. Raises UsageError on an unknown column."""
         self._refuse_unknown_columns(parsed_args)
         found, code = self.listing(parsed_args)
-        self.formatter = FORMATTERS[parsed_args.formatter]
-        if parsed_args.formatter not in FOR_EYES:
-            self.produce_output(parsed_args, found.columns, found.rows)
-        elif parsed_args.formatter == VALUE or parsed_args.columns or parsed_args.sort_columns:
-            self.produce_output(parsed_args, found.columns, _on_one_line(found.rows))
-        elif found.people_rows:
-            self.produce_output(parsed_args, found.people_columns, found.people_rows)
-        if parsed_args.formatter == TABLE:
-            self.app.stdout.write("".join(f"{printable(line)}\n" for line in found.foot))
+        order = self._order(found, parsed_args)
+        rows = tuple(found.rows[place] for place in order)
+        if parsed_args.formatter == TABLE and not parsed_args.columns:
+            self._for_people(found, order, parsed_args)
+            return code
+        is_table = parsed_args.formatter == TABLE
+        self.formatter = (
+            TableFormatter(self.look(parsed_args.max_width)) if is_table else FORMATTERS[parsed_args.formatter]
+        )
+        self.produce_output(parsed_args, found.columns, _flat(rows) if parsed_args.formatter in FLAT else rows)
+        if is_table:
+            self.draw(found.foot, parsed_args.max_width)
         return code
+
+    @property
+    def need_sort_by_cliff(self) -> bool:
+        """False: this class sorts the rows, because cliff does not sort empty cells beside numbers."""
+        return False
+
+    def _for_people(self, found: Listing, order: Sequence[int], parsed_args: argparse.Namespace) -> None:
+        """Print the short form and its foot."""
+        rows = tuple(found.people.rows[place] for place in order)
+        grids = [replace(found.people, rows=rows)] if rows or parsed_args.print_empty else []
+        self.draw([*grids, *found.foot], parsed_args.max_width)
+
+    def _order(self, found: Listing, parsed_args: argparse.Namespace) -> list[int]:
+        """Return the places of the rows in the order of --sort-column; rows without a value come last, as in cliff."""
+        order = list(range(len(found.rows)))
+        names = [self._normalize_column_name(name) for name in found.columns]
+        for name in reversed(parsed_args.sort_columns):
+            column = names.index(self._normalize_column_name(name))
+            cells = [row[column] for row in found.rows]
+            order.sort(key=lambda place: for_sorting(cells[place]), reverse=parsed_args.sort_direction == "desc")
+        return order
 
     def _refuse_unknown_columns(self, parsed_args: argparse.Namespace) -> None:
         columns = self.columns(parsed_args)
@@ -178,13 +216,6 @@ def approved_digest(parsed_args: argparse.Namespace) -> str | None:
     return digest
 
 
-def _on_one_line(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows with control characters, including line ends, escaped in every cell."""
-    return tuple(tuple(printable(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
-
-
-def terminal_width() -> int:
-    """Return $COLUMNS, or else the terminal's width; 120 if stdout is not a terminal."""
-    import shutil
-
-    return shutil.get_terminal_size((120 if not sys.stdout.isatty() else 80, 24)).columns
+def _flat(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows with text without control characters in every cell; a value that is not known is empty."""
+    return tuple(tuple(flat_cell(cell) for cell in row) for row in rows)

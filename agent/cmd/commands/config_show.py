@@ -3,45 +3,67 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import ListCommand, Listing, Row, terminal_width
+from agent.cmd.commands.base import ListCommand, Listing, argument
 
-#: The minimum width of the value column, even on a narrow terminal.
-NARROWEST = 24
-#: The width of the borders and blanks around the four cells of a line.
-BORDERS = 13
+if TYPE_CHECKING:
+    from agent.config.loaded import ConfigRow
 
 
 class ConfigShow(ListCommand):
     """Print the value of every option, and the file that sets it."""
 
     COLUMNS = ("group", "option", "value", "origin")
+    ARGUMENTS = (
+        argument("option", nargs="?", metavar="OPTION", help="show only this option, such as role or agent.role"),
+        argument("--group", metavar="G", help="show only the options of this group, such as agent"),
+        argument("--changed", action="store_true", help="show only options that a file sets"),
+    )
 
-    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:  # noqa: ARG002 - the base's
-        """Return one row per option. Raises ConfigError if a file or a value cannot be read."""
+    def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
+        """Return one row per option.
+
+        Raises ConfigError if a file or a value cannot be read, UsageError on an unknown group or option.
+        """
         from agent.config.load import load
         from agent.exit_codes import CLEAN
+        from agent.render.config_grid import config_grid
 
-        loaded = load(self.app.options.config_file, self.app.options.config_dir)
-        rows = tuple(tuple(row) for row in loaded.rows())
-        return Listing(self.COLUMNS, rows, self.COLUMNS, _people(rows, terminal_width())), CLEAN
+        rows = load(self.app.options.config_file, self.app.options.config_dir).rows()
+        if parsed_args.group:
+            rows = _of_group(rows, parsed_args.group)
+        if parsed_args.option:
+            rows = _of_option(rows, parsed_args.option)
+        if parsed_args.changed:
+            rows = _changed(rows)
+        foot = () if rows else ("no file sets such an option",)
+        return Listing(self.COLUMNS, rows, config_grid(rows), foot), CLEAN
 
 
-def _people(rows: Sequence[Row], width: int) -> tuple[Row, ...]:
-    """Return the rows with long values wrapped, so that the table fits the terminal if possible."""
-    widest = sum(max((len(row[column]) for row in rows), default=0) for column in (0, 1, 3))
-    room = max(NARROWEST, width - widest - BORDERS)
-    return tuple((group, option, _folded(value, room), origin) for group, option, value, origin in rows)
+def _of_group(rows: tuple[ConfigRow, ...], group: str) -> tuple[ConfigRow, ...]:
+    wanted = group.strip("[]")
+    return tuple(row for row in rows if row.group == wanted) or _refuse("group", group, (row.group for row in rows))
 
 
-def _folded(value: str, room: int) -> str:
-    import textwrap
+def _of_option(rows: tuple[ConfigRow, ...], option: str) -> tuple[ConfigRow, ...]:
+    """Return the rows of ``option``, of ``group.option``, or of ``[group] option``."""
+    wanted = option.replace("[", "").replace("] ", ".").replace("-", "_")
+    found = tuple(row for row in rows if wanted in (row.option, f"{row.group}.{row.option}"))
+    return found or _refuse("option", option, (row.option for row in rows))
 
-    from agent.text.wording import printable
 
-    text = printable(value)
-    if len(text) <= room:
-        return text
-    # oslo prints lists without blanks. Add a blank after each comma, so that textwrap does not break inside a name.
-    return "\n".join(textwrap.wrap(text.replace(",", ", "), room, break_on_hyphens=False))
+def _changed(rows: tuple[ConfigRow, ...]) -> tuple[ConfigRow, ...]:
+    from agent.config.loaded import DEFAULT_ORIGIN
+
+    return tuple(row for row in rows if row.origin != DEFAULT_ORIGIN)
+
+
+def _refuse(what: str, typed: str, known: Iterable[str]) -> tuple[ConfigRow, ...]:
+    from agent.usage_error import UsageError
+
+    near = difflib.get_close_matches(typed, sorted(set(known)), n=1)
+    hint = f": did you mean {near[0]}?" if near else "; `stocktake config show` lists all options"
+    raise UsageError(f"unknown {what} {typed}{hint}")

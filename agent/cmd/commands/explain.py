@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from agent.cmd.commands.base import DocumentCommand, argument
+from agent.cmd.commands.base import JSON, DocumentCommand, argument
 
 
 class Explain(DocumentCommand):
@@ -18,6 +18,7 @@ class Explain(DocumentCommand):
             "an instance's name, a guest's name in libvirt, or a volume as GROUP/VOLUME; the first 8 characters of an "
             "id suffice",
         ),
+        argument("-v", "--verbose", action="store_true", help="also print where the agent read each amount"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -34,7 +35,10 @@ class Explain(DocumentCommand):
             return 0
         from agent.cmd.audited import audited
         from agent.cmd.naming.explain_what import answer
+        from agent.render.explain_text import Detail
 
-        found = answer(audited(self.app.options, "explain"), what)
-        self.answer(parsed_args.format, found.lines, found.document)
+        # The JSON document always has the sources.
+        brief = not parsed_args.verbose and parsed_args.format != JSON
+        found = answer(audited(self.app.options, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
+        self.answer(parsed_args.format, found.blocks, found.document)
         return found.code

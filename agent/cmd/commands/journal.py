@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
-import json
 from typing import TYPE_CHECKING, Any
 
-from agent.cmd.commands.base import ListCommand, Listing, Row, argument, terminal_width
+from agent.cmd.commands.base import FLAT, TABLE, ListCommand, Listing, argument
 from agent.host_files.journal import Entry
 
 if TYPE_CHECKING:
     from agent.cmd.journal_selection import Selection
-
-# The output formats in which a cell may be a list or an object; in the other formats such a cell is text.
-NESTED = ("json", "yaml")
-# The width of the borders and blanks of a table with two columns.
-FRAME = 7
 
 
 def _since(text: str) -> datetime.datetime:
@@ -81,18 +75,19 @@ class Journal(ListCommand):
         from agent.config.load import load
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.host_files.journal import FileJournal
+        from agent.render.journal_grid import journal_grid
 
         options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
         read = FileJournal(options.state_dir, now=str).read()
         for problem in read.problems:
             to_stderr(f"journal: {problem}")
         entries = selected(read.entries, _selection(parsed_args, read.entries))
-        nested = parsed_args.formatter in NESTED
-        rows = tuple(tuple(_row(entry, nested=nested)[name] for name in self.COLUMNS) for entry in entries)
-        people = tuple(_people(entry, terminal_width()) for entry in entries)
+        in_words = parsed_args.formatter in (TABLE, *FLAT)
+        found = [{**_row(entry), **(_words_of_actor(entry) if in_words else {})} for entry in entries]
+        rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in found)
         nothing = "no entry of the journal matches" if read.entries else "heal, undo and adopt have changed nothing yet"
-        foot = () if people else (nothing,)
-        return Listing(self.COLUMNS, rows, ("entry", "why"), people, foot), PARTIAL if read.problems else CLEAN
+        foot = () if rows else (nothing,)
+        return Listing(self.COLUMNS, rows, journal_grid(found), foot), PARTIAL if read.problems else CLEAN
 
 
 def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
@@ -110,23 +105,11 @@ def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> S
     )
 
 
-def _people(entry: Entry, width: int) -> Row:
-    """Return two cells for ``width`` columns (80 at least). The first cell names the entries that undid this entry."""
-    from agent.render.audit_text import LEFT_WIDTH
-    from agent.text.wording import printable, wrapped
-
-    undone = (f"undone by {uuid}" for uuid in entry.undone_by)
-    who = () if entry.actor is None else wrapped(printable(f"by {entry.actor.words}"), LEFT_WIDTH, indent="")
-    left = (entry.id, entry.at, entry.change.code or entry.change.kind, entry.result.value, *who, *undone)
-    why = wrapped(printable(entry.change.why), max(width - FRAME - LEFT_WIDTH, LEFT_WIDTH), indent="")
-    return "\n".join(map(printable, left)), "\n".join(why)
-
-
-def _row(entry: Entry, *, nested: bool) -> dict[str, Any]:
-    """Return the value of each column. Unless ``nested``, a list or an object becomes text."""
+def _row(entry: Entry) -> dict[str, Any]:
+    """Return the value of each column. The formats without lists and objects show them as text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
-    if nested:
-        return {**row, "undone_by": list(entry.undone_by)}
-    documents = {name: json.dumps(row[name], sort_keys=True) for name in ("before", "after")}
-    actor = None if entry.actor is None else entry.actor.words
-    return {**row, "undone_by": " ".join(entry.undone_by), **documents, "actor": actor}
+    return {**row, "undone_by": list(entry.undone_by)}
+
+
+def _words_of_actor(entry: Entry) -> dict[str, str | None]:
+    return {"actor": None if entry.actor is None else entry.actor.words}

@@ -10,11 +10,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
-from agent.cmd.commands.base import ListCommand, Listing, Row, argument
+from agent.cmd.commands.base import ListCommand, Listing, argument
 
 if TYPE_CHECKING:
-    from agent.model.report import AuditReport, LedgerRow
-    from agent.render.explain import Book, Unread
+    from agent.model.report import AuditReport
 
 
 class Ledger(ListCommand):
@@ -45,6 +44,11 @@ class Ledger(ListCommand):
             "libvirt, or a volume as GROUP/VOLUME",
         ),
         argument(
+            "--only-differing",
+            action="store_true",
+            help="leave out rows whose verdict is agreed, reserved or settling; the last line counts them",
+        ),
+        argument(
             "--storage",
             action="store_true",
             help="list, instead of resource classes, who owns each byte of the volume groups and other disk stores;"
@@ -59,27 +63,32 @@ class Ledger(ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the requested rows.
 
-        Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class.
+        Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class or
+        --only-differing.
         """
         from agent.cmd.audited import audited
         from agent.cmd.naming.consumer_names import consumer_of
         from agent.cmd.naming.validate_names import require_class
         from agent.exit_codes import answer_code
         from agent.render.documents import ledger_rows
+        from agent.render.ledger_grid import is_differing, ledger_foot, ledger_grid
         from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
+        if parsed_args.storage and parsed_args.only_differing:
+            raise UsageError("--storage has no verdicts: leave out --only-differing")
         report = audited(self.app.options, "ledger")
         name = require_class(report, parsed_args.resource_class) if parsed_args.resource_class else None
         code = answer_code(report, _unread(report, name))
         if parsed_args.storage:
             owner = None if parsed_args.consumer is None else consumer_of(report, parsed_args.consumer)
             return storage_listing.storage_listing(report, owner), code
-        shown = _filtered(report, name, parsed_args.consumer)
-        rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in ledger_rows(shown))
-        columns = ("consumer", "class", "promised", "held", "recorded", "cause: verdict")
-        return Listing(self.COLUMNS, rows, columns, _people_rows(shown), _totals(shown)), code
+        asked = _filtered(report, name, parsed_args.consumer)
+        shown = tuple(row for row in asked.ledger if is_differing(row) or not parsed_args.only_differing)
+        documents = ledger_rows(dataclasses.replace(asked, ledger=shown))
+        rows = tuple(tuple(row[column] for column in self.COLUMNS) for row in documents)
+        return Listing(self.COLUMNS, rows, ledger_grid(asked, shown), tuple(ledger_foot(asked, shown))), code
 
 
 def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
@@ -99,52 +108,3 @@ def _filtered(report: AuditReport, resource_class: str | None, consumer: str | N
         rows = scope_of_consumer(report, require_consumer(report, consumer)).ledger
         report = dataclasses.replace(report, ledger=rows)
     return report if resource_class is None else scope_of_class(report, resource_class)
-
-
-def _people_rows(report: AuditReport) -> tuple[Row, ...]:
-    from agent.render.explain import all_uncounted, unread_books
-    from agent.resources import owned
-
-    not_counted = all_uncounted(report, owned)
-    unread = {name: unread_books(report, name) for name in {row.resource_class for row in report.ledger}}
-    return tuple(_people(row, not_counted.get(row.resource_class), unread[row.resource_class]) for row in report.ledger)
-
-
-def _people(row: LedgerRow, not_counted: str | None, unread: Unread) -> Row:
-    from agent.render.explain import verdict_word
-    from agent.text.wording import NOT_COUNTED, cell, printable
-
-    kept = None if not_counted is None else NOT_COUNTED
-    books = (("promised", row.promised, kept), ("held", row.held, kept), ("recorded", row.recorded, None))
-    cells = (
-        (nothing or ("unknown" if book in unread else "-")) if value is None else cell(row.resource_class, value)
-        for book, value, nothing in books
-    )
-    named = row.consumer_name and row.consumer_name != row.consumer_key
-    who = f"{row.consumer_key}\n{printable(row.consumer_name)}" if named else row.consumer_key
-    return (who, row.resource_class, *cells, f"{row.cause}:\n{verdict_word(row, not_counted)}")
-
-
-def _totals(report: AuditReport) -> tuple[str, ...]:
-    """Return a line with the totals of each class, then the reasons why some classes have no promised or held total."""
-    from agent.render.explain import all_uncounted, totals, unread
-    from agent.resources import owned
-
-    found = ", as far as the sources could be read" if unread(report) else ""
-    classes = sorted({row.resource_class for row in report.ledger})
-    sums = (_total(name, totals(report, name, owned)) for name in classes)
-    return (*sums, *_whys(all_uncounted(report, owned))) or (
-        f"no consumer has a promised, held or recorded amount{found}",
-    )
-
-
-def _whys(not_counted: dict[str, str]) -> tuple[str, ...]:
-    reasons = sorted(set(not_counted.values()))
-    return tuple(f"{', '.join(sorted(c for c, why in not_counted.items() if why == one))}: {one}" for one in reasons)
-
-
-def _total(name: str, books: tuple[Book, ...]) -> str:
-    from agent.text.wording import NOT_COUNTED, cell
-
-    cells = {book.name: NOT_COUNTED if book.not_counted else cell(name, book.amount) for book in books}
-    return f"total {name}: " + ", ".join(f"{book} {cells[book]}" for book in ("promised", "held", "recorded"))

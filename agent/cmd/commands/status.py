@@ -24,7 +24,7 @@ class Status(DocumentCommand):
         from agent.config.build import agent_options_from
         from agent.config.load import load
         from agent.host_files.reports import read_report, report_path
-        from agent.render.status import last_report, stale_line, status_document, status_lines
+        from agent.render.status import last_report, stale_line, status_blocks, status_document
 
         options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
         now = datetime.datetime.now(datetime.UTC).isoformat()
@@ -34,7 +34,7 @@ class Status(DocumentCommand):
             to_stderr(stale_line(last))
         for problem in last.problems:
             to_stderr(f"{path}: the answer leaves out an unreadable row: {problem}")
-        self.answer(parsed_args.format, status_lines(last), status_document(last))
+        self.answer(parsed_args.format, status_blocks(last), status_document(last))
         return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 
 

@@ -19,23 +19,15 @@ class Traits(ListCommand):
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.model.snapshot import LIBVIRT, PLACEMENT
         from agent.render.documents import trait_rows
+        from agent.render.inventory_grid import traits_grid
 
         report = audited(self.app.options, "traits")
         unread = [source.name for source in report.sources if source.name in (PLACEMENT, LIBVIRT) and not source.ok]
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
-        shown = [
-            row for row in trait_rows(report) if not parsed_args.diff or (known and row["wanted"] != row["recorded"])
-        ]
+        # Without an answer of Placement it is not known which traits are recorded.
+        found = [row if known else {**row, "recorded": None} for row in trait_rows(report)]
+        shown = [row for row in found if not parsed_args.diff or (known and row["wanted"] != row["recorded"])]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)
-        people = tuple((row["provider"], row["trait"], _word(row, known), row["owner"]) for row in shown)
-        foot = () if shown else ("nothing differs" if known else "the traits in Placement could not be read",)
+        foot = () if shown else ("nothing differs" if known else "not compared: Placement was not read",)
         code = first_of(answer_code(report, unread), FINDINGS if parsed_args.diff and shown else CLEAN)
-        return Listing(self.COLUMNS, rows, ("provider", "trait", "state", "owner"), people, foot), code
-
-
-def _word(row: dict[str, object], known: bool) -> str:  # noqa: FBT001 - the caller's own flag
-    if not known:
-        return "wanted, but Placement was not read"
-    if row["wanted"]:
-        return "wanted and recorded" if row["recorded"] else "wanted, not recorded: to add"
-    return "recorded, not wanted: to remove"
+        return Listing(self.COLUMNS, rows, traits_grid(shown), foot), code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import JSON, DocumentCommand, argument, terminal_width
+from agent.cmd.commands.base import JSON, DocumentCommand, argument
 
 if TYPE_CHECKING:
     from agent.cmd.why_run import Question
@@ -89,7 +89,7 @@ class Why(DocumentCommand):
         # The text answer says what could not be read. With JSON, stderr says it too.
         for line in report.unknown if parsed_args.format == JSON else ():
             to_stderr(f"some data could not be read: {line}")
-        self.answer(parsed_args.format, lines(report, terminal_width()), document(report))
+        self.answer(parsed_args.format, lines(report, self.wrapping_width()), document(report))
         return code_of(report)
 
 

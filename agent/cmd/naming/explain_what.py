@@ -18,6 +18,7 @@ from agent.exit_codes import answer_code
 from agent.model.finding import FindingState, SeenFinding
 from agent.model.report import AuditReport
 from agent.render.documents import SCHEMA_VERSION, Document, audit_keys, finding_document
+from agent.render.draw import drawn
 from agent.render.explain import (
     Explanation,
     explain_class,
@@ -28,22 +29,25 @@ from agent.render.explain import (
     unread_of_inventory,
 )
 from agent.render.explain_json import document
-from agent.render.explain_text import lines
+from agent.render.explain_text import Detail, explanation_blocks
+from agent.render.finding_text import finding_details
+from agent.render.layout import Block
+from agent.render.reading_order import names_of
 from agent.resources import owned
 from agent.usage_error import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The explanation as lines and as a JSON document, and the exit code."""
+    """The explanation as text and as a JSON document, and the exit code."""
 
-    lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
     document: Document
     code: int
 
 
-def answer(report: AuditReport, what: str) -> Answer:
-    """Return the explanation of ``what``.
+def answer(report: AuditReport, what: str, detail: Detail) -> Answer:
+    """Return the explanation of ``what``, with as many details as asked for.
 
     Raises UsageError if nothing has this name, or if several things have it. Raises NoDocument (2) if nothing has this
     name but a source that could not be read may know it.
@@ -51,33 +55,31 @@ def answer(report: AuditReport, what: str) -> Answer:
     name = class_of(report, what)
     if name is not None:
         missing = [*unread_of_inventory(report, name), *_sources(report, name)]
-        return _of(explain_class(report, name, owned), answer_code(report, missing))
+        return _of(explain_class(report, name, owned), detail, answer_code(report, missing))
     found = _finding(report, what)
     if found is not None:
         return _of_finding(report, found)
     explanation = explain_consumer(report, _consumer(report, what), owned)
-    return _of(explanation, answer_code(report, _sources(report, "DISK_GB")))
+    return _of(explanation, detail, answer_code(report, _sources(report, "DISK_GB")))
 
 
-def _of(explanation: Explanation, code: int) -> Answer:
-    return Answer(lines=lines(explanation), document=document(explanation), code=code)
+def _of(explanation: Explanation, detail: Detail, code: int) -> Answer:
+    blocks = tuple(explanation_blocks(explanation, detail))
+    return Answer(blocks=blocks, document=document(explanation, drawn(blocks).splitlines()), code=code)
 
 
 def _of_finding(report: AuditReport, seen: SeenFinding) -> Answer:
     # A finding that this audit could not check rests on a source that was not read.
     missing = seen.unknown_because if seen.state is FindingState.UNKNOWN else ()
-    shown = finding_document(seen)
-    text = (
-        f"{seen.finding.code} on {report.node or report.host}, audit of {report.started_at}",
-        f"  severity {shown['severity']}, {shown['state']}, first seen {seen.first_seen_at}, id {shown['id']}",
-        *(f"  {name}: {shown[name]}" for name in ("subject", "expected", "actual", "remedy") if shown[name]),
-    )
+    others = {each.finding.id: finding_document(each) for each in report.findings}
+    blocks = tuple(finding_details(others[seen.finding.id], names_of(report), report.started_at, others))
     alone = dataclasses.replace(report, findings=(seen,))
     keys = audit_keys(
         alone, "audit_id", "host", "node", "provider_uuid", "started_at", "outcome", "sources", "findings"
     )
-    found = {"schema_version": SCHEMA_VERSION, "subject": "finding", **keys, "text": list(text)}
-    return Answer(lines=text, document=found, code=answer_code(report, missing))
+    text = drawn(blocks).splitlines()
+    found = {"schema_version": SCHEMA_VERSION, "subject": "finding", **keys, "text": text}
+    return Answer(blocks=blocks, document=found, code=answer_code(report, missing))
 
 
 def _finding(report: AuditReport, what: str) -> SeenFinding | None:

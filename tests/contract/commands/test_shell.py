@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -343,14 +344,58 @@ def test_importing_command_modules_does_not_load_oslo_service():
     assert {name for name in loaded if name.startswith(("oslo_service", "eventlet", "futurist"))} == set()
 
 
-@pytest.mark.parametrize("columns", ["80", "160"])
-def test_config_show_wraps_long_values_without_truncation(config, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    table = stocktake("--config-file", config(), "config", "show").stdout
+@pytest.mark.parametrize("columns", [80, 160])
+def test_config_show_fits_the_terminal_with_each_option_on_one_line(config, columns):
+    table = stocktake("--config-file", config(), "config", "show", COLUMNS=str(columns)).stdout.splitlines()
     rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document
-    whole = {row["option"]: row["value"] for row in rows}["default_log_levels"]
-    others = sum(max(len(row[name]) for row in rows) for name in ("group", "option", "origin"))
-    assert max(map(len, table.splitlines())) <= max(int(columns), others + 24 + 13)
-    assert len(whole) > 300
-    cells = [line.split("|")[3].strip() for line in table.splitlines() if line.startswith("|")]
-    assert whole.replace(",", "") in "".join(cells).replace(",", "").replace(" ", ""), "nothing is left out"
+    assert max(map(len, table)) <= columns
+    assert len(table) == len(rows) + 1 + ("left out: origin (-c shows them)" in table)
+    (levels,) = [line for line in table if " default_log_levels " in line]
+    assert "amqp=WARN, " in levels
+
+
+def test_config_show_of_one_option_shows_the_whole_value(config):
+    path = config()
+    (row,) = stocktake("--config-file", path, "config", "show", "default_log_levels", "-f", "json").document
+    table = stocktake("--config-file", path, "config", "show", "default_log_levels", COLUMNS="80").stdout
+    assert row["value"].replace(",", "") in re.sub(r"\s+", "", table.replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (("--changed", "--group", "state"), {("state", "source")}),
+        (("role",), {("agent", "role")}),
+        (("agent.role",), {("agent", "role")}),
+        (("[agent] role",), {("agent", "role")}),
+        (("--group", "agent", "--changed"), {("agent", "nova_conf"), ("agent", "state_dir"), ("agent", "run_dir")}),
+        (("role", "--changed"), set()),
+    ],
+)
+def test_config_show_lists_the_options_that_were_asked_for(config, arguments, options):
+    ended = stocktake("--config-file", config(), "config", "show", *arguments, "-f", "json")
+    assert (ended.code, {(row["group"], row["option"]) for row in ended.document}) == (0, options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rolle",), "unknown option rolle: did you mean role?"),
+        (("--group", "agnt"), "unknown group agnt: did you mean agent?"),
+    ],
+)
+def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments, said):
+    ended = stocktake("--config-file", config(), "config", "show", *arguments)
+    assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
+
+
+def test_an_option_that_is_not_set_is_shown_by_each_format_in_its_own_way(config):
+    path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
+    forms = {
+        form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")
+    }
+    assert json.loads(forms["json"]) == [{"value": None}]
+    assert forms["yaml"] == "- value: null\n"
+    assert forms["csv"] == '"value"\n""\n'
+    assert forms["value"] == "\n"
+    assert "(unset)" in stocktake("--config-file", path, *asked[:3]).stdout

@@ -10,6 +10,7 @@ from agent.cmd.command_line.failures import NoDocument
 from agent.cmd.commands.storage_listing import COLUMNS, storage_listing
 from agent.usage_error import UsageError
 from tests.rigs.reports import REPORT
+from tests.rigs.screens import shown
 
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
@@ -27,23 +28,24 @@ def test_rows_of_the_storage_listing_have_a_value_for_every_column() -> None:
 
 def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> None:
     listing = storage_listing(REPORT, None)
-    assert listing.people_rows == (
-        ("vg guests", "foreign\nguests/scratch", "linear volume scratch", "7.500\n8053063680"),
-        ("vg guests", "free", "free extents", "1.000\n1073741824"),
-    )
     whole = "8.500 GiB (9126805504 bytes)"
-    assert listing.foot == (f"total vg guests: {whole}, accounted for {whole}, unaccounted 0 bytes",)
+    assert shown([listing.people, *listing.foot]) == [
+        "STORE      KIND     OWNER             GIB       BYTES  WHAT                   SOURCE",
+        "vg guests  foreign  guests/scratch  7.500  8053063680  linear volume scratch  lvm guests/scratch",
+        "vg guests  free                     1.000  1073741824  free extents           lvm guests",
+        f"total vg guests: {whole}, accounted for {whole}, unaccounted 0 bytes",
+    ]
 
 
 def test_the_storage_total_line_shows_unaccounted_bytes() -> None:
-    (foot,) = storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot
+    (foot,) = shown(storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot)
     assert foot.endswith("unaccounted 1073741824 bytes")
 
 
 def test_the_storage_listing_filters_rows_by_owner() -> None:
     listing = storage_listing(REPORT, "guests/scratch")
     assert [row[2] for row in listing.rows] == ["guests/scratch"]
-    assert listing.foot == ("total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)",)
+    assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
 def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
@@ -59,10 +61,10 @@ def test_an_unknown_owner_is_no_usage_error_if_a_source_is_unreadable() -> None:
 
 def test_the_storage_listing_prints_a_note_if_it_contains_no_store() -> None:
     listing = storage_listing(replace(REPORT, storage=()), None)
-    assert (listing.rows, listing.foot) == ((), ("no store could be read, or no store is configured",))
+    assert listing.rows == ()
+    assert shown(listing.foot) == ["no store could be read, or no store is configured"]
 
 
 def test_the_storage_table_contains_no_terminal_escape_characters() -> None:
     nasty = replace(REPORT.storage[0], what="volume \x1b[2J", owner="a\x1b")
-    (row,) = storage_listing(replace(REPORT, storage=(nasty,)), None).people_rows
-    assert not any("\x1b" in cell for cell in row)
+    assert "\x1b" not in "".join(shown([storage_listing(replace(REPORT, storage=(nasty,)), None).people]))

@@ -4,34 +4,43 @@ import dataclasses
 
 import pytest
 
-from agent.model.finding import Severity
+from agent.model.finding import FindingState, Remedy, RemedyKind, Severity
 from agent.model.placement import Inventory
 from agent.model.plan import EMPTY_PLAN, CreateProvider, Plan, PutInventories, PutTraits
-from agent.render.audit_text import finding_table, head_lines, plan_lines, source_line
+from agent.model.report import SourceStatus
+from agent.render.audit_text import audit_blocks, gone_lines, head_lines, plan_lines, source_lines
 from agent.render.documents import audit_document, finding_document
+from agent.render.finding_text import finding_block, finding_blocks
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
+from tests.rigs.screens import SCREEN, shown
 
 CONSUMER = "22222222-0000-4000-8000-000000000009"
 DOCUMENT = audit_document(REPORT)
+NOW = "2026-11-21T10:00:00.000Z"
+
+
+def head(document):
+    return shown(head_lines(document, NOW))
 
 
 def test_the_head_of_the_audit_text_shows_node_outcome_and_every_data_source():
-    said = list(head_lines(DOCUMENT))
+    said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: findings, 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
-    assert "  libvirt ok, 3.25 ms" in said
-    assert "  state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
+    assert "read: libvirt 3.25 ms" in said
+    assert "state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
 
 
 def source(**changes):
     """Return the line of an unread state source with these keys of the report; the value ``...`` removes a key."""
     keys = DOCUMENT["sources"][1] | {"name": "state", "ok": False, "error": "old"} | changes
-    return source_line({key: value for key, value in keys.items() if value is not ...})
+    (said,) = shown(source_lines({"sources": [{key: value for key, value in keys.items() if value is not ...}]}))
+    return said
 
 
 def test_source_line_shows_a_light_read_and_accepts_a_report_without_read():
-    assert source(ok=True, read="light") == "state ok, 5000 ms, light read"
-    assert source(ok=True, read="full") == source(ok=True, read=...) == "state ok, 5000 ms"
+    assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
+    assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
 
 def test_the_line_of_the_state_source_shows_the_age_of_the_newest_heartbeat():
@@ -46,6 +55,10 @@ def test_the_source_line_shows_no_heartbeat_age_if_the_report_has_none():
     assert source(behind_s=...).endswith(": old")
 
 
+def test_the_source_line_says_which_unread_source_prevents_a_read():
+    assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
@@ -55,46 +68,137 @@ def test_the_source_line_shows_no_heartbeat_age_if_the_report_has_none():
     ],
 )
 def test_the_audit_text_shows_how_many_of_the_planned_writes_were_done(changes, text):
-    document = audit_document(dataclasses.replace(REPORT, **changes))
-    assert list(head_lines(document))[1].endswith(text)
+    assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-@pytest.mark.parametrize("width", [20, 80, 120, 200])
-def test_the_finding_table_never_splits_a_uuid_and_fits_80_columns(width):
-    finding = dataclasses.replace(FINDING.finding, consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20)
-    said = list(finding_table([finding_document(dataclasses.replace(FINDING, finding=finding))], width))
-    assert len({len(line) for line in said}) == 1
-    assert len(said[0]) <= max(width, 73)
+def test_the_audit_text_says_that_nothing_was_written_because_placement_was_unread():
+    unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
+    report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
+    said = head(audit_document(report))
+    assert said[1].endswith("nothing written: Placement was not read")
+    assert "12 requests to Placement tried, 0 answered" in said[2]
+
+
+def test_the_head_counts_causes_and_names_findings_that_are_not_known_once():
+    said = head(audit_document(SCREEN))
+    assert said[0].endswith(": findings, 6 findings, 4 causes")
+    assert [line for line in said if "not known" in line] == [
+        "1 finding rests on placement and is not known now (last checked 0 s ago): allocation-missing"
+    ]
+
+
+@pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
+def test_the_head_says_when_unknown_findings_were_last_checked(ago):
+    unknown = dataclasses.replace(
+        FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
+    )
+    document = audit_document(dataclasses.replace(REPORT, findings=(unknown, unknown)))
+    checked = " (last checked 91 s ago)" if ago else ""
+    assert head(document)[1] == f"2 findings rest on lvm, state and are not known now{checked}: volume-foreign"
+
+
+def changed(**changes):
+    """Return the document of the report's finding with these fields."""
+    return finding_document(dataclasses.replace(FINDING, finding=dataclasses.replace(FINDING.finding, **changes)))
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 120, 220, None])
+def test_a_finding_block_never_splits_a_uuid_or_a_command_at_any_width(width):
+    command = f"openstack resource provider allocation unset --provider {PROVIDER} {CONSUMER}"
+    remedies = (Remedy(kind=RemedyKind.HAND, words="by hand", command=command),)
+    finding = changed(consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20, remedies=remedies)
+    said = shown(finding_block(finding, {CONSUMER: "vm"}, NOW), width)
     assert any(CONSUMER in line for line in said)
-    words = " ".join(line.split("|")[2].strip() for line in said if line.startswith("|"))
-    assert words.count("8053063680 bytes") == 20
+    assert f" hand: {command}" in said
+    assert " ".join(said).count("8053063680 bytes") == 20
+    limit = max(width or 1000, 7 + len(CONSUMER))
+    assert all(len(line) <= limit for line in said if not line.startswith((" hand:", " docs:")))
 
 
-def test_finding_table_has_one_row_per_finding():
-    said = list(finding_table([finding_document(FINDING)] * 3, 100))
-    assert sum(line.startswith("+") for line in said) == 4
-    assert list(finding_table([], 100)) == []
+def test_a_finding_block_shows_what_who_state_age_id_sentence_and_commands():
+    remedies = (
+        Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678"),
+        Remedy(kind=RemedyKind.INSPECT, words="look", command="lvs guests/scratch"),
+        Remedy(kind=RemedyKind.WAIT, words="the next audit decides", command=None),
+        Remedy(kind=RemedyKind.HAND, words="list the volume in [lvm] foreign_volumes", command=None),
+    )
+    assert shown(finding_block(changed(remedies=remedies) | {"state": "confirmed"}, {}, NOW)) == [
+        f"WARNING  volume-foreign  guests/scratch  confirmed, 60 min  [{FINDING.finding.id[:8]}]",
+        "       8053063680 bytes.",
+        "  fix: stocktake heal --finding 12345678",
+        "inspect: lvs guests/scratch",
+        " wait: the next audit decides",
+        "  how: list the volume in [lvm] foreign_volumes",
+        " docs: stocktake explain volume-foreign",
+    ]
 
 
-def test_finding_table_lists_the_most_severe_findings_first():
+def test_a_finding_without_commands_shows_the_remedy_as_text():
+    finding = finding_document(FINDING) | {"remedies": []}
+    assert "  how: lvremove guests/scratch, or set [lvm] foreign_volumes" in shown(finding_block(finding, {}, NOW))
+
+
+@pytest.mark.parametrize("age", [("2026-11-21T10:00:00.000Z", ", new"), ("", ""), ("yesterday", "")])
+def test_a_finding_block_leaves_out_an_age_that_is_not_known(age):
+    since, text = age
+    said = shown(finding_block(finding_document(FINDING) | {"first_seen_at": since}, {}, NOW))
+    assert f"  seen{text}  [" in said[0]
+
+
+def test_a_finding_of_an_older_agent_is_shown_without_a_state():
+    older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
+    assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
+
+
+def test_symptoms_stand_below_their_cause_without_remedies():
+    said = shown(audit_blocks(audit_document(SCREEN), {}))
+    symptoms = [line for line in said if "consumer-on-several-providers" in line]
+    assert symptoms == [
+        "       also: consumer-on-several-providers [6ac41386], migration-finished-but-counted [be024843]"
+    ]
+    assert sum(line.startswith(("ERROR", "WARNING", "INFO")) for line in said) == 4
+
+
+def test_a_symptom_whose_cause_is_not_listed_has_its_own_block():
+    symptom = finding_document(SCREEN.findings[1])
+    assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
+
+
+def test_finding_blocks_list_the_most_severe_findings_first():
     # In alphabetical order "info" would come between "error" and "warning".
     quiet = [
-        finding_document(dataclasses.replace(FINDING, finding=dataclasses.replace(FINDING.finding, **changes)))
+        changed(**changes)
         for changes in (
             {"severity": Severity.INFO, "code": "a"},
             {"severity": Severity.WARNING, "code": "c"},
-            {"severity": Severity.WARNING, "code": "b", "resource_class": "VCPU"},
-            {"severity": Severity.WARNING, "code": "b", "resource_class": "DISK_GB"},
+            {"severity": Severity.WARNING, "code": "b", "resource_class": "VCPU", "subject": ""},
+            {"severity": Severity.WARNING, "code": "b", "resource_class": "DISK_GB", "subject": ""},
             {"severity": Severity.ERROR, "code": "d"},
         )
     ]
-    lefts = [line.split("|")[1].strip() for line in finding_table(quiet, 100) if line.startswith("|")]
-    assert [text for text in lefts if len(text) == 1] == ["d", "b", "b", "c", "a"]
-    assert lefts.index("DISK_GB", lefts.index("b")) < lefts.index("VCPU")
+    heads = [line for line in shown(finding_blocks(quiet, {}, NOW)) if line.startswith(("ERROR", "WARNING", "INFO"))]
+    assert [line.split()[1] for line in heads] == ["d", "b", "b", "c", "a"]
+    assert [line.split()[2] for line in heads[1:3]] == ["DISK_GB", "VCPU"]
+
+
+def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
+    said = shown(gone_lines(audit_document(SCREEN)))
+    uuid = SCREEN.gone[0].seen.finding.consumer_uuid
+    words = "host-changed: libvirt: no guest -> a running guest"
+    assert said[1:] == ["gone since the audit before:", f"  guest-missing {uuid} [{_gone_id()}]: {words}"]
+    assert shown(gone_lines(DOCUMENT)) == []
+
+
+def _gone_id():
+    return SCREEN.gone[0].seen.finding.id[:8]
+
+
+def plan_text(plan, width=400):
+    return [line for line in shown(plan_lines(plan), width) if line]
 
 
 def test_the_plan_text_lists_writes_with_units_before_changes_held_back():
-    said = list(plan_lines(DOCUMENT["plan"], 400))
+    said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
         f"  create-provider {CHILD}: named child",
@@ -120,7 +224,7 @@ def test_the_plan_text_lists_changed_traits_and_the_json_document_all_traits():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
-    said = list(plan_lines(plan, 100))[1:]
+    said = plan_text(plan, 100)[1:]
     assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 in all: +HW_CPU_X86_NEW_0,")
     assert max(map(len, said)) <= 100
     listed = " ".join(line.strip() for line in said).partition("in all: ")[2].split(", ")
@@ -144,7 +248,7 @@ def test_the_plan_text_groups_equal_writes_to_many_child_providers():
     other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"
-    assert list(plan_lines(plan, 400))[1:] == [
+    assert plan_text(plan)[1:] == [
         f"  create-provider, 42 equal writes: {few}",
         f"  put-inventories, 42 equal writes: {few}:"
         " CUSTOM_PCI_10DE_1EB8 total 1, reserved 0, max_unit 1, step_size 1, ratio 1",
@@ -155,4 +259,4 @@ def test_the_plan_text_groups_equal_writes_to_many_child_providers():
 
 
 def test_the_plan_text_lists_each_write_if_there_are_few_child_providers():
-    assert len(list(plan_lines(planned(*children(5)), 400))) == 1 + 15
+    assert len(plan_text(planned(*children(5)))) == 1 + 15

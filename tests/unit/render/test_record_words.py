@@ -9,6 +9,7 @@ from agent.render.audit_text import plan_lines
 from agent.render.documents import plan_document
 from agent.render.record_words import RECORD_KINDS, record_document, record_text
 from tests.rigs.records import created, orphan, stored
+from tests.rigs.screens import shown
 
 SAVE = SaveComputeNode(record=stored(service_id=3, vcpus=9), changed=("service_id", "vcpus"))
 PLAN = Plan(records=(SAVE, DeleteComputeNode(record=orphan())), removals=(DeleteProvider(provider_uuid=orphan().uuid),))
@@ -39,7 +40,7 @@ def test_the_plan_lists_compute_node_record_writes_before_provider_deletes():
     document = plan_document(PLAN)
     assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
     assert document["digest"] == PLAN.digest
-    lines = "\n".join(plan_lines(document, 200))
+    lines = "\n".join(shown(plan_lines(document), 200))
     assert f"save-compute-node {SAVE.record.uuid}: cmp1.example.org: service_id, vcpus" in lines
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from agent.errors import SourceInconsistent
 from agent.render.documents import report_document, report_from_json
-from agent.render.status import last_report, status_document, status_lines
-from tests.rigs.reports import PROVIDER, REPORT
+from agent.render.status import last_report, status_blocks, status_document
+from tests.rigs.reports import FINDING, REPORT
+from tests.rigs.screens import shown
 
 AT = "2026-11-21T10:02:00+00:00"
 DOCUMENT = report_document(REPORT)
@@ -18,6 +20,10 @@ DOCUMENT = report_document(REPORT)
 
 def told(report=DOCUMENT, now=AT, interval_s=60.0):
     return last_report(report, "/run/stocktake/report.json", now, interval_s)
+
+
+def status_lines(last):
+    return shown(status_blocks(last))
 
 
 def test_the_age_of_a_report_is_the_time_since_its_audit():
@@ -54,13 +60,18 @@ def test_status_document_adds_report_age_and_free_amounts_to_the_audit_document(
     assert {row["resource_class"] for row in found["free"]} == {r["resource_class"] for r in DOCUMENT["inventory"]}
 
 
+def free_rows(said):
+    """Return the cells of the table of free amounts, split at the gaps between columns."""
+    first = next(at for at, line in enumerate(said) if line.startswith("PROVIDER"))
+    return [re.split(r"  +", line) for line in said[first + 1 :]]
+
+
 def test_status_text_explains_a_negative_free_amount():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
-    assert f"  {name} VCPU: free -43, used 73 (negative: more is recorded than this host offers)" in status_lines(
-        told(report)
-    )
+    explained = ["FREE is negative: more is recorded than this host offers"]
+    assert free_rows(status_lines(told(report))) == [[name, "VCPU", "-43", "73"], explained]
 
 
 def test_status_text_groups_equal_providers_and_lists_a_different_one_apart():
@@ -68,20 +79,25 @@ def test_status_text_groups_equal_providers_and_lists_a_different_one_apart():
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
     report["inventory"] = [used if number == 7 else {**row, "provider": f"dev-{number}"} for number in range(43)]
-    said = status_lines(told(report))
-    first = said.index("free:")
-    assert said[first + 1 : first + 3] == (
-        "  42 providers with equal rows, each CUSTOM_PCI: free 1, used 0: dev-0, dev-1, dev-2 and 39 more",
-        "  dev-7 CUSTOM_PCI: free 0, used 1",
-    )
-    assert sum("CUSTOM_PCI" in line for line in said) == 2
+    assert free_rows(status_lines(told(report))) == [
+        ["42 equal providers: dev-0, dev-1, dev-2 and 39 more", "CUSTOM_PCI", "1", "0"],
+        ["dev-7", "CUSTOM_PCI", "0", "1"],
+    ]
     assert len(status_document(told(report))["free"]) == 43
 
 
-def test_status_lines_show_a_finding_on_one_line():
-    (line,) = [line for line in status_lines(told()) if "volume-foreign" in line]
-    assert line == "  volume-foreign (warning, confirmed) guests/scratch: 8053063680 bytes"
-    assert PROVIDER not in line
+def test_a_free_amount_that_is_not_known_is_shown_as_a_dash():
+    report = copy.deepcopy(DOCUMENT)
+    report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": None, "used": None}]
+    assert free_rows(status_lines(told(report)))[0][1:] == ["VCPU", "-", "-"]
+
+
+def test_status_shows_each_finding_as_a_block_with_its_age_now():
+    said = status_lines(told())
+    assert [line for line in said if line.startswith("WARNING")] == [
+        f"WARNING  volume-foreign  guests/scratch  seen, 62 min  [{FINDING.finding.id[:8]}]"
+    ]
+    assert " docs: stocktake explain volume-foreign" in said
 
 
 def test_status_lines_sort_findings_by_severity_and_consumer_name():
@@ -92,8 +108,14 @@ def test_status_lines_sort_findings_by_severity_and_consumer_name():
     report["audit"]["findings"] = [{**plain, "consumer_uuid": uuid, "id": uuid, "severity": "info"} for uuid in named]
     report["audit"]["findings"].append({**plain, "consumer_uuid": "u4", "severity": "warning"})
     report["audit"]["findings"].append({**plain, "consumer_uuid": "u5", "severity": "unheard-of"})
-    said = [line.split(") ")[1].split(":")[0] for line in status_lines(told(report)) if "volume-foreign" in line]
-    assert said == ["u4", "u2", "u3", "u1", "u5"]
+    heads = [line.split() for line in status_lines(told(report)) if "  volume-foreign  " in line]
+    assert [words[2:4] for words in heads] == [
+        ["u4", "seen,"],
+        ["ant", "u2"],
+        ["mole", "u3"],
+        ["zebra", "u1"],
+        ["u5", "seen,"],
+    ]
     assert [f["consumer_uuid"] for f in status_document(told(report))["findings"]] == ["u1", "u2", "u3", "u4", "u5"]
 
 
@@ -132,7 +154,7 @@ def test_a_malformed_report_row_does_not_hide_the_other_rows(data, part):
     rows.insert(0, data.draw(ANY_JSON | nearly(good[0])))
     found = last_report(report_from_json(json.dumps(report)), "r", AT, 60.0)
     text = "\n".join(status_lines(found))
-    assert all(f"{row['resource_class']}: free " in text for row in DOCUMENT["inventory"])
+    assert all(f"  {row['resource_class']}  " in text for row in DOCUMENT["inventory"])
     assert "volume-foreign" in text
     assert all(f"{part}[0]" in problem for problem in found.problems)
 

@@ -1,0 +1,53 @@
+"""The list format ``table`` of the commands, as a formatter of cliff: a table without lines, drawn with rich."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from cliff.formatters.base import ListFormatter
+
+from agent.render.cells import plain_grid
+from agent.render.layout import PLAIN, Look
+
+
+def _columns(text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of columns, 0 or more")
+
+
+class TableFormatter(ListFormatter):
+    """The format ``table``, which shows the plain values of columns. ``look``: what stdout can show."""
+
+    def __init__(self, look: Look = PLAIN) -> None:
+        self._look = look
+
+    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this format."""
+        group = parser.add_argument_group(title="table formatter")
+        group.add_argument(
+            "--max-width",
+            type=_columns,
+            default=0,
+            metavar="N",
+            help="the width of the table in columns (default: $COLUMNS or the terminal's width; in a pipe no limit)",
+        )
+        # A table always fits; cliff's own table formatter had this option, and scripts may pass it.
+        group.add_argument("--fit-width", action="store_true", help=argparse.SUPPRESS)
+        group.add_argument("--print-empty", action="store_true", help="print the header of a table without rows")
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        """Draw the columns that cliff selected, with their plain values."""
+        from agent.render.draw import drawn
+
+        grid = plain_grid(column_names, data)
+        if grid.rows or parsed_args.print_empty:
+            stdout.write(drawn([grid], self._look))

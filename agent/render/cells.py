@@ -1,0 +1,65 @@
+"""Turn the values of a list into cells: for a table of chosen columns, for csv and value, and for sorting. Pure.
+
+A value that is not known is ``-`` in a table and empty in csv and value. In json and yaml the value is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from agent.render.layout import Column, Grid, Kind
+from agent.text.amounts import number_text
+from agent.text.wording import printable
+
+#: What a table shows in place of a value that is not known. A cell without a value to show is empty.
+NOT_KNOWN = "-"
+
+
+def flat_cell(value: object) -> object:
+    """Return the value for a format without null and lists; control characters in texts are escaped."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return printable(value)
+        case list() | tuple() if all(isinstance(each, str) for each in value):
+            return " ".join(map(printable, value))
+        case list() | tuple() | dict():
+            return json.dumps(value, sort_keys=True)
+    return value
+
+
+def table_cell(value: object) -> str:
+    """Return the value for a table of chosen columns."""
+    match value:
+        case None:
+            return NOT_KNOWN
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return number_text(value)
+    return str(flat_cell(value))
+
+
+def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
+    """Return a table of these columns with their plain values. A narrow terminal does not leave out a column."""
+    listed = [list(row) for row in rows]
+    kinds = (_kind([row[at] for row in listed]) for at in range(len(names)))
+    return Grid(
+        columns=tuple(Column(name, name.upper(), kind) for name, kind in zip(names, kinds, strict=True)),
+        rows=tuple(tuple(map(table_cell, row)) for row in listed),
+    )
+
+
+def for_sorting(value: object) -> tuple[bool, bool, float, str]:
+    """Return a key that sorts numbers by size, then texts by letters, then values that are not known."""
+    if isinstance(value, int | float):
+        return (False, False, float(value), "")
+    return (value is None, True, 0.0, "" if value is None else str(flat_cell(value)))
+
+
+def _kind(values: Sequence[object]) -> Kind:
+    if any(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return Kind.NUMBER
+    return Kind.TEXT if any(isinstance(value, str) and " " in value for value in values) else Kind.UUID

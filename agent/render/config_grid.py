@@ -1,0 +1,30 @@
+"""Show the rows of ``stocktake config show`` to people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.render.layout import Column, Grid, Kind
+
+#: What the text formats show for an option that is not set. In json and yaml the value is null.
+UNSET = "(unset)"
+
+
+def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
+    """Return the table of group, option, value and origin. Only a single row has its long value wrapped, not cut."""
+    kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
+    return Grid(
+        columns=(
+            Column("group", "GROUP"),
+            Column("option", "OPTION"),
+            Column("value", "VALUE", kind),
+            Column("origin", "ORIGIN"),
+        ),
+        rows=tuple((group, option, _value(value), origin) for group, option, value, origin in rows),
+        leave_out=("origin",),
+    )
+
+
+def _value(value: str | None) -> str:
+    # oslo prints lists without blanks. A blank after each comma lets a line end there.
+    return UNSET if value is None else value.replace(",", ", ") if "," in value and " " not in value else value

@@ -1,0 +1,161 @@
+"""Draw lines and tables for one terminal with rich: wrapped to its width, in its colours, in its encoding.
+
+Only the commands import this module, and only for text: rich takes 40 ms to import. The result is a text without blanks
+at the ends of its lines. Everything that a terminal would obey (escape sequences, line ends and bidirectional marks in
+the names that tenants chose) is escaped here, whatever the caller passes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agent.render.layout import PLAIN, UNLIMITED, Block, Grid, Kind, Line, Look, Span, Tone, tone_of
+from agent.render.table_fit import GAP, Fitted, fitted
+from agent.text.wording import printable
+
+# Phrases in which a line must not end: a command in quotes, an option with its group, the words of a command line, a
+# finding's code with its id, its state with its age, a field with its value, a change, an amount with its unit.
+_GLUED = re.compile(
+    r"""`[^`]*`|"(?:stocktake|openstack)\ [^"]*"|\[[A-Za-z0-9_.-]+\]\ [a-z0-9_]+|--[a-z][a-z-]*\ (?!--)\S+
+    |[a-z-]+\ \[[0-9a-f]{8}\]|(?:seen|confirmed|unknown),\ (?:new|\d+\ \w+)|\b[a-z]+_[a-z]+\ -?\d[\d.]*|\S+\ ->\ \S+
+    |\b\d+\ (?:[A-Z][A-Z0-9_]+|MiB|GiB|bytes|ms|s|min|h|d)\b""",
+    re.VERBOSE,
+)
+# Stands for a blank inside such a phrase while the line is wrapped. ``printable`` escapes this character elsewhere.
+_GLUE = "\ue000"
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.BAD: "bold red",
+    Tone.DOUBTFUL: "yellow",
+    Tone.NOTE: "cyan",
+    Tone.GOOD: "green",
+    Tone.UNKNOWN: "magenta",
+}
+
+
+def drawn(blocks: Iterable[Block], look: Look = PLAIN) -> str:
+    """Return the text of the blocks, each line with its line end."""
+    pen = _Pen(look)
+    return "".join(f"{text}\n" for block in blocks for text in pen.lines_of(block))
+
+
+class _Pen:
+    """Draws blocks with one console of rich, which writes to a string."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._mark = _encodable("\u2026", look.encoding) if _has(look.encoding, "\u2026") else "..."
+        self._console = Console(
+            file=io.StringIO(),
+            width=UNLIMITED,
+            color_system="standard" if look.colour else None,
+            force_terminal=look.colour,
+            no_color=not look.colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},
+        )
+
+    def lines_of(self, block: Block) -> Iterator[str]:
+        match block:
+            case Grid():
+                yield from self._grid(block)
+            case Line():
+                yield from self._line(block)
+            case str():
+                # A plain line continues below its first word.
+                hang = len(block) - len(block.lstrip(" ")) + GAP
+                yield from self._line(Line((Span(block),), hang))
+
+    def _line(self, line: Line) -> Iterator[str]:
+        text = self._text(line.spans)
+        width = self._look.width
+        if line.whole or width is None or text.cell_len <= width:
+            return self._shown(text)
+        return (shown for piece in self._wrapped(text, width, line.hang) for shown in self._shown(piece))
+
+    def _text(self, spans: Iterable[Span]) -> Text:
+        listed = [Span(self._clean(span.text), span.tone) for span in spans]
+        glued = _glued("".join(span.text for span in listed))
+        text, at = Text(), 0
+        for span in listed:
+            text.append(glued[at : at + len(span.text)], style=_STYLES[span.tone])
+            at += len(span.text)
+        return text
+
+    def _clean(self, text: str) -> str:
+        return _encodable(printable(text), self._look.encoding)
+
+    def _wrapped(self, text: Text, width: int, hang: int) -> Iterator[Text]:
+        """Yield the lines. A word that is longer than a line stays whole, because the word may be a uuid or a path."""
+        room, indent = width, ""
+        while text.plain.strip():
+            # rich wraps nothing if ``wrap`` itself is told to ignore what is too long, so the text says so.
+            text.overflow = "ignore"
+            first = text.wrap(self._console, room)[0]
+            yield Text(indent) + first
+            rest = text.plain[len(first.plain) :]
+            skipped = len(first.plain) + len(rest) - len(rest.lstrip(" "))
+            text, room, indent = text[skipped:], max(1, width - hang), " " * hang
+
+    def _grid(self, grid: Grid) -> Iterator[str]:
+        rows = tuple(tuple(self._clean(cell) for cell in row) for row in grid.rows)
+        cleaned = Grid(columns=grid.columns, rows=rows, leave_out=grid.leave_out, hint=grid.hint, indent=grid.indent)
+        fit = fitted(cleaned, self._look.width, cell_len, lambda cell: _glued(cell).split(), self._mark)
+        for shown in self._shown(self._table(fit)):
+            yield f"{' ' * grid.indent}{shown}"
+        if fit.left_out:
+            yield from self.lines_of(f"{' ' * grid.indent}left out: {', '.join(fit.left_out)} ({grid.hint})")
+
+    def _table(self, fit: Fitted) -> Table:
+        titled = any(column.heading for column in fit.columns)
+        table = Table(
+            box=None, show_edge=False, show_header=titled, pad_edge=False, padding=(0, GAP, 0, 0), header_style=""
+        )
+        for column, width in zip(fit.columns, fit.widths, strict=True):
+            side: Literal["right", "left"] = "right" if column.kind is Kind.NUMBER else "left"
+            # Each column is at least as wide as its longest word, so nothing is folded.
+            table.add_column(Text(column.heading), width=width, justify=side, overflow="fold")
+        for row in fit.rows:
+            # A span has the tone, not the cell, because rich would also colour the blanks beside the word.
+            table.add_row(
+                *(
+                    Text.assemble((_glued(cell), _STYLES[tone_of(cell)] if column.toned else ""))
+                    for column, cell in zip(fit.columns, row, strict=True)
+                )
+            )
+        return table
+
+    def _shown(self, what: Text | Table) -> Iterator[str]:
+        with self._console.capture() as capture:
+            self._console.print(what, crop=False, overflow="ignore", no_wrap=isinstance(what, Text))
+        for shown in capture.get().replace(_GLUE, " ").removesuffix("\n").split("\n"):
+            yield shown.rstrip(" ")
+
+
+def _glued(text: str) -> str:
+    """Return the text with the blanks inside commands and option names replaced, so that no line ends there."""
+    return _GLUED.sub(lambda found: found[0].replace(" ", _GLUE), text)
+
+
+def _encodable(text: str, encoding: str) -> str:
+    """Return the text with each character that the stream cannot show as an escape, before anything is aligned."""
+    return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""Word findings for people: one block for each cause, with what to type; symptoms below their root. Pure.
+
+The functions take the JSON documents of findings (documents.py). A finding in the report of an older agent has no
+state and no remedies: the functions then use ``confirmed`` and the text of ``remedy``.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from agent.model.finding import FindingState, RemedyKind
+from agent.render.documents import Document
+from agent.render.layout import MARGIN, Block, Line, Span, copyable, labelled, line, toned
+from agent.render.reading_order import in_reading_order
+from agent.text.amounts import age_text
+
+#: The number of an id's digits that texts show. Every command accepts them in place of the whole id.
+ID_DIGITS = 8
+_LABELS = {
+    RemedyKind.HEAL.value: "fix",
+    RemedyKind.HAND.value: "hand",
+    RemedyKind.INSPECT.value: "inspect",
+    RemedyKind.WAIT.value: "wait",
+}
+
+
+def short_id(finding: Document) -> str:
+    """Return the digits of the finding's id that a command accepts."""
+    return str(finding["id"])[:ID_DIGITS]
+
+
+def state_of(finding: Document) -> str:
+    """Return ``seen``, ``confirmed`` or ``unknown``."""
+    known = FindingState.CONFIRMED if finding["confirmed"] else FindingState.SEEN
+    return str(finding.get("state") or known.value)
+
+
+def who(finding: Document, names: Mapping[str, str]) -> str:
+    """Return what the finding is about: a consumer's name and uuid, or a subject, a resource class or a provider."""
+    uuid = finding["consumer_uuid"]
+    if uuid:
+        name = names.get(uuid, "")
+        return f"{name} {uuid}" if name and name != uuid else str(uuid)
+    return str(finding["subject"] or finding["resource_class"] or finding["provider_uuid"] or "this host")
+
+
+def age_s(finding: Document, now: str) -> float | None:
+    """Return for how many seconds the finding has existed at the time ``now`` (ISO 8601), None if that is unknown."""
+    return seconds_between(finding["first_seen_at"], now)
+
+
+def seconds_between(earlier: str | None, later: str) -> float | None:
+    """Return the seconds between two times in ISO 8601, at least 0; None if the earlier time is not known."""
+    try:
+        passed = datetime.datetime.fromisoformat(later) - datetime.datetime.fromisoformat(earlier or "")
+    except (ValueError, TypeError):
+        return None
+    return max(0.0, passed.total_seconds())
+
+
+def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
+    """Yield the blocks of the causes, most urgent first, each after an empty line, with their symptoms below them."""
+    listed = in_reading_order(findings, names)
+    known = {finding["id"]: finding for finding in listed}
+    for finding in listed:
+        if not any(root in known for root in finding.get("caused_by", ())):
+            yield ""
+            yield from finding_block(finding, names, now, [known[each] for each in _symptoms(finding) if each in known])
+
+
+def finding_block(
+    finding: Document, names: Mapping[str, str], now: str, symptoms: Sequence[Document] = ()
+) -> Iterator[Line]:
+    """Yield the lines of one finding: what and who, what is wrong, what to type, and which findings go with it."""
+    yield _headline(finding, names, now)
+    yield _below(_sentence(finding["actual"]))
+    yield from (text for remedy in _remedies(finding) for text in _what_to_do(remedy)[:1])
+    yield copyable("docs", f"stocktake explain {finding['code']}")
+    if symptoms:
+        yield _below(f"also: {', '.join(map(_cited, symptoms))}")
+
+
+def finding_details(
+    finding: Document, names: Mapping[str, str], now: str, others: Mapping[str, Document]
+) -> Iterator[Line]:
+    """Yield the block of one finding with everything that a person may want to know about it.
+
+    ``others`` are the findings of the same audit by id, among them the causes and the symptoms of this finding.
+    """
+    yield _headline(finding, names, now)
+    yield _below(_sentence(finding["actual"]))
+    yield labelled("want", _sentence(finding["expected"]))
+    yield labelled("since", f"{finding['first_seen_at']}, last checked {finding.get('last_seen_at') or 'never'}")
+    yield labelled("id", finding["id"])
+    yield from (text for remedy in _remedies(finding) for text in _what_to_do(remedy))
+    yield copyable("docs", f"stocktake explain {finding['code']}")
+    for word, key in (("also", "symptoms"), ("cause", "caused_by")):
+        if cited := [_cited(others[each]) for each in finding.get(key, ()) if each in others]:
+            yield _below(f"{word}: {', '.join(cited)}")
+
+
+def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
+    """Yield one line for the findings that rest on unread sources: how many, on what, since when, and their codes."""
+    by_source: dict[tuple[str, ...], list[Document]] = {}
+    for finding in findings:
+        if state_of(finding) == FindingState.UNKNOWN.value:
+            by_source.setdefault(tuple(finding.get("unknown_because") or ("an unread source",)), []).append(finding)
+    for sources, found in by_source.items():
+        rests = "finding rests" if len(found) == 1 else "findings rest"
+        checked = max((finding.get("last_seen_at") or "" for finding in found), default="")
+        ago = seconds_between(checked, now)
+        last = "" if ago is None else f" (last checked {age_text(ago)} ago)"
+        codes = ", ".join(sorted({finding["code"] for finding in found}))
+        are = "is" if len(found) == 1 else "are"
+        yield line(f"{len(found)} {rests} on {', '.join(sources)} and {are} not known now{last}: {codes}", hang=2)
+
+
+def counted(findings: Sequence[Document]) -> str:
+    """Return ``5 findings, 3 causes``; the causes are left out if each finding is a cause."""
+    causes = sum(not finding.get("caused_by") for finding in findings)
+    found = f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}"
+    return found if causes == len(findings) else f"{found}, {causes} {'cause' if causes == 1 else 'causes'}"
+
+
+def _headline(finding: Document, names: Mapping[str, str], now: str) -> Line:
+    age = age_s(finding, now)
+    return line(
+        toned(finding["severity"], str(finding["severity"]).upper()),
+        f"  {finding['code']}  {who(finding, names)}  ",
+        toned(state_of(finding)),
+        "" if age is None else f", {age_text(age)}" if age >= 1 else ", new",
+        f"  [{short_id(finding)}]",
+        hang=MARGIN,
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _below(text: str) -> Line:
+    return Line((Span(f"{' ' * MARGIN}{text}"),), MARGIN)
+
+
+def _cited(finding: Document) -> str:
+    return f"{finding['code']} [{short_id(finding)}]"
+
+
+def _remedies(finding: Document) -> Sequence[Document]:
+    """Return the remedies; an older agent has only their text."""
+    found: Sequence[Document] = finding.get("remedies") or [{"kind": "", "words": finding["remedy"], "command": None}]
+    return found
+
+
+def _what_to_do(remedy: Document) -> tuple[Line, ...]:
+    """Return the line to copy, and below it what the command does; or only the words, if there is no command."""
+    label = _LABELS.get(remedy["kind"], "how")
+    if remedy["command"]:
+        return copyable(label, remedy["command"]), _below(_sentence(remedy["words"]))
+    return (labelled("wait" if label == "wait" else "how", remedy["words"]),)
+
+
+def _symptoms(finding: Document) -> Sequence[str]:
+    found: Sequence[str] = finding.get("symptoms", ())
+    return found

@@ -1,0 +1,76 @@
+"""Show findings as a list: its columns and rows, its order, and the short form for people. Pure.
+
+The functions take the JSON documents of findings (documents.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agent.model.finding import FindingState, Severity
+from agent.render.cells import NOT_KNOWN
+from agent.render.documents import Document
+from agent.render.finding_text import age_s, short_id, state_of, who
+from agent.render.layout import Column, Grid, Kind
+from agent.text.amounts import age_text
+
+COLUMNS = (
+    *("id", "severity", "code", "state", "confirmed", "subject", "consumer_uuid", "resource_class", "provider_uuid"),
+    *("first_seen_at", "last_seen_at", "caused_by", "headline", "fix"),
+)
+_PEOPLE = (
+    Column("severity", "SEV", toned=True),
+    Column("code", "CODE"),
+    Column("subject", "WHO", Kind.NAME, readable=10),
+    Column("state", "STATE", toned=True),
+    Column("first_seen_at", "AGE", Kind.NUMBER),
+    Column("id", "ID"),
+)
+_SEVERITIES = {severity.value: rank for rank, severity in enumerate(Severity)}
+_STATES = {
+    state.value: rank for rank, state in enumerate((FindingState.CONFIRMED, FindingState.SEEN, FindingState.UNKNOWN))
+}
+
+
+def in_list_order(findings: Iterable[Document]) -> list[Document]:
+    """Sort the findings by severity, state and age: the oldest of the most urgent ones first."""
+    return sorted(
+        findings,
+        key=lambda finding: (
+            _SEVERITIES.get(finding["severity"], len(_SEVERITIES)),
+            _STATES.get(state_of(finding), len(_STATES)),
+            finding["first_seen_at"],
+            finding["code"],
+            finding["id"],
+        ),
+    )
+
+
+def finding_row(finding: Document) -> tuple[Any, ...]:
+    """Return the value of each column; ``fix`` is the first command that may help, None if there is none."""
+    commands = (remedy["command"] for remedy in finding.get("remedies", ()))
+    fix = next((command for command in commands if command), None)
+    values = {**finding, "state": state_of(finding), "fix": fix}
+    return tuple(values.get(name) for name in COLUMNS)
+
+
+def findings_grid(findings: Sequence[Document], names: Mapping[str, str], now: str) -> Grid:
+    """Return the table for people. ``names`` maps consumers' uuids to names, ``now`` is ISO 8601."""
+    return Grid(
+        columns=_PEOPLE,
+        rows=tuple(_cells(finding, names, now) for finding in findings),
+        leave_out=("state", "first_seen_at"),
+    )
+
+
+def _cells(finding: Document, names: Mapping[str, str], now: str) -> tuple[str, ...]:
+    age = age_s(finding, now)
+    return (
+        str(finding["severity"]).upper(),
+        finding["code"],
+        names.get(finding["consumer_uuid"] or "") or who(finding, names),
+        state_of(finding),
+        NOT_KNOWN if age is None else age_text(age),
+        short_id(finding),
+    )

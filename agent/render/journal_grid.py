@@ -1,0 +1,37 @@
+"""Show the entries of the journal to people. Pure.
+
+The rows are those of ``stocktake journal -f json``, but with the actor in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.render.cells import NOT_KNOWN
+from agent.render.documents import Document
+from agent.render.layout import Column, Grid, Kind
+
+_COLUMNS = (
+    Column("id", "ENTRY"),
+    Column("at", "AT"),
+    Column("result", "RESULT"),
+    Column("code", "CODE"),
+    Column("consumer_uuid", "CONSUMER", Kind.UUID),
+    Column("actor", "ACTOR", Kind.TEXT, readable=14),
+    Column("why", "WHY", Kind.TEXT, readable=22),
+)
+_MINUTE = len("2026-11-21T12:00")
+
+
+def journal_grid(rows: Sequence[Document]) -> Grid:
+    """Return the table of these entries."""
+    return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=("consumer_uuid", "code", "actor"))
+
+
+def _cells(row: Document) -> tuple[str, ...]:
+    undone = f" (undone by {', '.join(row['undone_by'])})" if row["undone_by"] else ""
+    result = "undone" if row["undone_by"] else row["result"]
+    what = row["code"] or row["kind"]
+    actor = row["actor"] or NOT_KNOWN
+    at = f"{row['at'][:_MINUTE].replace('T', ' ')}Z"
+    return (row["id"], at, result, what, row["consumer_uuid"] or "", actor, f"{row['why']}{undone}")

@@ -1,0 +1,150 @@
+"""Decide how a table fits a width: which uuids get shorter, which columns are left out, how wide each column is. Pure.
+
+The steps, in this order, until the table fits: uuids become their first 8 digits; columns are left out in the table's
+own order; texts are wrapped and names are cut. A word, an amount or a path is never broken, so a table of very long
+words may stay wider than the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.render.layout import Column, Grid, Kind
+
+#: The number of blanks between two columns.
+GAP = 2
+SHORT_UUID = 8
+#: A text with less room than this number of columns is hard to read, so the table leaves out a column instead.
+READABLE_TEXT = 30
+READABLE_NAME = 16
+LEAST_NAME = 8
+_UUID = re.compile(r"(?<!\S)([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?!\S)")
+_WITH_UUIDS = (Kind.UUID, Kind.NAME, Kind.TEXT)
+_FLEXIBLE = (Kind.NAME, Kind.TEXT, Kind.CUT)
+
+# Returns how many columns of a terminal a text takes.
+Measure = Callable[[str], int]
+# Returns the parts of a text between which a line may end.
+Words = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """A table that fits: its columns with their widths, its cells, and the names of the columns that were left out."""
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """The widths of one column: the least possible, a readable one, and the one that its longest cell takes."""
+
+    least: int
+    readable: int
+    natural: int
+
+
+def fitted(grid: Grid, width: int | None, measure: Measure, words: Words, mark: str = "...") -> Fitted:
+    """Return the table for ``width`` columns; None: as wide as its cells. ``mark`` stands for the end of a cut text."""
+    wishes = _wishes(grid.columns, grid.rows, measure, words)
+    if width is None or _total(wish.natural for wish in wishes) <= width - grid.indent:
+        return Fitted(columns=grid.columns, widths=tuple(wish.natural for wish in wishes), rows=grid.rows)
+    room = width - grid.indent
+    rows = tuple(
+        tuple(
+            _short(cell) if column.kind in _WITH_UUIDS else cell for column, cell in zip(grid.columns, row, strict=True)
+        )
+        for row in grid.rows
+    )
+    wishes = _wishes(grid.columns, rows, measure, words)
+    kept = _kept(grid, wishes, room)
+    columns = tuple(grid.columns[place] for place in kept)
+    widths = _widths(columns, [wishes[place] for place in kept], room)
+    return Fitted(
+        columns=columns,
+        widths=widths,
+        rows=tuple(
+            tuple(_cut(row[place], columns[at].kind, widths[at], measure, mark) for at, place in enumerate(kept))
+            for row in rows
+        ),
+        left_out=tuple(column.name for place, column in enumerate(grid.columns) if place not in kept),
+    )
+
+
+def _short(cell: str) -> str:
+    return _UUID.sub(r"\1", cell)
+
+
+def _total(widths: Iterable[int]) -> int:
+    listed = list(widths)
+    return sum(listed) + GAP * max(0, len(listed) - 1)
+
+
+def _wishes(columns: Sequence[Column], rows: Sequence[Sequence[str]], measure: Measure, words: Words) -> list[_Wish]:
+    return [_wish(column, [row[place] for row in rows], measure, words) for place, column in enumerate(columns)]
+
+
+def _wish(column: Column, cells: Sequence[str], measure: Measure, words: Words) -> _Wish:
+    head = measure(column.heading)
+    natural = max((measure(cell) for cell in cells), default=0)
+    natural = max(natural, head)
+    match column.kind:
+        case Kind.TEXT:
+            longest = max((measure(word) for cell in cells for word in words(cell)), default=0)
+            least = max(longest, head)
+            return _Wish(least, max(least, min(natural, column.readable or READABLE_TEXT)), natural)
+        case Kind.NAME:
+            least = max(head, min(natural, LEAST_NAME))
+            return _Wish(least, max(head, min(natural, column.readable or READABLE_NAME)), natural)
+        case Kind.CUT:
+            least = max(head, min(natural, LEAST_NAME))
+            return _Wish(least, max(head, min(natural, column.readable or READABLE_TEXT)), natural)
+    return _Wish(natural, natural, natural)
+
+
+def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
+    """Return the places of the columns that stay: as many as are readable in ``room``."""
+    places = {column.name: place for place, column in enumerate(grid.columns)}
+    kept = list(range(len(grid.columns)))
+    for name in grid.leave_out:
+        if _total(wishes[place].readable for place in kept) <= room:
+            break
+        kept.remove(places[name])
+    return kept
+
+
+def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
+    """Share the room: each column gets its least width, then names, then texts become readable, then natural."""
+    widths = [wish.least for wish in wishes]
+    spare = room - _total(widths)
+    for goal in ("readable", "natural"):
+        for kind in _FLEXIBLE:
+            for place, column in enumerate(columns):
+                if column.kind is kind and spare > 0:
+                    more = min(spare, getattr(wishes[place], goal) - widths[place])
+                    widths[place] += more
+                    spare -= more
+    return tuple(widths)
+
+
+def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
+    """Return the cell; a name that is too long has ``~`` for its middle, and a text has ``mark`` for its end."""
+    if kind not in (Kind.NAME, Kind.CUT) or measure(cell) <= width:
+        return cell
+    if kind is Kind.CUT:
+        return f"{_head(cell, width - len(mark), measure)}{mark}"
+    tail = _head(cell[::-1], (width - 1) // 2, measure)[::-1]
+    return f"{_head(cell, width - 1 - measure(tail), measure)}~{tail}"
+
+
+def _head(text: str, width: int, measure: Measure) -> str:
+    """Return the longest beginning of the text that takes at most ``width`` columns."""
+    kept = text[:width]
+    while measure(kept) > width:
+        kept = kept[:-1]
+    return kept
