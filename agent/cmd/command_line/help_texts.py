@@ -77,7 +77,9 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "config show": HelpText(
         examples=(
             ("stocktake config show", "every option with its value and its file"),
-            ("stocktake config show -f json", "the same as a JSON list"),
+            ("stocktake config show --changed", "only the options that a file sets"),
+            ("stocktake config show --group agent", "the options of one group"),
+            ("stocktake config show agent.role -f json", "one option, as a JSON list"),
         ),
     ),
     "demo": HelpText(
@@ -95,6 +97,21 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake explain 87897f25", "one finding, or one consumer, by the beginning of its id"),
         ),
         exits=(*_ANSWERED, _NO_DOCUMENT),
+    ),
+    "findings": HelpText(
+        examples=(
+            ("stocktake findings", "every finding, the most urgent first"),
+            ("stocktake findings --causes --severity error", "the errors that no other finding causes"),
+            ("stocktake findings --consumer web-1", "what is wrong with one consumer"),
+            ("stocktake findings --state unknown -f json", "the findings that could not be checked"),
+        ),
+        exits=(
+            (0, "no finding passes the filters"),
+            (2, "a source could not be read, or a listed finding could not be checked"),
+            (3, "findings"),
+            (5, "refused: another service writes this host's provider"),
+            _NO_DOCUMENT,
+        ),
     ),
     "heal": HelpText(
         examples=(
@@ -137,7 +154,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "ledger": HelpText(
         examples=(
             ("stocktake ledger", "every consumer in the three books"),
-            ("stocktake ledger --resource-class VCPU", "one resource class"),
+            ("stocktake ledger --only-differing", "only the rows in which something may be wrong"),
             ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
             ("stocktake ledger --storage", "who owns each byte of each storage pool"),
         ),

@@ -46,7 +46,7 @@ class Answer:
     code: int
 
 
-def answer(report: AuditReport, what: str, detail: Detail) -> Answer:
+def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
     """Return the explanation of ``what``, with as many details as asked for.
 
     Raises UsageError if nothing has this name, or if several things have it. Raises NoDocument (2) if nothing has this

@@ -9,6 +9,7 @@ from agent.cmd.naming.explain_what import answer
 from agent.model.finding import FindingState
 from agent.usage_error import UsageError
 from tests.rigs.reports import FINDING, GUEST, REPORT
+from tests.rigs.screens import shown
 
 ALL_READ = replace(REPORT, sources=REPORT.sources[:1])
 
@@ -24,7 +25,11 @@ def test_a_finding_is_explained_by_its_id_and_the_beginning_of_it(what):
     found = answer(ALL_READ, what)
     assert found.document["subject"] == "finding"
     assert [each["id"] for each in found.document["findings"]] == [FINDING.finding.id]
-    assert found.lines[0].startswith("volume-foreign on compute-17.example.org")
+    text = found.document["text"]
+    assert text == shown(found.blocks)
+    assert text[0].startswith("WARNING  volume-foreign  guests/scratch  ")
+    assert f"   id: {FINDING.finding.id}" in text
+    assert " want: 0 bytes in volumes that are nobody's." in text
 
 
 @pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
