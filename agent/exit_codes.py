@@ -24,7 +24,7 @@ CONFIGURATION = 78
 BAD_ARGUMENTS = 127
 
 # If several codes apply, the process ends with the first of these.
-_ORDER = (BUG, REFUSED, PARTIAL, FINDINGS, REPAIRED, CLEAN)
+_ORDER = (BUG, REFUSED, PARTIAL, TEMPORARY, FINDINGS, REPAIRED, CLEAN)
 
 _BY_OUTCOME = {
     Outcome.CLEAN: CLEAN,

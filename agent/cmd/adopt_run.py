@@ -17,12 +17,13 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
-from agent.cmd.exit_handling import to_stderr
-from agent.cmd.heal_output import outcome_keys, result_line
+from agent.cmd.command_line.failures import FailureKind, NoDocument
+from agent.cmd.heal_output import DIGEST_SHOWN, outcome_keys, result_line
+from agent.cmd.naming.prefixes import only_match
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import LockHeld, PlacementError, SourceError
-from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED
+from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, first_of
 from agent.healing.adopt import Adopted, read_facts, run_adopt
 from agent.healing.adopt_plan import adoption
 from agent.healing.adopt_store_plan import store_adoption
@@ -50,25 +51,22 @@ class AdoptRun:
     stale: bool = False
 
 
-def adopted(
-    options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]
-) -> AdoptRun | None:
+def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun:
     """Run ``planned`` (``identity_run`` or ``store_run``); carry out its plan if ``digest`` is the plan's digest.
 
-    Return None if a source or the write lock is not available. Raises ConfigError if the configuration is wrong.
+    Raises NoDocument (2) if a source or the write lock is not available, ConfigError if the configuration is wrong.
     """
     loaded = loaded_for(options)
     if digest is not None:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
     run = _run(options, loaded, digest, planned)
-    if run is not None:
-        wake_after(loaded, (each.outcome for each in run.done))
+    wake_after(loaded, (each.outcome for each in run.done))
     return run
 
 
 def _run(
     options: argparse.Namespace, loaded: Loaded, digest: str | None, planned: Callable[[AuditTask], AdoptRun]
-) -> AdoptRun | None:
+) -> AdoptRun:
     with task_of(options, loaded, "adopt") as task, task.parts.request_scope(task.parts.new_id()):
         try:
             if digest is None:
@@ -77,8 +75,7 @@ def _run(
             with task.parts.lock.hold():
                 return _carried_out(task, planned(task), digest)
         except (SourceError, PlacementError, LockHeld) as error:
-            to_stderr(str(error))
-            return None
+            raise NoDocument(FailureKind.UNAVAILABLE, str(error), PARTIAL) from error
 
 
 def identity_run(task: AuditTask) -> AdoptRun:
@@ -102,25 +99,30 @@ def store_run(task: AuditTask) -> AdoptRun:
 
 
 def _carried_out(task: AuditTask, run: AdoptRun, digest: str) -> AdoptRun:
-    if run.plan.digest != digest or run.plan.refusals:
+    if run.plan.refusals or only_match("plan", digest, (run.plan.digest,)) is None:
         return dataclasses.replace(run, stale=not run.plan.refusals)
     if task.parts.journal is None:
         raise AssertionError("adopt was wired without a journal")
     return dataclasses.replace(run, done=run_adopt(task, task.parts.journal, run.plan))
 
 
-def code_of(run: AdoptRun | None) -> int:
+def code_of(run: AdoptRun) -> int:
     """Return the exit code: 0 nothing to adopt, 2 a source was unreachable, 3 plan shown, 4 carried out, 5 refused."""
-    if run is None:
-        return PARTIAL
-    outcomes = [each.outcome for each in run.done]
-    if run.plan.refusals or run.stale or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
-        return REFUSED
-    if any(outcome.result is not Result.DONE for outcome in outcomes):
-        return PARTIAL
-    if not run.plan.steps:
-        return CLEAN
-    return REPAIRED if outcomes else FINDINGS
+    return first_of(CLEAN, *_codes(run))
+
+
+def _codes(run: AdoptRun) -> Iterator[int]:
+    if run.stale or any(not refusal.unread for refusal in run.plan.refusals):
+        yield REFUSED
+    if any(refusal.unread for refusal in run.plan.refusals):
+        yield PARTIAL
+    for each in run.done:
+        if each.outcome.result is Result.DONE:
+            yield REPAIRED
+        else:
+            yield REFUSED if each.outcome.result is Result.REFUSED and not each.outcome.unread else PARTIAL
+    if run.plan.steps and not run.done:
+        yield FINDINGS
 
 
 def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
@@ -171,6 +173,12 @@ def adopt_lines(document: Document) -> Iterator[str]:
     yield from (result_line(result, result["step"]) for result in document["results"])
     yield from (f"note: {note}" for note in document["notes"])
     if document["stale"]:
-        yield f"nothing was done: the plan has changed, its digest is now {document['digest']}"
+        yield _stale(document)
     elif document["steps"] and not document["results"]:
-        yield f"to carry out the plan: {command} --plan {document['digest']} --yes"
+        yield f"to carry out the plan: {command} --plan {document['digest'][:DIGEST_SHOWN]} --yes"
+
+
+def _stale(document: Document) -> str:
+    if document["steps"]:
+        return f"nothing done: the plan has changed; the current one is {document['digest'][:DIGEST_SHOWN]}"
+    return "nothing done: there is nothing to change any more"

@@ -20,7 +20,7 @@ from agent.cmd.exit_handling import to_stderr
 from agent.cmd.logs import setup_command_logging
 from agent.cmd.progress import waits_shown
 from agent.cmd.wiring import Wired
-from agent.config.build import load_checked, settings_from
+from agent.config.build import agent_options_from, load_checked, settings_from
 from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
 from agent.errors import FolderUnavailable
@@ -88,7 +88,7 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        to_stderr(f"the findings of this run cannot be saved for later runs: {error}")
+        to_stderr(not_saved(loaded, error))
     with task_of(options, loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
@@ -98,6 +98,13 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
     if report.error is not None:
         to_stderr(report.error)
     return report
+
+
+def not_saved(loaded: Loaded, error: Exception) -> str:
+    """Return the line about findings that this run cannot save for later runs."""
+    folder = agent_options_from(loaded).state_dir
+    cannot_write = f"(cannot write {folder})"
+    return f"findings of this run are not saved {cannot_write}: {error}"
 
 
 def refuse_unreadable(report: AuditReport) -> None:

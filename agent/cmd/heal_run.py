@@ -15,20 +15,19 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.books.histories import merged
 from agent.cmd import wiring
-from agent.cmd.audited import loaded_for, task_of
+from agent.cmd.audited import loaded_for, not_saved, refuse_unreadable, task_of, unread_lines
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.naming.prefixes import only_match
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
-from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, exit_code
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
-from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.finding import STEADY_AUDITS, FindingState
+from agent.model.heal import HealPlan
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
-from agent.render.explain import unread
 from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
@@ -39,7 +38,7 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: the digest of the approved plan, and the finding ids.
+    """The operator's request: the digest of the approved plan and the finding ids, whole or their beginnings.
 
     Without ids, the request is for all findings that the daemon may repair too.
     """
@@ -50,13 +49,22 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """An audit's report, heal's plan for it and the outcomes; ``differs``: the operator approved another plan."""
+    """An audit's report, heal's plan for it and the outcomes; ``differs``: the operator approved another plan.
+
+    ``min_age_s`` is ``[heal] min_age``.
+    """
 
     ordered: Ordered
     report: AuditReport
     prepared: Prepared | None
     healed: tuple[Healed, ...] = ()
     differs: bool = False
+    min_age_s: float = 0.0
+
+    @property
+    def plan(self) -> HealPlan:
+        """The present plan, empty if the audit compared no amounts."""
+        return self.prepared.plan if self.prepared else HealPlan()
 
     @property
     def unread(self) -> tuple[SourceStatus, ...]:
@@ -78,37 +86,23 @@ class HealRun:
 
 
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
-    """Run heal once. Raises ConfigError, FolderUnavailable, and UsageError if a requested finding does not exist."""
+    """Run heal once.
+
+    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (75) if too
+    little could be read.
+    """
     loaded = loaded_for(options)
     _prepare(loaded, ordered)
     with task_of(options, loaded, "heal") as task:
         result = _audited(task, ordered)
         _remember(task, result)
+        refuse_unreadable(result.report)
         _check_ids(result.report, ordered)
         run = _decided_again(task, _run(task, result, ordered))
     wake_after(loaded, (each.outcome for each in run.healed))
-    for line in unread(run.report):
-        to_stderr(f"some data could not be read: {line}")
+    for line in unread_lines(run.report):
+        to_stderr(line)
     return run
-
-
-def code_of(run: HealRun) -> int:
-    """Return the exit code. The first that applies of 5 (refused), 2 (partial), 3 (findings), 4 (repaired) wins."""
-    plan = run.prepared.plan if run.prepared else None
-    unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
-    refused = [refusal for refusal in (plan.refusals if plan else ()) if refusal.finding_id not in unknown]
-    refused_by_name = bool(run.ordered.ids and refused)
-    outcomes = [each.outcome for each in run.healed]
-    if run.stale or refused_by_name or any(o.result is Result.REFUSED and not o.unread for o in outcomes):
-        return REFUSED
-    audit = exit_code(run.report)
-    if audit not in (CLEAN, FINDINGS):
-        return audit
-    if run.undecided or any(outcome.result is not Result.DONE for outcome in outcomes):
-        return PARTIAL
-    if not run.healed:
-        return audit
-    return FINDINGS if _left(run) else REPAIRED
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
@@ -121,7 +115,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
     except (ConfigError, FolderUnavailable) as error:
         if ordered.digest is not None:
             raise
-        to_stderr(f"the findings of this run cannot be saved for later runs: {error}")
+        to_stderr(not_saved(loaded, error))
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
@@ -139,7 +133,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
             task.parts.clock.wait(spacing_s)
         result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
         memory = result.memory
-        asked = asked_for(result.report.findings, DAEMON_CODES, ordered.ids)
+        asked = asked_for(result.report.findings, DAEMON_CODES, ids_of(result.report, ordered))
         waiting = [seen for seen in asked if seen.state is not FindingState.UNKNOWN and seen.times < needed]
         if result.report.outcome is Outcome.UNREADABLE or not waiting:
             break
@@ -157,11 +151,20 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
             own = merged(seen, stored, result.memory.ended)
             task.parts.history.save(dataclasses.replace(own, added=stored.added, left=stored.left))
     except LockHeld as error:
-        to_stderr(f"the findings of this run were not saved for later runs: {error}")
+        to_stderr(f"findings of this run are not saved: {error}")
+
+
+def ids_of(report: AuditReport, ordered: Ordered) -> frozenset[str]:
+    """Return the whole ids of the requested findings; an id that no finding has stays as the operator typed it.
+
+    Raises UsageError if several findings' ids begin with the same typed id.
+    """
+    known = [seen.finding.id for seen in report.findings]
+    return frozenset(only_match("finding", typed, known) or typed for typed in ordered.ids)
 
 
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:
-    unknown = sorted(ordered.ids - {seen.finding.id for seen in report.findings})
+    unknown = sorted(ids_of(report, ordered) - {seen.finding.id for seen in report.findings})
     if not unknown:
         return
     if all(source.ok for source in report.sources):
@@ -174,11 +177,11 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
         # A repair that only an operator starts needs the finding's id: it rests on the operator's judgement.
-        found = prepared(task, result, DAEMON_CODES, ordered.ids)
-        run = HealRun(ordered=ordered, report=result.report, prepared=found)
+        found = prepared(task, result, DAEMON_CODES, ids_of(result.report, ordered))
+        run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)
         if found is None or ordered.digest is None:
             return run
-        if found.plan.digest != ordered.digest:
+        if only_match("plan", ordered.digest, (found.plan.digest,)) is None:
             return dataclasses.replace(run, differs=True)
         return dataclasses.replace(run, healed=run_heal(task, found))
 
@@ -198,19 +201,3 @@ def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
             break
         run = again
     return run
-
-
-def _left(run: HealRun) -> bool:
-    """Return whether findings remain among the requested ids, or among all findings if no id was requested."""
-    actions = [each.action for each in run.healed if each.outcome.result is Result.DONE]
-    # The repair of one finding about a consumer also repairs all other findings about that consumer.
-    done = {id_ for action in actions for id_ in (action.finding_id, action.consumer_uuid) if id_}
-    ended = {id_ for action in actions for id_ in action.also_ends}
-    refused = {refusal.finding_id for refusal in run.prepared.plan.refusals} if run.prepared else set()
-    return any(
-        seen.finding.id in refused
-        or not done & {seen.finding.id, seen.finding.consumer_uuid}
-        or seen.finding.code not in BY_CODE
-        for seen in run.report.findings
-        if seen.finding.id not in ended and (not run.ordered.ids or seen.finding.id in run.ordered.ids)
-    )

@@ -9,12 +9,14 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.heal_output import outcome_keys
+from agent.cmd.naming.prefixes import LEAST_OF_ENTRY, only_match
 from agent.cmd.wake import wake_after
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.attempt import WriteAttempt
-from agent.healing.undo import NotFound, find_entry, undo
+from agent.healing.undo import undo
 from agent.host_files.journal import Entry, Result
 from agent.render.documents import SCHEMA_VERSION, Document
+from agent.usage_error import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +27,33 @@ class Undone:
     outcome: WriteAttempt
 
 
-def undone(options: argparse.Namespace, typed: str) -> Undone | NotFound:
-    """Undo the entry with the id ``typed``. Raises ConfigError, and SourceUnavailable if the journal cannot be read."""
+def undone(options: argparse.Namespace, typed: str) -> Undone:
+    """Undo the entry whose id is or begins with ``typed``.
+
+    Raises ConfigError, SourceUnavailable if the journal cannot be read, and UsageError if not exactly one entry fits.
+    """
     loaded = loaded_for(options)
     journal = wiring.journal_of(loaded, "stocktake undo")
     read = journal.read()
     for problem in read.problems:
         to_stderr(f"journal: {problem}")
-    entry = find_entry(read.entries, typed)
-    if isinstance(entry, NotFound):
-        return entry
+    entry = entry_of(read.entries, typed)
     with task_of(options, loaded, "undo") as task, task.parts.request_scope(task.parts.new_id()):
         outcome = undo(task, journal, entry, {other.id: other for other in read.entries})
     wake_after(loaded, (outcome,))
     return Undone(entry=entry, outcome=outcome)
+
+
+def entry_of(entries: tuple[Entry, ...], typed: str) -> Entry:
+    """Return the entry whose id is or begins with ``typed``. Raises UsageError if not exactly one entry fits."""
+    if not typed:
+        # A script may pass an empty variable.
+        raise UsageError("no entry id was passed: `stocktake journal` lists the ids")
+    by_id = {entry.id: entry for entry in entries}
+    found = only_match("journal entry", typed, by_id, LEAST_OF_ENTRY)
+    if found is None:
+        raise UsageError(f"the journal has no entry {typed}")
+    return by_id[found]
 
 
 def code_of(found: Undone) -> int:

@@ -8,6 +8,7 @@ file per subject.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def settings_from(loaded: Loaded) -> Settings:
         consumer_reads=value("placement", "consumer_reads"),
         source_deadline_s=value("agent", "source_deadline"),
         provider_entries=provider_entries(loaded),
-        heal=heal_settings(loaded),
+        heal=dataclasses.replace(heal_settings(loaded), interval_s=interval_s),
         cpu_ratio=_ratio(loaded, "cpu"),
         reserved_host_cpus=value("DEFAULT", "reserved_host_cpus"),
         cpu_shared_set=cpus.shared,

@@ -7,7 +7,7 @@ allocation, nova-compute does not see the leak: the row is archived or in anothe
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding, beside_nova
+from agent.guards.base import Guard, GuardedFinding, Wait, beside_nova
 from agent.repairs.base import BesideNova
 
 
@@ -24,4 +24,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     )
 
 
-GUARD = Guard(name="after-nova", refuses=_refuses)
+def _waits(guarded: GuardedFinding) -> Wait | None:
+    return Wait(guarded.scene.settings.heal.nova_audits_s - guarded.age_s)
+
+
+GUARD = Guard(name="after-nova", refuses=_refuses, waits=_waits)

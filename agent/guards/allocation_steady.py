@@ -6,7 +6,7 @@ belongs to an operation of nova that may still be running.
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding, beside_nova
+from agent.guards.base import Guard, GuardedFinding, always, beside_nova
 from agent.model.finding import STEADY_AUDITS
 
 
@@ -21,4 +21,4 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     )
 
 
-GUARD = Guard(name="allocation-steady", refuses=_refuses)
+GUARD = Guard(name="allocation-steady", refuses=_refuses, waits=always)

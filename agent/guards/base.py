@@ -2,6 +2,9 @@
 
 A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
 action, and does not rely on the checks of other guards. ``beside_nova`` makes a guard of role companion only.
+
+A refusal is final until the operator or nova changes something, or it ends by itself: ``Guard.waits`` says which. heal
+calls the second kind waiting.
 """
 
 from __future__ import annotations
@@ -45,12 +48,33 @@ class GuardedFinding:
         return (now - first).total_seconds()
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A refusal ends by itself, after ``seconds`` or after an unknown time (None) of further audits."""
+
+    seconds: float | None = None
+
+
+def never(_: GuardedFinding) -> Wait | None:
+    """Return None: the refusals of this guard do not end by themselves."""
+    return None
+
+
+def always(_: GuardedFinding) -> Wait | None:
+    """Return a wait of unknown length: every refusal of this guard ends with one of the next audits or runs."""
+    return Wait()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets it pass."""
+    """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets it pass.
+
+    ``waits`` is asked about a refused repair. It returns None if the refusal does not end by itself.
+    """
 
     name: str
     refuses: Callable[[GuardedFinding], str | None]
+    waits: Callable[[GuardedFinding], Wait | None] = never
 
 
 def beside_nova(refuses: Callable[[GuardedFinding], str | None]) -> Callable[[GuardedFinding], str | None]:

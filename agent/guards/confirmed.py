@@ -6,7 +6,7 @@ the count starts again after each audit that could not check the finding, and af
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 from agent.model.finding import FindingState
 
 
@@ -19,4 +19,4 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return f"not confirmed: {audits} audits in a row must report the finding with equal evidence"
 
 
-GUARD = Guard(name="confirmed", refuses=_refuses)
+GUARD = Guard(name="confirmed", refuses=_refuses, waits=always)

@@ -6,14 +6,18 @@ all, and changes no consumer's total.
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    return f"this run already makes {most} changes, the most that [heal] max_consumers allows; a later run makes more"
+    interval_s = guarded.scene.settings.heal.interval_s
+    later = "a later run makes more" if interval_s is None else f"next run in {interval_s:.0f} s"
+    return (
+        f"this run has changed {len(guarded.chosen)} consumers, the most [heal] max_consumers={most} permits; {later}"
+    )
 
 
-GUARD = Guard(name="max-consumers", refuses=_refuses)
+GUARD = Guard(name="max-consumers", refuses=_refuses, waits=always)

@@ -7,7 +7,7 @@ reporting an older finding about the consumer; the age of that finding proves no
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, Wait
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
@@ -19,4 +19,9 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return f"the evidence was first seen {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
 
 
-GUARD = Guard(name="minimum-age", refuses=_refuses)
+def _waits(guarded: GuardedFinding) -> Wait | None:
+    age_s = guarded.age_s
+    return Wait(guarded.scene.settings.heal.min_age_s - age_s) if age_s >= 0 else Wait()
+
+
+GUARD = Guard(name="minimum-age", refuses=_refuses, waits=_waits)

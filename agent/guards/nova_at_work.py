@@ -8,34 +8,54 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from agent.guards.base import Guard, GuardedFinding, beside_nova
+from agent.guards.base import Guard, GuardedFinding, Wait, beside_nova
 from agent.model.nova import Instance, Migration, NovaState
+
+_UNKNOWN = "so it is unknown whether nova is changing the instance"
 
 
 @beside_nova
 def _refuses(guarded: GuardedFinding) -> str | None:
+    work = _work(guarded)
+    return work.words if work else None
+
+
+def _waits(guarded: GuardedFinding) -> Wait | None:
+    work = _work(guarded)
+    return work.wait if work else None
+
+
+class _Work(NamedTuple):
+    """What nova does with the instance, or why that is unknown; ``wait`` is None if that does not end by itself."""
+
+    words: str
+    wait: Wait | None = None
+
+
+def _work(guarded: GuardedFinding) -> _Work | None:
     state = guarded.scene.snapshot.nova.value
     if state is not None and not state.kind.has_cloud:
-        return "[state] source = none has no rows of nova, so it is unknown whether nova is changing the instance"
+        return _Work(f"[state] source = none has no rows of nova, {_UNKNOWN}")
     if state is None or _clock(state) is None:
-        return "nova's rows could not be read, so it is unknown whether nova is changing the instance"
-    return next((why for uuid in guarded.consumer_uuids if (why := _at_work(guarded, state, uuid))), None)
+        return _Work(f"nova's rows could not be read, {_UNKNOWN}", Wait())
+    return next((work for uuid in guarded.consumer_uuids if (work := _at_work(guarded, state, uuid))), None)
 
 
-def _at_work(guarded: GuardedFinding, state: NovaState, consumer_uuid: str) -> str | None:
+def _at_work(guarded: GuardedFinding, state: NovaState, consumer_uuid: str) -> _Work | None:
     every = {migration.id: migration for migration in (*state.finished_evacuations, *state.migrations)}.values()
     uuids = {consumer_uuid} | {migration.instance_uuid for migration in every if migration.uuid == consumer_uuid}
     instances = [instance for instance in state.instances if instance.uuid in uuids]
     migrations = [migration for migration in every if migration.instance_uuid in uuids]
     if not instances:
-        return "nova's database shows no instance for the consumer, so it is unknown whether nova is changing it"
+        return _Work("nova's database shows no instance for the consumer, so it is unknown whether nova is changing it")
     return _task(instances) or _recent(guarded, state, _changes(instances, migrations))
 
 
-def _task(instances: Iterable[Instance]) -> str | None:
+def _task(instances: Iterable[Instance]) -> _Work | None:
     busy = (instance for instance in instances if instance.task_state is not None and not instance.deleted)
-    return next((f"nova is changing instance {one.uuid}: task {one.task_state}" for one in busy), None)
+    return next((_Work(f"nova is changing instance {one.uuid}: task {one.task_state}", Wait()) for one in busy), None)
 
 
 def _changes(
@@ -50,14 +70,15 @@ def _changes(
 
 def _recent(
     guarded: GuardedFinding, state: NovaState, changes: Iterable[tuple[str, datetime.datetime | None]]
-) -> str | None:
+) -> _Work | None:
     wanted, now = guarded.scene.settings.heal.min_age_s, _clock(state)
     for row, changed_at in changes:
         if now is None or changed_at is None:
-            return f"nova's row of {row} does not say when it was last changed"
+            return _Work(f"nova's row of {row} does not say when it was last changed")
         age_s = (now - changed_at).total_seconds()
         if age_s < wanted:
-            return f"nova changed the row of {row} {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
+            words = f"nova changed the row of {row} {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
+            return _Work(words, Wait(wanted - age_s))
     return None
 
 
@@ -66,4 +87,4 @@ def _clock(state: NovaState) -> datetime.datetime | None:
     return state.newest_heartbeat or state.heartbeat
 
 
-GUARD = Guard(name="nova-at-work", refuses=_refuses)
+GUARD = Guard(name="nova-at-work", refuses=_refuses, waits=_waits)

@@ -8,7 +8,7 @@ row has no time of the start; the agent counts from the first audit that found t
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding, beside_nova
+from agent.guards.base import Guard, GuardedFinding, Wait, beside_nova
 
 START_S = 60
 
@@ -25,4 +25,12 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return f"audits have seen nova-compute alive for {alive_s} s so far, and heal waits for {START_S} s of it"
 
 
-GUARD = Guard(name="nova-started", refuses=_refuses)
+def _waits(guarded: GuardedFinding) -> Wait | None:
+    state, alive_s = guarded.scene.snapshot.nova.value, guarded.scene.nova_alive_s
+    # Without a heartbeat, nova-compute may be stopped for good, so the refusal does not end by itself.
+    if state is None or state.service is None or alive_s is None:
+        return None
+    return Wait(START_S - alive_s)
+
+
+GUARD = Guard(name="nova-started", refuses=_refuses, waits=_waits)

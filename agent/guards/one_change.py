@@ -5,7 +5,7 @@ A run also contains at most one reshape: a reshape raises the generations on whi
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 from agent.model.heal import ReshapeAction
 from agent.repairs.base import TreeRepair
 
@@ -20,4 +20,4 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return None
 
 
-GUARD = Guard(name="one-change", refuses=_refuses)
+GUARD = Guard(name="one-change", refuses=_refuses, waits=always)

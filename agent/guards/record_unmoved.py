@@ -7,7 +7,7 @@ generation of its provider, so the guard also refuses if a provider's generation
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 from agent.model.placement import Allocation
 
 
@@ -38,4 +38,4 @@ def _amount(allocation: Allocation) -> tuple[str, str, int]:
     return (allocation.provider_uuid, allocation.resource_class, allocation.amount)
 
 
-GUARD = Guard(name="record-unmoved", refuses=_refuses)
+GUARD = Guard(name="record-unmoved", refuses=_refuses, waits=always)

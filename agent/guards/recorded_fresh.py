@@ -5,7 +5,7 @@ An allocation that an earlier audit read may be gone, although Placement did not
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
@@ -15,4 +15,4 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return "Placement's allocations were not read in this audit; the next audit reads them"
 
 
-GUARD = Guard(name="recorded-fresh", refuses=_refuses)
+GUARD = Guard(name="recorded-fresh", refuses=_refuses, waits=always)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding
+from agent.guards.base import Guard, GuardedFinding, always
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
@@ -11,4 +11,4 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     return f"{', '.join(unread)} could not be read" if unread else None
 
 
-GUARD = Guard(name="sources-fresh", refuses=_refuses)
+GUARD = Guard(name="sources-fresh", refuses=_refuses, waits=always)

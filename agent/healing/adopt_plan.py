@@ -45,7 +45,10 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     notes = _notes(facts, uuid)
     if not steps:
         return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, provider names and nova's record agree",))
-    refusals = tuple(AdoptRefusal(guard=guard, why=why) for guard, why in _refusals(facts, settings, uuid, steps))
+    refusals = tuple(
+        AdoptRefusal(guard=guard, why=why, unread=guard == "state")
+        for guard, why in _refusals(facts, settings, uuid, steps)
+    )
     if refusals:
         return AdoptPlan(uuid=uuid, refusals=refusals, notes=notes)
     return AdoptPlan(uuid=uuid, steps=steps, notes=(*notes, RESTART))

@@ -16,7 +16,8 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
     """Return the plan; ``path`` is the file that remembers the store. Pure: equal facts yield equal plan digests."""
     now = store_now(snapshot, settings)
     if now is None:
-        return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings)),))
+        unread = settings.images_type != "rbd" and not snapshot.fresh(counted_source(settings))
+        return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings), unread=unread),))
     doubt = store_doubt(snapshot, settings)
     if doubt is None:
         return AdoptPlan(notes=(f"nothing to adopt: the agent already trusts {name_of(now)}, which DISK_GB counts",))

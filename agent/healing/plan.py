@@ -97,7 +97,9 @@ def _guarded(scene: Scene, seen: SeenFinding, chosen: tuple[AnyAction, ...]) -> 
 def _refusal(guarded: GuardedFinding, guards: tuple[Guard, ...]) -> HealRefusal | None:
     for guard in guards:
         if (why := guard.refuses(guarded)) is not None:
-            return _refused(guarded.seen, guard.name, why)
+            wait = guard.waits(guarded)
+            refusal = _refused(guarded.seen, guard.name, why)
+            return replace(refusal, waits=wait is not None, wait_s=wait.seconds if wait else None)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Undo a journal entry: find the entry, check that it may be undone, and call the handler for its kind.
+"""Undo a journal entry: check that it may be undone, and call the handler for its kind.
 
 A new kind needs a handler and a line in HANDLERS. A handler writes a journal line before each change (``Change.undoes``
 names the undone entry). A handler that must not undo the entry returns a refusal with the reason. If a handler raises
@@ -8,7 +8,6 @@ PlacementError or SourceError, a read before the change failed and nothing was c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask
 from agent.errors import LockHeld, PlacementError, SourceError
@@ -31,27 +30,6 @@ HANDLERS: Mapping[str, Handler] = {
     RECORD_KIND: undo_record,
     STORE_KIND: undo_store,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotFound:
-    """No entry, or more than one entry, begins with the id that the operator typed."""
-
-    words: str
-
-
-def find_entry(entries: tuple[Entry, ...], typed: str) -> Entry | NotFound:
-    """Return the entry with the id ``typed``, or else the only entry whose id begins with ``typed``."""
-    if not typed:
-        # A script may pass an empty variable, and every id begins with an empty string.
-        return NotFound(words="no entry id was passed: `stocktake journal` lists the ids")
-    found = [entry for entry in entries if entry.id == typed] or [e for e in entries if e.id.startswith(typed)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        return NotFound(words=f"the journal has no entry {typed}")
-    few = ", ".join(entry.id for entry in found[:5])
-    return NotFound(words=f"several entry ids begin with {typed}: {few}")
 
 
 def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, Entry]) -> WriteAttempt:

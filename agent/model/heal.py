@@ -99,13 +99,18 @@ AnyAction = HealAction | ReshapeAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRefusal:
-    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` its reason with numbers."""
+    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` its reason with numbers.
+
+    ``waits``: the refusal ends by itself, after ``wait_s`` seconds or, if that is None, after an unknown time.
+    """
 
     finding_id: str
     code: str
     consumer_uuid: str | None
     guard: str
     why: str
+    waits: bool = False
+    wait_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +172,7 @@ class HealSettings:
     ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
     at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the time
     in seconds that three audits of a nova-compute on this host take; 0 if nova-compute's audits are switched off.
+    ``interval_s`` is the time between two runs of the daemon; None if no timer triggers audits.
     """
 
     enabled: bool = False
@@ -175,6 +181,7 @@ class HealSettings:
     max_consumers: int = 2
     max_percent: float = 5.0
     nova_audits_s: float = 180.0
+    interval_s: float | None = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,6 @@ def is_or_are(number: float) -> str:
     return "is" if number == 1 else "are"
 
 
-def is_wanted(resource_class: str, number: float) -> str:
-    """Return the beginning of a sentence: ``1 PCPU is wanted``, ``8 VCPU are wanted``."""
-    return f"{with_class(resource_class, number)} {is_or_are(number)} wanted"
+def requested(resource_class: str, number: float) -> str:
+    """Return the beginning of a sentence: ``requested 8 VCPU``, ``requested 1 GiB of DISK_GB``."""
+    return f"requested {with_class(resource_class, number)}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from agent.model.placement import Inventory
-from agent.text.amounts import beside_its_class, is_wanted, with_class
+from agent.text.amounts import beside_its_class, requested, with_class
 from agent.why.candidates import Refusal, not_granted
 from agent.why.caveats import single
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
@@ -39,7 +39,7 @@ def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> O
     remedies = tuple(_remedies(refusal, inventory, used))
     return Obstacle(
         constraint=refusal.constraint,
-        words=f"{is_wanted(refusal.resource_class, refusal.amount)}, {provider.name} {words}",
+        words=f"{requested(refusal.resource_class, refusal.amount)}, {provider.name} {words}",
         change=", or ".join(_change_words(remedy, refusal, inventory) for remedy in remedies)
         or _two_changes(refusal, inventory, used),
         suffix=suffix,
@@ -68,11 +68,11 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
     """Return the limit that refuses the amount, and a phrase that describes this limit."""
     text = partial(beside_its_class, refusal.resource_class)
     if refusal.constraint is Constraint.MIN_UNIT:
-        return inventory.min_unit, f"allows no fewer than {text(inventory.min_unit)} (min_unit)"
+        return inventory.min_unit, f"allows no fewer than {text(inventory.min_unit)}"
     if refusal.constraint is Constraint.MAX_UNIT:
-        return inventory.max_unit, f"allows at most {text(inventory.max_unit)} in one request (max_unit)"
+        return inventory.max_unit, f"allows at most {text(inventory.max_unit)} in one request"
     if refusal.constraint is Constraint.STEP_SIZE:
-        return inventory.step_size, f"allows only multiples of {text(inventory.step_size)} (step_size)"
+        return inventory.step_size, f"allows only multiples of {text(inventory.step_size)}"
     room = left(inventory, used)
     sum_of = f"({inventory.total} total − {inventory.reserved} reserved) × {inventory.allocation_ratio:g} − {used} used"
     return room, f"has {text(room)}: {sum_of}"

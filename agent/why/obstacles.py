@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent.model.resource_request import OfferedProvider, RequestGroup
-from agent.text.amounts import is_wanted
+from agent.text.amounts import requested
 from agent.why.candidates import Refusal, judged_for_forbidden, judged_for_membership, parts_of, refusals
 from agent.why.forest import OfferedTree
 from agent.why.inventory import inventory_obstacle, left
@@ -242,7 +242,7 @@ def _about(
 
 
 def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
-    wanted = is_wanted(refusal.resource_class, refusal.amount)
+    wanted = requested(refusal.resource_class, refusal.amount)
     lacking = f"{refusal.offered.provider.name} has none"
     none_has = f"neither the tree of {tree.root.provider.name} nor a provider that shares with this tree has any"
     return Obstacle(

@@ -12,11 +12,17 @@ from collections.abc import Iterable, Iterator
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.text.amounts import beside_its_class, with_class
 from agent.text.wording import some_of, wrapped
-from agent.why.model import Obstacle, TreeAnswer
+from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
 # Of the hosts that do not fit, at most this many are listed, each with its first obstacle.
 MOST_NEAREST = 5
+# Fields of Placement's inventory, in Placement's own spelling.
+_NAMES = {
+    Constraint.MIN_UNIT: "min_unit",
+    Constraint.MAX_UNIT: "max_unit",
+    Constraint.STEP_SIZE: "step_size",
+}
 
 
 def lines(report: WhyReport, width: int) -> tuple[str, ...]:
@@ -65,14 +71,14 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield from (f"  but: {caveat}" for caveat in own.caveats)
     else:
         yield f"{who}: {'not decided' if is_undecided(own) else 'does not fit'}"
-        yield f"  first: {_obstacle_text(own.obstacles[0])}"
+        yield f"  {_obstacle_text(own.obstacles[0])}"
         yield from _change("  smallest change: ", own.obstacles[0])
         if report.holding:
             name = report.holding[0].resource_class  # all entries of ``holding`` have the same class
             held = ", ".join(map(_held_text, report.holding))
             yield f"  {name} taken on this host but promised to no instance: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
-            yield f"  also: {_obstacle_text(obstacle)}"
+            yield f"  also {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)
 
 
@@ -134,7 +140,9 @@ def _change(head: str, obstacle: Obstacle) -> Iterator[str]:
 
 def _obstacle_text(obstacle: Obstacle) -> str:
     group = f" (group {obstacle.suffix})" if obstacle.suffix else ""
-    return f"{obstacle.constraint.value}{group}: {obstacle.words}"
+    name = _NAMES.get(obstacle.constraint, obstacle.constraint.value)
+    blocked = "" if obstacle.constraint is Constraint.UNDECIDED else "blocked by "
+    return f"{blocked}{name}{group}: {obstacle.words}"
 
 
 def _group_text(group: RequestGroup) -> str:

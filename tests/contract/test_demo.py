@@ -143,7 +143,7 @@ def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp
         assert "reserved 120 GiB" in copied(kept_command(done.stdout, "stocktake-demo-1", "explain DISK_GB"))
         assert "compute-node-orphaned" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
         third = kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64")
-        assert "first: max-unit" in copied(third)
+        assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
             "(option reserved_host_disk_mb; the next audit again adds what the agent reserves, see "

@@ -247,7 +247,7 @@ def test_watch_without_a_transport_url_is_a_configuration_error(host):
     host.configure({"DEFAULT": {"transport_url": None}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (78, "")
-    assert "transport_url is not set" in done.stderr
+    assert "watch needs the message bus: set [DEFAULT] transport_url" in done.stderr
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])

@@ -29,7 +29,6 @@ class Adopt(DocumentCommand):
 
         digest = approved_digest(parsed_args)
         run = adopted(self.app.options, digest, store_run if parsed_args.store else identity_run)
-        if run is not None:
-            document = adopt_document(run)
-            self.answer(parsed_args.format, tuple(adopt_lines(document)), document)
+        document = adopt_document(run)
+        self.answer(parsed_args.format, tuple(adopt_lines(document)), document)
         return code_of(run)

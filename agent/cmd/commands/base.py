@@ -24,6 +24,7 @@ from cliff.formatters.yaml_format import YAMLFormatter
 from cliff.lister import Lister
 
 from agent.cmd.command_line.parser import ParserOwner
+from agent.cmd.naming.prefixes import LEAST
 from agent.cmd.table_format import TableFormatter
 from agent.cmd.terminal import look_of, wrapping_width
 from agent.render.cells import flat_cell, for_sorting
@@ -203,16 +204,25 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
 #: The arguments with which an operator approves a plan.
 APPROVAL = (
-    argument("--plan", metavar="DIGEST", help="the digest of the printed plan; only together with --yes"),
+    argument(
+        "--plan",
+        metavar="DIGEST",
+        help="the digest of the printed plan, at least its first 8 characters; only together with --yes",
+    ),
     argument("--yes", action="store_true", help="carry out exactly the plan with this digest"),
 )
 
 
 def approved_digest(parsed_args: argparse.Namespace) -> str | None:
-    """Return the digest of the approved plan, or None. Raises UsageError if only one of --plan and --yes is given."""
-    if parsed_args.yes != (parsed_args.plan is not None):
-        raise UsageError("--plan DIGEST and --yes go together: print the plan first, then pass its digest")
+    """Return the digest of the approved plan or its beginning, None if none is approved.
+
+    Raises UsageError if only one of --plan and --yes is given, or if the beginning is too short.
+    """
     digest: str | None = parsed_args.plan
+    if parsed_args.yes != (digest is not None):
+        raise UsageError("--plan DIGEST and --yes go together: print the plan first, then pass its digest")
+    if digest is not None and len(digest) < LEAST:
+        raise UsageError(f"--plan {digest}: the beginning of a digest needs at least {LEAST} characters")
     return digest
 
 

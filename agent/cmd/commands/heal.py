@@ -16,23 +16,19 @@ class Heal(DocumentCommand):
             action="append",
             default=[],
             metavar="ID",
-            help="repair only the finding with this id (may be repeated)",
+            help="only this finding (repeatable); the first 8 characters of its id suffice",
         ),
         *APPROVAL,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code: 4 all findings repaired, 5 a guard refused or the digest differs (agent/exit_codes.py).
-
-        Raises UsageError if only one of --plan and --yes is given.
-        """
+        """Return the exit code (agent/cmd/heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
+        from agent.cmd.heal_code import code_of
         from agent.cmd.heal_output import heal_document, heal_lines
-        from agent.cmd.heal_run import Ordered, code_of, healed
-        from agent.model.report import Outcome
+        from agent.cmd.heal_run import Ordered, healed
 
         ordered = Ordered(ids=frozenset(parsed_args.finding), digest=approved_digest(parsed_args))
         run = healed(self.app.options, ordered)
-        if run.report.outcome is not Outcome.UNREADABLE:
-            document = heal_document(run)
-            self.answer(parsed_args.format, tuple(heal_lines(document)), document)
+        document = heal_document(run)
+        self.answer(parsed_args.format, tuple(heal_lines(document)), document)
         return code_of(run)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from agent.cmd.commands.base import ListCommand, Listing, Row, argument
 
 if TYPE_CHECKING:
+    from agent.model.report import AuditReport
     from agent.render.documents import Document
 
+# The sources of an inventory, in the order of the sentence.
+_TITLES = {"libvirt": "libvirt", "placement": "Placement"}
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")
 _BESIDE = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
@@ -47,8 +50,15 @@ class Inventory(ListCommand):
             code = first_of(code, FINDINGS if any(row["differs"] for row in found) else CLEAN)
             return Listing(_BESIDE, _picked(found, _BESIDE), diff_grid(found), tuple(diff_foot(found))), code
         wanted = [row for row in found if row["total"] is not None]
-        foot = () if wanted else ("no inventory is known",)
+        foot = () if wanted else (_nothing(report),)
         return Listing(_WANTED, _picked(wanted, _WANTED), inventory_grid(wanted), foot), code
+
+
+def _nothing(report: AuditReport) -> str:
+    """Return why no inventory is known."""
+    failed = [source.name for source in report.sources if not source.ok]
+    names = " and ".join(title for name, title in _TITLES.items() if name in failed)
+    return f"inventory unknown: {names} could not be read" if names else "this host offers no inventory"
 
 
 def _picked(rows: list[Document], columns: tuple[str, ...]) -> tuple[Row, ...]:

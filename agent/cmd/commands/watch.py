@@ -111,7 +111,5 @@ def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool
     options = bus_options_from(loaded)
     if options is None:
         where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
-        raise ConfigError(
-            f"{where}: [DEFAULT] transport_url is not set, but watch needs the broker that has the agents' messages"
-        )
+        raise ConfigError(f"{where}: watch needs the message bus: set [DEFAULT] transport_url")
     return checked_bus(options)

@@ -40,15 +40,19 @@ def _page(text: str) -> int | str:
 
 
 _SEVERAL = (
-    ("--resource", "CLASS=AMOUNT", "the requested amount of a resource class; may be repeated"),
-    ("--required", "TRAITS", "required traits: T, T1,T2 (both) or in:T1,T2 (any of them); may be repeated"),
-    ("--forbidden", "TRAITS", "forbidden traits: T or T1,T2; may be repeated"),
-    ("--member-of", "AGGREGATES", "uuids of aggregates: A, in:A,B (any of them) or !A (not in A); may be repeated"),
+    ("--resource", "CLASS=AMOUNT", "the requested amount of a resource class (repeatable)"),
+    ("--required", "TRAITS", "required traits: T, T1,T2 (both) or in:T1,T2 (any of them; repeatable)"),
+    ("--forbidden", "TRAITS", "forbidden traits: T or T1,T2 (repeatable)"),
+    ("--member-of", "AGGREGATES", "uuids of aggregates: A, in:A,B (any of them) or !A (not in A); repeatable"),
 )
 _ONCE = (
     ("--in-tree", "UUID", "uuid of a provider; only the tree of this provider may serve the request"),
     ("--query", "QUERY", "the whole request as Placement's query string, as nova-scheduler logs it"),
-    ("--flavor-of", "INSTANCE", "take the request from the flavor of this instance; --resource overrides amounts"),
+    (
+        "--flavor-of",
+        "INSTANCE",
+        "take the request from this instance's flavor; --resource overrides the flavor's amount",
+    ),
 )
 
 
@@ -64,7 +68,7 @@ class Why(DocumentCommand):
             type=_cells,
             action=_Once,
             metavar="N",
-            help="the guest has N NUMA cells (hw:numa_nodes), and all of them must fit on this host",
+            help="also check that N guest NUMA cells fit on this host (hw:numa_nodes)",
         ),
         argument(
             "--page-size",

@@ -64,7 +64,7 @@ def test_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host)
     said = ended.stdout.splitlines()
     assert said[0] == f"asked: 999999 MiB of MEMORY_MB, {CPUS + 1} VCPU"
     assert said[1] == f"{host.agent.name}: does not fit"
-    assert said[2].startswith("  first: max-unit: ")
+    assert said[2].startswith("  blocked by max_unit: ")
     assert said[3].startswith("  smallest change: ")
     assert "  also: capacity: " in ended.stdout or "  also: max-unit: " in ended.stdout
 

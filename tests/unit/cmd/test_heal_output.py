@@ -1,28 +1,86 @@
-"""What heal prints at its end when its plan is not the plan whose digest the operator passed."""
+"""What heal prints: changes, waits and refusals, and at the end what the operator can do."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from agent.cmd.heal_output import heal_lines
+import pytest
+
+from agent.cmd.heal_output import heal_lines, nothing_because, try_again_s
+from agent.model.heal import HealRefusal
+
+ACTION = {
+    "finding_id": "87897f25-105f-50a2-8adc-94d2fb184baa",
+    "consumer_uuid": "6f0d",
+    "code": "allocation-leaked",
+    "why": "it is deleted",
+    "also_ends": ["1c2d77aa-0000-4000-8000-000000000001"],
+}
 
 
-def stale(*actions: dict[str, str]) -> dict[str, Any]:
+def refusal(guard: str = "role", **changes: Any) -> HealRefusal:
+    about = {"finding_id": "99999999-1", "code": "allocation-leaked", "consumer_uuid": "6f0d"}
+    return HealRefusal(guard=guard, why="because", **about, **changes)
+
+
+def young(wait_s: float) -> HealRefusal:
+    return refusal("minimum-age", waits=True, wait_s=wait_s)
+
+
+def document(*actions: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
-        "node": "cmp1", "host": "cmp1", "digest": "4d1b", "stale": True, "undecided": False, "unread": [],
-        "actions": list(actions), "refusals": [], "results": [],
+        "node": "cmp1", "host": "cmp1", "digest": "4d1b0c9a7e55ffff", "stale": False, "undecided": False, "unread": [],
+        "actions": list(actions), "refusals": [], "results": [], "nothing_because": None, "try_again_s": None,
+        "command": None, **changes,
     }  # fmt: skip
 
 
 def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
-    *_, last = heal_lines(
-        stale({"consumer_uuid": "6f0d", "code": "allocation-leaked", "why": "it is deleted", "also_ends": []})
-    )
-    assert last == "nothing was done: the plan has changed, its digest is now 4d1b"
+    *_, last = heal_lines(document(ACTION, stale=True))
+    assert last == "nothing done: the plan has changed; the current one is 4d1b0c9a7e55"
 
 
-def test_if_the_repair_plan_is_now_empty_heal_prints_no_digest() -> None:
-    assert list(heal_lines(stale())) == [
-        "plan for cmp1: repairs: 0, refused findings: 0",
-        "nothing was done: the plan is empty now, because the findings are gone or cannot be healed yet",
+def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None:
+    assert list(heal_lines(document(stale=True, nothing_because=nothing_because([], 300.0)))) == [
+        "plan for cmp1: 0 to change, 0 waiting, 0 refused",
+        "nothing done: there is nothing to change any more",
     ]
+
+
+def test_a_plan_lists_changes_with_what_they_end_then_waits_then_refusals() -> None:
+    waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
+    refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
+    command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
+    assert list(heal_lines(document(ACTION, refusals=[refused, waits], command=command))) == [
+        "plan for cmp1: 1 to change, 1 waiting, 1 refused",
+        "change  allocation-leaked  6f0d  [87897f25]",
+        "        it is deleted",
+        "        ends also: 1c2d77aa",
+        "wait    allocation-leaked  6f0d  [87897f25]  (max-percent)",
+        "        waiting: this run has changed 1 of 10",
+        "refuse  allocation-leaked  6f0d  [87897f25]  (role)",
+        "        role observer changes nothing",
+        f"to carry out the plan: {command}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "words"),
+    [
+        ([], "there is nothing to change any more"),
+        ([refusal()], "every finding is refused"),
+        ([young(115.2)], "the finding is younger than [heal] min_age (300 s); try again in 116 s"),
+        ([young(10), young(115.2)], "both findings are younger than [heal] min_age (300 s); try again in 116 s"),
+        ([young(1)] * 3, "all 3 findings are younger than [heal] min_age (300 s); try again in 1 s"),
+        ([young(1), refusal()], "1 of 2 findings are younger than [heal] min_age (300 s); try again in 1 s"),
+        ([refusal("max-percent", waits=True)], "the finding must wait"),
+        ([young(9), refusal("confirmed", waits=True)], "both findings must wait; try again in 9 s"),
+    ],
+)
+def test_a_plan_without_changes_says_why_and_when_to_try_again(refusals: list[HealRefusal], words: str) -> None:
+    assert nothing_because(refusals, 300.0) == words
+
+
+def test_the_time_to_try_again_is_when_the_last_known_wait_ends() -> None:
+    assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
+    assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None

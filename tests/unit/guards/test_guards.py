@@ -130,11 +130,15 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         "in doubt",
         lambda c: with_state(c, nodes=(facts.node(), facts.node(2, uuid=facts.uuid("second")))),
     ),
-    ("max-consumers", r"this run already makes 2 changes", lambda c: chosen(many(1000, c), "c1", "c2")),
+    (
+        "max-consumers",
+        r"this run has changed 2 consumers, the most \[heal\] max_consumers=2 permits; next run in 60 s",
+        lambda c: chosen(many(1000, c), "c1", "c2"),
+    ),
     (
         "max-percent",
-        r"this run already makes 1 changes, the most that \[heal\] max_percent \(5\) allows on a host "
-        "with 39 consumers",
+        r"this run has changed 1 of 39 consumers, the most \[heal\] max_percent=5 permits \(always at least 1\); "
+        "next run in 60 s",
         lambda c: chosen(many(39, c), "c1"),
     ),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
@@ -242,6 +246,38 @@ def test_in_role_companion_each_wrong_change_is_refused_by_the_expected_guard(na
     assert re.search(words, GUARDS[name].refuses(case))
 
 
+# The refusals of these guards end by themselves.
+WAITING = {"confirmed", "minimum-age", "recorded-fresh", "sources-fresh", "record-unmoved", "one-change"}
+WAITING |= {"max-consumers", "max-percent", "after-nova", "allocation-steady"}
+# Of the guards nova-at-work and nova-started only the refusals with these words do.
+SOMETIMES = ("task deleting", "s ago", "could not be read", "so far")
+SECONDS = {
+    "first seen 299 s": 1.0,
+    "first seen 12 s": 288.0,
+    "first seen -60": None,
+    "599 s ago": 1.0,
+    "299 s ago": 1.0,
+}
+SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "290 s ago": 10.0, "alive for 59 s": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "case"),
+    [
+        *((name, words, wrong(right())) for name, words, wrong in WRONG),
+        *((name, words, wrong(beside_nova(right()))) for name, words, wrong in WRONG_BESIDE_NOVA),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_refusal_that_ends_by_itself_is_a_wait_with_its_seconds(name, words, case):
+    found = GUARDS[name].waits(case)
+    waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
+    assert (found is not None) == waits
+    if found is not None:
+        known = next((seconds for part, seconds in SECONDS.items() if part in words.replace(".* ", "")), None)
+        assert found.seconds == known
+
+
 def test_in_role_owner_no_guard_for_a_running_nova_compute_refuses():
     """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
@@ -320,7 +356,7 @@ def test_a_plan_changes_at_most_max_consumers_and_lists_each_refused_change():
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
     assert len(plan.actions) == 2
-    assert {(r.guard, r.why[:17]) for r in plan.refusals} == {("max-consumers", "this run already ")}
+    assert {(r.guard, r.why[:16], r.waits) for r in plan.refusals} == {("max-consumers", "this run has cha", True)}
     assert len(plan.refusals) == 98
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.findings.base import amount_text
-from agent.text.amounts import beside_its_class, is_wanted, number_text, unit_of, with_class, with_unit
+from agent.text.amounts import beside_its_class, number_text, requested, unit_of, with_class, with_unit
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,12 @@ def test_an_amount_is_printed_with_its_unit_or_its_resource_class(resource_class
 @pytest.mark.parametrize(
     ("resource_class", "number", "text"),
     [
-        ("PCPU", 1, "1 PCPU is wanted"),
-        ("PCPU", 2, "2 PCPU are wanted"),
-        ("DISK_GB", 1, "1 GiB of DISK_GB is wanted"),
-        ("VCPU", 0, "0 VCPU are wanted"),
+        ("PCPU", 1, "requested 1 PCPU"),
+        ("DISK_GB", 1, "requested 1 GiB of DISK_GB"),
     ],
 )
-def test_the_verb_after_an_amount_is_singular_for_1_and_plural_otherwise(resource_class, number, text):
-    assert is_wanted(resource_class, number) == text
+def test_a_requested_amount_is_printed_with_its_class(resource_class, number, text):
+    assert requested(resource_class, number) == text
 
 
 def test_a_missing_amount_is_printed_as_the_word_nothing():

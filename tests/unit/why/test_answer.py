@@ -74,7 +74,7 @@ def test_capacity_advice_is_to_free_some_or_increase_the_ratio_or_ask_for_less()
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
-    assert obstacle.words == "20 VCPU are wanted, host has 12: (48 total − 0 reserved) × 4 − 180 used"
+    assert obstacle.words == "requested 20 VCPU, host has 12: (48 total − 0 reserved) × 4 − 180 used"
     assert [(r.kind, r.number) for r in obstacle.remedies] == [
         (RemedyKind.FREE, 8),
         (RemedyKind.RATIO, 4.1667),
@@ -106,12 +106,12 @@ def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amou
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_the_obstacle_text_uses_the_singular_for_1_and_the_plural_for_2():
+def test_the_obstacle_text_begins_with_the_requested_amount():
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
-    assert first == ["1 PCPU is wanted", "2 PCPU are wanted"]
+    assert first == ["requested 1 PCPU", "requested 2 PCPU"]
     lacking = [asked([full], group(suffix, VF=1)).obstacles[0].words for suffix in ("", "1")]
-    assert all(words.startswith("1 VF is wanted, ") for words in lacking), lacking
+    assert all(words.startswith("requested 1 VF, ") for words in lacking), lacking
 
 
 def test_a_capacity_obstacle_advises_to_lower_reserved():

@@ -41,7 +41,7 @@ def test_the_text_has_the_first_obstacle_and_the_smallest_change():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
-        "  first: max-unit: 64 VCPU are wanted, host-1 allows at most 48 in one request (max_unit)",
+        "  blocked by max_unit: requested 64 VCPU, host-1 allows at most 48 in one request",
         "  smallest change: ask for at most 48 VCPU in one request"
         " (max_unit is the number of CPUs; no ratio raises it)",
     )
@@ -63,8 +63,8 @@ def test_the_text_lists_further_obstacles_notes_and_sources_not_read():
     obstacle = Obstacle(constraint=Constraint.NUMA_CELL, words="no cell", change="ask for less")
     report = dataclasses.replace(report, answer=dataclasses.replace(report.answer, host_obstacles=(obstacle,)))
     text = lines(report, WIDE)
-    assert text[2].startswith("  first: max-unit: ")
-    assert text[4].startswith("  also: capacity: ")
+    assert text[2].startswith("  blocked by max_unit: ")
+    assert text[4].startswith("  also blocked by capacity: ")
     assert "  an obstacle that Placement does not know (numa-cell): no cell" in text
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
@@ -179,7 +179,7 @@ def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)
     assert (report.fits, code_of(report)) == (False, 2)
-    assert lines(report, WIDE)[1:] == ("host-1: not decided", "  first: undecided: too many ways")
+    assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
 def test_the_json_document_has_obstacle_numa_cells_cloud_summary_and_request():
