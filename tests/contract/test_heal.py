@@ -158,7 +158,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
 def test_heal_removes_allocations_only_from_the_hosts_own_provider_tree(host):
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
-        assert host.healed().code == 3  # Placement has no allocation of i1: that finding remains
+        assert host.healed().code == 4  # Placement has no allocation of i1: that finding was not asked for
     assert host.allocations(consumer) == {
         "allocations": {host.other: {"resources": HELD}},
         "project_id": PROJECT,
@@ -316,7 +316,7 @@ def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
         host.agent.configure(AWAY[source])
         ended, found = host.run("heal"), host.told("heal")
     assert (ended.code, found.code) == (2, 2)
-    assert f"  not read: {source}; the plan leaves out findings that need this data" in ended.stdout.splitlines()
+    assert f"not read: {source}; the plan leaves out findings that need this data" in ended.stdout.splitlines()
     (unread,) = found.document["unread"]
     assert (unread["source"], bool(unread["error"])) == (source, True)
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
@@ -546,7 +546,7 @@ def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
     )
     with host.cell(host.moved("away", deleted=True, vm_state="deleted"), migrations=[evacuation]):
         found = host.told("heal")
-    assert (found.code, found.document["actions"]) == (3, [])  # i1 has a guest here and no row
+    assert (found.code, found.document["actions"]) == (0, [])  # i1 has a guest here and no row
 
 
 def test_s161_heal_creates_the_missing_allocation_of_an_instance_by_its_flavor(host):
@@ -597,14 +597,18 @@ def test_s163_audit_exits_3_on_findings_and_heal_exits_4_after_changes(host):
         assert host.run("heal").code == 0
 
 
-def test_heal_with_option_finding_exits_with_5_if_a_guard_refuses_the_repair(host):
+def test_heal_with_option_finding_exits_with_75_if_the_finding_must_wait(host):
     host.agent.configure({"heal": {"min_age": 300}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (refusal,) = host.told("heal").document["refusals"]
         assert refusal["guard"] == "minimum-age"
         found = host.told("heal", "--finding", refusal["finding_id"])
-        assert (found.code, found.document["actions"]) == (5, [])
+        assert (found.code, found.document["actions"]) == (75, [])
+        assert 0 < found.document["try_again_s"] <= 300
+        ended = host.run("heal", "--finding", refusal["finding_id"][:8])
+        young = "nothing to change now: the finding is younger than [heal] min_age (300 s); try again in "
+        assert (ended.code, ended.stdout.splitlines()[-1].startswith(young)) == (75, True)
         assert host.run("heal", "--finding", uuid("no such")).code == 127
 
 

@@ -298,7 +298,7 @@ def test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape(cards):
     assert f"{cards.agent.name}_{GPU_06}" in plan.stdout
     assert "VGPU no provider -> 16" in plan.stdout
     assert f"consumer {cards.two}: 1 VGPU on {cards.agent.name} -> 1 VGPU on {cards.agent.name}_{GPU_06}" in plan.stdout
-    assert digest in plan.stdout
+    assert f"--finding {finding[:8]} --plan {digest[:12]} --yes" in plan.stdout
     done = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding, "--plan", digest, "--yes")
     assert (done.code, "moved as planned" in done.stdout) == (4, True), done.stdout + done.stderr
     assert cards.offers == {GPU_06: 16, GPU_07: 8}

@@ -66,7 +66,7 @@ def test_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host)
     assert said[1] == f"{host.agent.name}: does not fit"
     assert said[2].startswith("  blocked by max_unit: ")
     assert said[3].startswith("  smallest change: ")
-    assert "  also: capacity: " in ended.stdout or "  also: max-unit: " in ended.stdout
+    assert "  also blocked by capacity: " in ended.stdout or "  also blocked by max_unit: " in ended.stdout
 
 
 def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, rest):
