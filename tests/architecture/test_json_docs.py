@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from agent.cmd.adopt_run import AdoptRun, adopt_document, identity_keys, store_keys
+from agent.cmd.changes.adopt_run import AdoptRun, adopt_document, identity_keys, store_keys
+from agent.cmd.changes.heal_output import heal_document
+from agent.cmd.changes.heal_run import HealRun, Ordered
+from agent.cmd.changes.undo_run import Undone, undo_document
 from agent.cmd.command_line.failures import error_document, failure_of
 from agent.cmd.commands.base import ListCommand
-from agent.cmd.heal_output import heal_document
-from agent.cmd.heal_run import HealRun, Ordered
 from agent.cmd.naming.explain_code import code_page, page_of
 from agent.cmd.naming.explain_what import answer
 from agent.cmd.registry import COMMANDS
-from agent.cmd.undo_run import Undone, undo_document
 from agent.demo.document import demo_document
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Seen, stories

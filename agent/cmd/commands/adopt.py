@@ -25,7 +25,7 @@ class Adopt(DocumentCommand):
 
         Raises UsageError if only one of --plan and --yes is given.
         """
-        from agent.cmd.adopt_run import adopt_document, adopt_lines, adopted, code_of, identity_run, store_run
+        from agent.cmd.changes.adopt_run import adopt_document, adopt_lines, adopted, code_of, identity_run, store_run
 
         digest = approved_digest(parsed_args)
         run = adopted(self.app.options, digest, store_run if parsed_args.store else identity_run)

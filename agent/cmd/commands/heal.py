@@ -22,10 +22,10 @@ class Heal(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code (agent/cmd/heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
-        from agent.cmd.heal_code import code_of
-        from agent.cmd.heal_output import heal_document, heal_lines
-        from agent.cmd.heal_run import Ordered, healed
+        """Return the exit code (agent/cmd/changes/heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
+        from agent.cmd.changes.heal_code import code_of
+        from agent.cmd.changes.heal_output import heal_document, heal_lines
+        from agent.cmd.changes.heal_run import Ordered, healed
 
         ordered = Ordered(ids=frozenset(parsed_args.finding), digest=approved_digest(parsed_args))
         run = healed(self.app.options, ordered)

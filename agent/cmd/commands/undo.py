@@ -21,7 +21,7 @@ class Undo(DocumentCommand):
 
         Raises UsageError if no entry has this id.
         """
-        from agent.cmd.undo_run import code_of, undo_document, undone
+        from agent.cmd.changes.undo_run import code_of, undo_document, undone
 
         found = undone(self.app.options, parsed_args.entry)
         undo_entry = f" [entry {found.outcome.entry_id}]" if found.outcome.entry_id else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.cmd.heal_output import heal_lines, nothing_because, try_again_s
+from agent.cmd.changes.heal_output import heal_lines, nothing_because, try_again_s
 from agent.model.heal import HealRefusal
 
 ACTION = {

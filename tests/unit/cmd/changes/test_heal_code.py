@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent.cmd.heal_code import code_of
-from agent.cmd.heal_run import HealRun, Ordered
+from agent.cmd.changes.heal_code import code_of
+from agent.cmd.changes.heal_run import HealRun, Ordered
 from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.healing.heal import Healed, Prepared
 from agent.healing.plan import asked_for, heal_plan

@@ -17,8 +17,8 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
+from agent.cmd.changes.heal_output import DIGEST_SHOWN, outcome_keys, result_line
 from agent.cmd.command_line.failures import FailureKind, NoDocument
-from agent.cmd.heal_output import DIGEST_SHOWN, outcome_keys, result_line
 from agent.cmd.naming.prefixes import only_match
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
+from agent.cmd.changes.heal_output import outcome_keys
 from agent.cmd.exit_handling import to_stderr
-from agent.cmd.heal_output import outcome_keys
 from agent.cmd.naming.prefixes import LEAST_OF_ENTRY, only_match
 from agent.cmd.wake import wake_after
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED

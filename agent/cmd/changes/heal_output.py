@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent.cmd.heal_run import HealRun
+from agent.cmd.changes.heal_run import HealRun
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
 from agent.healing.attempt import WriteAttempt
 from agent.healing.consumer_json import after_json, record_json

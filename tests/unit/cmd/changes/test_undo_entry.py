@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.cmd.undo_run import entry_of
+from agent.cmd.changes.undo_run import entry_of
 from agent.host_files.journal import Change, Entry
 from agent.usage_error import UsageError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.cmd.heal_run import HealRun
+from agent.cmd.changes.heal_run import HealRun
 from agent.exit_codes import BUG, CLEAN, FINDINGS, PARTIAL, REFUSED, REPAIRED, TEMPORARY, first_of
 from agent.host_files.journal import Result
 from agent.model.finding import FindingState
