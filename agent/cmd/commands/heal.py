@@ -22,7 +22,7 @@ class Heal(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code (agent/cmd/changes/heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
+        """Return the exit code (heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
         from agent.cmd.changes.heal_code import code_of
         from agent.cmd.changes.heal_output import heal_document, heal_lines
         from agent.cmd.changes.heal_run import Ordered, healed
