@@ -100,8 +100,8 @@ class StateSource(Protocol):
         """
         ...
 
-    def pulse(self, deadline: Deadline) -> Pulse:
-        """Return the services' newest heartbeats; they show how old the data of ``read`` is now. Raises SourceError."""
+    def pulse(self, host: str, deadline: Deadline) -> Pulse:
+        """Return the heartbeat that ``read`` of ``host`` would return now, with much less work. Raises SourceError."""
         ...
 
 

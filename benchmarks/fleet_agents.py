@@ -174,7 +174,7 @@ class _State:
     def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
         return facts.beating(self.state)
 
-    def pulse(self, deadline: object) -> Pulse:
+    def pulse(self, host: str, deadline: object) -> Pulse:
         state = facts.beating(self.state)
         return Pulse(now=state.now, heartbeat=state.heartbeat)
 

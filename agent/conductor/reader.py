@@ -103,9 +103,10 @@ class ConductorState:
         heartbeats = _heartbeats(questions.conductors() + services)
         return pulse_from(self._now(), heartbeats)
 
-    def pulse(self, deadline: Deadline) -> Pulse:
-        """See StateSource. Reads only the heartbeats of nova-conductor; the time is this host's. Raises SourceError."""
-        heartbeats = _heartbeats(Questions(self._client, deadline).conductors())
+    def pulse(self, host: str, deadline: Deadline) -> Pulse:
+        """See StateSource. Reads the same heartbeats as ``read``; the time is this host's. Raises SourceError."""
+        questions = Questions(self._client, deadline)
+        heartbeats = _heartbeats(questions.conductors() + questions.services(host))
         return pulse_from(self._now(), heartbeats)
 
     def _guest_rows(

@@ -66,7 +66,7 @@ def _awaited(task: AuditTask, since: datetime.datetime) -> Proven | WriteAttempt
 
 
 def _pulse(task: AuditTask) -> Pulse:
-    return task.parts.state.pulse(deadline_of(task.settings))
+    return task.parts.state.pulse(task.settings.host, deadline_of(task.settings))
 
 
 def _unproven(pulse: Pulse) -> WriteAttempt:

@@ -269,7 +269,7 @@ class _State:
             newest_heartbeat=_pulse(cloud, found).newest,
         )
 
-    def pulse(self, deadline: object) -> Pulse:
+    def pulse(self, host: str, deadline: object) -> Pulse:
         """Return the clock and the newest heartbeat; the weather applies here too."""
         self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
         cloud = self.agent.cloud

@@ -35,6 +35,6 @@ class NoState:
         """See StateSource. Nothing can change."""
         return LightState(sign=StateSign(parts=()), service=None, now=None, pulse=Pulse(now=None, heartbeat=None))
 
-    def pulse(self, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query
+    def pulse(self, host: str, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query
         """See StateSource. Without services there is no heartbeat, and no state that can be out of date."""
         return Pulse(now=None, heartbeat=None)

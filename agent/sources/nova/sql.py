@@ -66,7 +66,7 @@ class NovaSql:
         """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
         return self._bounded(lambda: self._light(last, consumers, deadline), deadline)
 
-    def pulse(self, deadline: Deadline) -> Pulse:
+    def pulse(self, host: str, deadline: Deadline) -> Pulse:  # noqa: ARG002 - the statement reads all services
         """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
 

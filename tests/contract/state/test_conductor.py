@@ -101,6 +101,15 @@ def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, so
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
+def test_the_conductor_pulse_is_the_heartbeat_of_a_read_if_one_conductor_runs(filled, source):
+    """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
+    ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
+    with filled.engine.begin() as connection:
+        cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=ago)
+
+    assert source.pulse(HOST, Deadline.after(30)).heartbeat == read(source).heartbeat == ago
+
+
 def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, source):
     first, second = read(source), read(source)
     with filled.engine.begin() as connection:

@@ -228,7 +228,7 @@ def test_deleted_services_do_not_change_the_newest_heartbeat(server, source_of):
         )
     engine.dispose()
     source = source_of(server.url("beating"))
-    pulse = source.pulse(Deadline.after(ENOUGH_S))
+    pulse = source.pulse(HOST, Deadline.after(ENOUGH_S))
     assert (pulse.heartbeat, read(source, ENOUGH_S).heartbeat) == (moment, moment)
     assert pulse.now is not None
     assert abs(pulse.now - datetime.datetime.now(datetime.UTC).replace(tzinfo=None)) < datetime.timedelta(seconds=30)

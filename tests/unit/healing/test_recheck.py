@@ -39,7 +39,7 @@ class Database:
         self.clock, self.late_s, self.rows, self.error = clock, late_s, rows or state(), error
         self.pulses = 0
 
-    def pulse(self, deadline: object) -> Pulse:
+    def pulse(self, host: str, deadline: object) -> Pulse:
         self.pulses += 1
         if self.error:
             raise SourceUnavailable(STATE, "lost")
