@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -453,13 +453,25 @@ def errors_in(log: TextIO) -> collections.Counter[str]:
     return found
 
 
-def puts_in(log: TextIO, root: str) -> int:
-    """Return how often someone wrote the real host's inventories since the last call, by Placement's access log."""
-    return sum(1 for line in log if f"PUT /resource_providers/{root}/inventories" in line)
+def puts_in(lines: Iterable[str], root: str) -> int:
+    """Return how often a client wrote the real host's inventories, by these lines of Placement's access log."""
+    return sum(1 for line in lines if f"PUT /resource_providers/{root}/inventories" in line)
+
+
+def written_by_agent(lines: Iterable[str]) -> collections.Counter[str]:
+    """Return how often the agent changed each consumer, by these lines of Placement's access log."""
+    pattern = re.compile(r'"PUT /allocations/(\S+) HTTP/1\.1" 204 .*ua="stocktake ')
+    return collections.Counter(found[1] for line in lines if (found := pattern.search(line)))
+
+
+def unjournalled(lines: Iterable[str], journal: list[Any]) -> dict[str, int]:
+    """Return the agent's writes in Placement's access log that its journal does not show, by consumer."""
+    told = collections.Counter(entry["consumer_uuid"] for entry in journal if entry["result"] != "refused")
+    return dict(written_by_agent(lines) - told)
 
 
 def main() -> int:
-    """Run the phases and print the figures; return 1 if a leak is left, or if a rightful allocation was touched."""
+    """Run the phases and print the figures; return 1 if one of them is not as promised (``_is_proven``)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nova-conf", required=True, help="nova.conf of the running nova-compute")
     parser.add_argument("--database", required=True, help="URL of the cell database, with the right to write")
@@ -497,7 +509,7 @@ def _phases(wanted: argparse.Namespace, cloud: LiveCloud, rest: TokenRest) -> in
         log.seek(0, 2)
     alone = Driver(cloud, wanted.seed)
     before = rest.generation(root)
-    share = wanted.alone_minutes / wanted.minutes
+    share = wanted.alone_minutes / (wanted.minutes - wanted.calm_minutes)
     alone.play(max(1, int(wanted.lives * share)), 0, time.time() + 60 * wanted.alone_minutes)
     figures: dict[str, Any] = {
         "alone": dataclasses.asdict(alone.planted)
@@ -525,10 +537,22 @@ def _phases(wanted: argparse.Namespace, cloud: LiveCloud, rest: TokenRest) -> in
         "wrong_touches": wrong,
     }
     if len(logs) > 1:
-        figures["beside"]["inventory_puts"] = puts_in(logs[1], root)
+        lines = logs[1].readlines()
+        figures["beside"]["inventory_puts"] = puts_in(lines, root)
+        figures["beside"]["writes"] = written_by_agent(lines).total()
+        figures["beside"]["unjournalled_writes"] = unjournalled(lines, mine)
     figures["beside"]["leaks"] = dict(collections.Counter(driver.planted.leaks.values()))
     print(json.dumps(figures, indent=1, default=str))
-    return 1 if left or wrong else 0
+    return 0 if _is_proven(figures, wanted.leaks) else 1
+
+
+def _is_proven(figures: Mapping[str, Any], leaks: int) -> bool:
+    """Return whether all leaks were planted and are gone, nothing rightful was touched, and no new error was logged."""
+    beside = figures["beside"]
+    is_clean = not (beside["leaks_left"] or beside["wrong_touches"] or beside.get("unjournalled_writes"))
+    return (
+        is_clean and beside["leaks_planted"] >= leaks and beside["errors"].keys() <= figures["alone"]["errors"].keys()
+    )
 
 
 class _Daemon:
