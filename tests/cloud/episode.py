@@ -6,6 +6,7 @@ the list yields the same life; with events left out it is still a valid life.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ VERBS: dict[str, float] = {
 # Additional verbs for lives in which the agents' databases lie.
 LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
 # Additional verbs for lives with a nova-compute beside each agent.
-COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "vigil": 3, "pass": 1}
+COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "vigil": 3, "pass": 1, "hand": 2, "undo": 1, "clone": 0.5}
 # Lengths of an idle time in seconds: after the longest, operations that a lagging database still shows have long ended.
 PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
@@ -49,6 +50,8 @@ AUDITS_TO_HEAL = 3
 # A companion waits for three audits of nova-compute, a minute each, before it repairs a leak, and again if the agent of
 # another host then removes its own part of the consumer.
 AUDITS_BESIDE_NOVA = 10
+# With a limit of one change for each run of heal.
+AUDITS_WITH_LIMITS = 25
 # The share of quiet times that are long enough for a full read of Placement.
 THOROUGH = 0.1
 # The share of operations abandoned at each step before a quiet time: stuck states are the hard ones.
@@ -79,6 +82,8 @@ class Tally:
     lies: int = 0
     stale: int = 0
     heals_on_lies: int = 0
+    undone: int = 0
+    clones: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
 
 
@@ -97,6 +102,16 @@ def events_of(seed: int, length: int, chances: Mapping[str, float] = VERBS) -> t
     return (*(Event(verb, dice.getrandbits(32)) for verb in verbs), Event("quiet", dice.getrandbits(32)))
 
 
+class Limits(NamedTuple):
+    """The most changes of one run of heal: [heal] max_consumers and max_percent."""
+
+    consumers: int = 5
+    percent: float = 100.0
+
+
+NO_LIMITS = Limits()
+
+
 class Episode:
     """Plays events on a cloud. ``min_age_s`` 0 is the hardest case for heal."""
 
@@ -109,13 +124,19 @@ class Episode:
         min_age_s: float,
         step_s: int,
         role: Role = Role.OWNER,
+        limits: Limits = NO_LIMITS,
+        observers: frozenset[str] = frozenset(),
     ) -> None:
-        settings = settings_of(role, min_age_s=min_age_s)
+        settings = settings_of(role, min_age_s=min_age_s, most=limits.consumers, percent=limits.percent)
         self._is_companion = role is Role.COMPANION
+        self._is_limited = limits != NO_LIMITS
         self.cloud = cloud
         # Only lives with a nova-compute use this attribute, and those are played on the model alone.
         self._model: Any = cloud.placement
-        self.agents = {host: HostAgent(cloud, host, client, settings) for host in HOSTS}
+        observing = dataclasses.replace(settings, role=Role.OBSERVER)
+        self.agents = {
+            host: HostAgent(cloud, host, client, observing if host in observers else settings) for host in HOSTS
+        }
         # Hosts with a nova-compute; while it lives, the agent in role owner heals nothing.
         self.shared: frozenset[str] = frozenset()
         if self._is_companion:
@@ -142,6 +163,9 @@ class Episode:
             "patrol": self._patrol,
             "compute": self._compute,
             "vigil": self._vigil,
+            "hand": self._hand,
+            "undo": self._undo,
+            "clone": self._clone,
         }
 
     def _live_together(self) -> None:
@@ -387,12 +411,52 @@ class Episode:
         agent = self.agents[dice.choice(HOSTS)]
         if dice.random() < 0.5 and self._may_compute(agent.host) and not computes.is_alive(self.cloud, agent.host):
             computes.start(self.cloud, self._model, agent.host)
+        if dice.random() < 0.3:
+            self._mishap(dice)
         for _ in range(6):
             self._audit_of(agent, dice)
             self.cloud.seconds += 10
             # Some operations begin and end between two audits, so that no audit sees their tasks.
             for _ in range(dice.choice((0, 0, 10))):
                 self._step(dice)
+
+    def _hand(self, dice: random.Random) -> None:
+        """Let an operator run heal by hand: for all findings, or for all those of one consumer, by their ids."""
+        agent = self.agents[dice.choice(HOSTS)]
+        consumers = sorted({seen.finding.consumer_uuid for seen in agent.findings() if seen.finding.consumer_uuid})
+        about = dice.choice(consumers) if consumers and dice.random() < 0.6 else None
+        named = [s.finding for s in agent.findings() if about is not None and s.finding.consumer_uuid == about]
+        self._tell(f"heal by hand on {agent.host}: {about or 'all findings'}")
+        before = agent.allocations.writes
+        agent.heal_by_hand(frozenset(finding.id for finding in named))
+        self._count_healed(agent, before)
+
+    def _undo(self, dice: random.Random) -> None:
+        """Let an operator put back the newest repair of a host."""
+        agent = self.agents[dice.choice(HOSTS)]
+        consumer = agent.undo_last()
+        if consumer is not None:
+            self._tally.undone += 1
+            self._tell(f"an operator puts back on {agent.host} the repair of {consumer}")
+
+    def _clone(self, dice: random.Random) -> None:
+        """Give a host the identity of another host, as a cloned disk does, or its own identity back."""
+        agent, other = (self.agents[host] for host in dice.sample(HOSTS, 2))
+        if agent.identity != self.cloud.roots[agent.host]:
+            self._correct(agent)
+            return
+        agent.identity = self.cloud.roots[other.host]
+        self._tally.clones += 1
+        self._tell(f"{agent.host} has the identity of {other.host}")
+        if dice.random() < 0.5:
+            agent.crash()
+
+    def _correct(self, agent: HostAgent) -> None:
+        """Give the host its own identity back; only a restart of the agent reads the file again."""
+        if agent.identity != self.cloud.roots[agent.host]:
+            self._tell(f"{agent.host} has its own identity again")
+            agent.identity = self.cloud.roots[agent.host]
+            agent.crash()
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
         """Audit while the cloud changes between any two reads and reads may fail; heal acts on what was read."""
@@ -450,6 +514,7 @@ class Episode:
             self._start_all()
         for agent in self.agents.values():
             agent.feed.mend()
+            self._correct(agent)
             told = any(seen.finding.code == "rival-writer" for seen in agent.findings())
             if told and not computes.is_alive(self.cloud, agent.host):
                 # The agent stopped writing after two overwritten audits; it writes again once its operator restarts it.
@@ -475,14 +540,16 @@ class Episode:
     def _heal_all(self) -> None:
         """Let all agents heal; without a minimum age every repairable leak must go within AUDITS_TO_HEAL audits."""
         agents = list(self.agents.values())
-        for _ in range(AUDITS_BESIDE_NOVA if self._is_companion else AUDITS_TO_HEAL):
+        beside = AUDITS_WITH_LIMITS if self._is_limited else AUDITS_BESIDE_NOVA
+        for _ in range(beside if self._is_companion else AUDITS_TO_HEAL):
             self._minute(agents, heals=True)
         for agent in agents:
             # While a nova-compute is not proven gone, the owner heals nothing: another writer may be active.
             owned = self._is_companion or computes.is_long_gone(self.cloud, agent.host)
-            passive = agent.host in self.cloud.retired or not owned
+            passive = agent.host in self.cloud.retired or not owned or agent.settings.role is Role.OBSERVER
             if agent.settings.heal.min_age_s == 0 and not passive:
-                check_healed(self.cloud, agent.host, agent.findings())
+                left = tuple(seen for seen in agent.findings() if seen.finding.id not in agent.undone)
+                check_healed(self.cloud, agent.host, left)
 
     def _minute(self, agents: Sequence[HostAgent], *, heals: bool) -> None:
         """Run each agent's periodic audit, with the follow-up audits that it requests at once."""

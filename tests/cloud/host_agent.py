@@ -13,13 +13,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agent.audit.parts import Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.errors import PlacementUnavailable, SourceUnavailable
 from agent.healing.after_audit import AuditThenHeal
-from agent.host_files.journal import Change, JournalContent, Result
+from agent.healing.heal import prepared, run_heal
+from agent.healing.undo import undo
+from agent.host_files.journal import Result
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
-from agent.model.heal import HealSettings
+from agent.model.heal import HealNote, HealSettings
 from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, Pulse, Service, StateKind
 from agent.model.own_consumers import own_consumers
@@ -31,13 +33,22 @@ from agent.placement.allocations import AllocationClient
 from agent.placement.http.client import PlacementClient
 from agent.placement.reader import TreeReader
 from agent.placement.writer import TreeWriter
+from agent.repairs import DAEMON_CODES
 from agent.sources.nova.rows import pulse_from
 from tests.cloud.cloud import EPOCH, Cloud
 from tests.cloud.computes import Healing, Written, WrongWrite, check_beside, check_write, heartbeat
 from tests.cloud.feeds import Rows, moment
+from tests.cloud.journal import MemoryJournal
+from tests.cloud.rules import Run, check_run
 from tests.rigs import facts
 
-REPAIRS = ("allocation-leaked", "allocation-stale-move", "consumer-on-several-providers", "allocation-missing")
+REPAIRS = (
+    "allocation-leaked",
+    "allocation-stale-move",
+    "consumer-on-several-providers",
+    "allocation-missing",
+    "consumer-project-differs",
+)
 # In a world that changes during every audit, each audit would request another. The worker then waits; this class stops.
 LOOKS = 4
 REQUEST = AuditRequest(reasons=("model",))
@@ -139,6 +150,11 @@ class HostAgent:
         self.allocations = Watched(AllocationClient(_as_client(client, self.weather)), cloud, self.weather)
         self._client = client
         self.history = History()
+        self.journal = MemoryJournal()
+        # The compute_id file. A clone of another host's disk has the identity of that host.
+        self.identity = cloud.roots[host]
+        self.undone: set[str] = set()
+        self.unread: dict[str, bool] = {}
         self._memory = AuditMemory()
         self._parts = self._new_parts()
         self._act = AuditThenHeal()
@@ -148,8 +164,8 @@ class HostAgent:
         self._began: list[int] = []
         self._written: dict[str, int] = {}
         self._holders: set[str] = set()
-        if self.settings.role is Role.COMPANION:
-            self.allocations.before_put = self._check_beside
+        owns = self.settings.role is Role.OWNER
+        self.allocations.before_put = self._check_alone if owns else self._check_beside
         self.audits = 0
         self.result: AuditResult | None = None
 
@@ -162,12 +178,12 @@ class HostAgent:
             storage=(_Files(self),),
             reader=TreeReader(_as_client(self._client, self.weather)),
             reporter=TreeWriter(self._watched_client()),
-            identity_files=_IdentityFile(self.cloud.roots[self.host]),
+            identity_files=_IdentityFile(self),
             history=_Histories(self),
             lock=_Lock(),
             clock=_Clock(self.cloud),
             allocations=self.allocations,
-            journal=_Journal(),
+            journal=self.journal,
             random=lambda: 0.5,
             new_id=lambda: "00000000-0000-4000-8000-000000000000",
         )
@@ -189,6 +205,9 @@ class HostAgent:
             raise WrongWrite(f"the companion of {self.host} wrote a provider")
         check_write(self.cloud, Written(self.host, self._began[-1]))
 
+    def _check_alone(self, consumer: str) -> None:
+        check_write(self.cloud, Written(self.host, self._began[-1]))
+
     def _check_beside(self, consumer: str) -> None:
         if consumer in own_consumers(self.cloud.roots[self.host]):
             return
@@ -208,10 +227,69 @@ class HostAgent:
         """Run one audit, with heal after it if ``heals``; keep its memory as the worker does."""
         self.audits += 1
         self._began.append(self.cloud.seconds)
+        self.unread = {}
         settings = self.settings if heals else self._observing
         self.result = self._act(REQUEST, settings, self._parts, self._memory, _never)
         self._memory = self.result.memory
+        self._check_run(self.result.report.healed, frozenset(self.undone))
         return self.result
+
+    def heal_by_hand(self, ids: frozenset[str]) -> None:
+        """Audit, then carry out the plan as ``stocktake heal --yes`` does; without ids, for all findings."""
+        result = self.audit(heals=False)
+        task = AuditTask(request=REQUEST, settings=self.settings, parts=self._parts, cancelled=_never)
+        wanted = prepared(task, result, DAEMON_CODES, ids)
+        healed = run_heal(task, wanted) if wanted else ()
+        notes = [
+            HealNote(
+                finding_id=each.action.finding_id,
+                code=each.action.code,
+                consumer_uuid=each.action.consumer_uuid,
+                result=each.outcome.result.value,
+                words=each.outcome.words,
+                entry_id=each.outcome.entry_id,
+            )
+            for each in healed
+        ]
+        self._check_run(tuple(notes), frozenset())
+
+    def undo_last(self) -> str | None:
+        """Put back the newest repair that nobody has put back; return its consumer, or None if nothing was put back."""
+        known = {entry.id: entry for entry in self.journal.read().entries}
+        repairs = [e for e in known.values() if e.result is Result.DONE and not e.undone_by and not e.change.undoes]
+        if not repairs:
+            return None
+        # An operator may put back a wrong state, so nothing checks these writes against the truth.
+        parts = dataclasses.replace(self._parts, allocations=AllocationClient(_as_client(self._client, self.weather)))
+        task = AuditTask(request=REQUEST, settings=self.settings, parts=parts, cancelled=_never)
+        if undo(task, self.journal, repairs[-1], known).result is not Result.DONE:
+            return None
+        self.undone.add(repairs[-1].change.finding_id or "")
+        return repairs[-1].change.consumer_uuid
+
+    def _check_run(self, tried: tuple[HealNote, ...], undone: frozenset[str]) -> None:
+        view = self.result.snapshot.placement.value if self.result and self.result.snapshot else None
+        check_run(
+            Run(
+                host=self.host,
+                settings=self.settings,
+                tried=tried,
+                failed=frozenset(source for source, failed in self.unread.items() if failed),
+                undone=undone,
+                consumers=len(view.consumer_uuids) if view else 0,
+                is_cloned=self.identity != self.cloud.roots[self.host],
+            )
+        )
+
+    def pass_by(self, source: str) -> None:
+        """Let the cloud continue before a read of that source; raise SourceUnavailable if the read is to fail."""
+        try:
+            self.weather.pass_by(SourceUnavailable(source, "no answer"))
+        except SourceUnavailable:
+            # Only the audit's own read counts, which is the first: heal reads the state again.
+            self.unread.setdefault(source, True)
+            raise
+        self.unread.setdefault(source, False)
 
     def occasion(self, *, heals: bool = True) -> tuple[AuditResult, int]:
         """Run a periodic audit and its follow-ups (agent/daemon/worker.py); return the last result and the count."""
@@ -242,7 +320,7 @@ class _State:
 
     def read(self, host: str, consumers: frozenset[str], deadline: object, node_uuid: str | None = None) -> NovaState:
         """Return the rows of this host, of its migrations, and of the consumers, including deleted rows."""
-        self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
+        self.agent.pass_by(STATE)
         cloud = self.agent.cloud
         found = self.agent.feed.read(cloud.seconds)
         live = [m for m in found.migrations.values() if not m.deleted]
@@ -307,7 +385,7 @@ class _Libvirt:
 
     def read(self, deadline: object) -> HostFacts:
         """Return eight CPUs, 2 GiB of memory, and the guests."""
-        self.agent.weather.pass_by(SourceUnavailable(LIBVIRT, "no answer"))
+        self.agent.pass_by(LIBVIRT)
         cloud, host = self.agent.cloud, self.agent.host
         domains = tuple(
             Domain(uuid=u, name=u[:8], state=DomainState.RUNNING, vcpus=f.vcpus, memory_mib=f.memory_mib)
@@ -343,10 +421,10 @@ class _Files:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _IdentityFile:
-    uuid: str
+    agent: HostAgent
 
     def find(self) -> Identity:
-        return Identity(uuid=self.uuid, origin="compute_id")
+        return Identity(uuid=self.agent.identity, origin="compute_id")
 
     def create(self) -> Identity:
         raise AssertionError("there is a file")
@@ -373,19 +451,6 @@ class _Lock:
         yield
 
 
-class _Journal:
-    """A journal that keeps nothing: no test undoes a repair here."""
-
-    def read(self) -> JournalContent:
-        return JournalContent()
-
-    def begin(self, change: Change) -> str:
-        return "entry"
-
-    def end(self, entry_id: str, result: Result, words: str) -> None:
-        """Do nothing: there is no file."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Clock:
     cloud: Cloud
@@ -404,8 +469,8 @@ class _Clock:
         self.cloud.seconds += math.ceil(seconds)
 
 
-def settings_of(role: Role, *, min_age_s: float) -> Settings:
-    """Return settings: findings are confirmed by two audits ten seconds apart; heal has no limit on its changes."""
-    heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=5, max_percent=100.0)
+def settings_of(role: Role, *, min_age_s: float, most: int = 5, percent: float = 100.0) -> Settings:
+    """Return settings: two audits ten seconds apart confirm a finding, and a run makes that many changes."""
+    heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=most, max_percent=percent)
     owner = role is Role.OWNER
     return facts.settings(role=role, heal=heal, takeover=owner, confirm_spacing_s=10.0, confirm_within_s=180.0)

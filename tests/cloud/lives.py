@@ -8,11 +8,24 @@ from dataclasses import dataclass, field
 
 from agent.model.settings import Role
 from tests.cloud.cloud import Cloud
-from tests.cloud.episode import VERBS, Episode, Event, Tally, events_of
+from tests.cloud.episode import NO_LIMITS, VERBS, Episode, Event, Limits, Tally, events_of
 from tests.cloud.model_client import ModelClient
 from tests.cloud.placement_model import PlacementModel
 
 LENGTH = 500
+# Of companions: most lives have no limit, so that heal changes much.
+LIMITS = (NO_LIMITS, NO_LIMITS, Limits(consumers=1), NO_LIMITS, Limits(percent=20.0))
+
+
+class LifeFailed(Exception):
+    """A life raised ``error``, a broken rule; ``steps`` is the number of steps up to its end, of all lives."""
+
+    def __init__(self, number: int, events: Sequence[Event], steps: int, error: Exception) -> None:
+        super().__init__(f"life {number}, step {steps}: {type(error).__name__}: {error}")
+        self.number = number
+        self.events = events
+        self.steps = steps
+        self.error = error
 
 
 @dataclass(slots=True)
@@ -40,13 +53,29 @@ def play_until(
     role: Role = Role.OWNER,
 ) -> Life:
     """Play episodes of ``length`` events for ``steps`` steps. Raise AssertionError with a shortened failing life."""
+    try:
+        return play_as_they_are(steps, seed, length, tell, chances, role)
+    except LifeFailed as failed:
+        words = explained(failed.number, failed.events, failed.error, role)
+        raise AssertionError(words) from failed.error
+
+
+def play_as_they_are(
+    steps: int,
+    seed: int,
+    length: int,
+    tell: Callable[[Life], None],
+    chances: Mapping[str, float],
+    role: Role,
+) -> Life:
+    """Play as ``play_until`` does, but raise LifeFailed with the whole failing life."""
     life = Life()
     while life.tally.steps < steps:
         events = events_of(hash((seed, life.number)), length, chances)
         try:
             new_episode(life.number, life.tally, role).play(events)
         except Exception as error:
-            raise AssertionError(explained(life.number, events, error, role)) from error
+            raise LifeFailed(life.number, events, life.tally.steps, error) from error
         tell(life)
         life.number += 1
     return life
@@ -60,7 +89,17 @@ def new_episode(number: int, tally: Tally, role: Role = Role.OWNER) -> Episode:
     oldest_s = 300.0 if role is Role.OWNER else 40.0
     min_age_s, step_s = ((0.0, 1), (oldest_s, 30), (0.0, 30), (oldest_s, 1), (0.0, 5), (oldest_s, 5))[number % 6]
     cloud = Cloud(model)
-    episode = Episode(cloud, client, tally, min_age_s=min_age_s, step_s=step_s, role=role)  # type: ignore[arg-type]
+    beside = role is Role.COMPANION
+    episode = Episode(
+        cloud,
+        client,  # type: ignore[arg-type]
+        tally,
+        min_age_s=min_age_s,
+        step_s=step_s,
+        role=role,
+        limits=LIMITS[number % len(LIMITS)] if beside else NO_LIMITS,
+        observers=frozenset({"h3"} if beside and number % 7 == 0 else {}),
+    )
     if role is Role.OWNER:
         episode.shared = frozenset({"h2"} if number % 3 == 2 else {})
     return episode

@@ -51,6 +51,13 @@ def hidden(cloud: Cloud, dice: random.Random, uuid: str) -> None:
         cloud.instances[uuid] = dataclasses.replace(row, deleted=True, hidden=True, deleted_at=cloud.now())
 
 
+def wrong_project(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Another client records the instance for another project."""
+    found = cloud.placement.held(uuid)
+    if found is not None:
+        cloud.placement.put(uuid, Wanted(holdings=found.holdings, generation=found.generation, project="someone's"))
+
+
 def stranger(cloud: Cloud, dice: random.Random, uuid: str) -> None:
     """A consumer without any row."""
     found = cloud.new_uuid("stranger")
@@ -87,6 +94,7 @@ MISHAPS: tuple[Mishap, ...] = (
     missing,
     deleted_without_allocation,
     hidden,
+    wrong_project,
     stranger,
     other_service,
     archived,

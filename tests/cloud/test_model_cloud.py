@@ -44,3 +44,4 @@ def test_beside_a_running_nova_compute_heal_removes_no_rightful_allocation_and_l
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally
     assert tally.steps >= STEPS_BESIDE_NOVA
     assert min(tally.leaks, tally.heals, tally.computes, tally.stale) > STEPS_BESIDE_NOVA / 400
+    assert min(tally.undone, tally.clones) > 0

@@ -1,0 +1,52 @@
+"""Leave out one guard of heal, so that a run shows what the guard prevents.
+
+Most guards protect against what a cloud or an operator does, and lives contain that. ``own-part`` protects against a
+mistake in a repair, so a run without this guard has such a mistake: with the guard it does no harm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from agent.healing import plan
+from agent.model.finding import SeenFinding
+from agent.model.heal import HealAction
+from agent.model.placement import ConsumerRecord
+from agent.repairs.base import Declined, Repair, Scene
+from tests.cloud import episode
+
+GUARDS = tuple(guard.name for guard in plan.BEFORE + plan.AFTER)
+# Without this guard heal declines the same findings for another reason: heal changes nothing else.
+SAYS_ONLY_WHY = "repairable"
+OWN_PART = "own-part"
+
+
+def leave_out(name: str) -> None:
+    """Leave out that guard in this process."""
+    if name not in GUARDS:
+        raise SystemExit(f"no guard of heal is named {name}; the guards: {', '.join(GUARDS)}")
+    if name == OWN_PART:
+        mistake()
+    plan.BEFORE = tuple(guard for guard in plan.BEFORE if guard.name != name)
+    plan.AFTER = tuple(guard for guard in plan.AFTER if guard.name != name)
+
+
+def mistake() -> None:
+    """Make each repair also remove what the consumer has on other hosts, in this process."""
+    plan.BY_CODE = {
+        code: dataclasses.replace(repair, propose=_greedy(repair)) if isinstance(repair, Repair) else repair
+        for code, repair in plan.BY_CODE.items()
+    }
+    # The guard refuses these repairs, so leaks stay.
+    episode.check_healed = lambda _cloud, _host, _findings: None
+
+
+def _greedy(repair: Repair):
+    def propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
+        found = repair.propose(scene, seen, record)
+        if isinstance(found, Declined):
+            return found
+        kept = tuple(each for each in found.write.allocations if each.provider_uuid in scene.tree)
+        return dataclasses.replace(found, write=dataclasses.replace(found.write, allocations=kept))
+
+    return propose
