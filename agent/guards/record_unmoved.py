@@ -1,8 +1,9 @@
 """record-unmoved: heal must have read all the consumer's allocations, and found those on this host as the audit did.
 
 An equal generation of the consumer alone does not prove this. A consumer that loses its last allocation and gets a new
-allocation, as in every move of an instance, starts again at the first generation. A new allocation raises the
-generation of its provider, so the guard also refuses if a provider's generation has changed since the audit.
+allocation, as in every move of an instance, starts again at the first generation. Two facts prove that this did not
+happen: Placement last wrote the consumer before the audit began, or no provider's generation has changed since the
+audit, because a new allocation raises it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
     moved = [a.consumer_generation for a in seen if a.consumer_generation != record.generation]
     if moved:
         return f"the consumer's generation is {record.generation} now; the audit read {moved[0]}"
-    if not guarded.scene.has_moved:
+    if not guarded.scene.has_moved or record.is_older_than(guarded.scene.read_ago_s):
         return None
     return "since this audit read this host's providers, at least one of them has changed; the next audit decides"
 

@@ -7,6 +7,7 @@ plan; ``run_heal`` takes the write lock and carries out exactly that plan.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from dataclasses import dataclass
 
 from agent.audit.parts import AuditTask
@@ -14,11 +15,12 @@ from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementErro
 from agent.healing.attempt import WriteAttempt, out_of_reach
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.plan import asked_for, candidates, heal_plan
+from agent.healing.preconditions import is_settled
 from agent.healing.recheck import Proven, not_as_planned, proven
 from agent.healing.reshape import reshape
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
-from agent.healing.tree_fingerprint import TreeFingerprint, after_own_write, has_moved, tree_of
+from agent.healing.tree_fingerprint import TreeFingerprint, TreeShape, after_own_write, has_moved, shape_of, tree_of
 from agent.healing.write import rewrite
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
@@ -87,10 +89,12 @@ def prepared(
         undone=undone,
         nova_alive_s=_nova_alive_s(result),
     )
+    began = task.parts.clock.monotonic()
     records = _records(task, candidates(scene, asked, max(1, task.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or _may_have_moved(task, tree))
-    plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved), asked)
+    read_ago_s = _seconds_since(result, scene.now) + task.parts.clock.monotonic() - began
+    plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved, read_ago_s=read_ago_s), asked)
     recorded = scene.view.consumer_uuids | scene.view.shared_consumer_uuids if scene.view else frozenset()
     return Prepared(
         asked=asked,
@@ -100,6 +104,12 @@ def prepared(
         tree=tree,
         consumers=recorded | result.memory.guests,
     )
+
+
+def _seconds_since(result: AuditResult, now: str) -> float:
+    """Return the seconds since the audit began; at least its duration, in case the clock was set back."""
+    moment, began = (datetime.datetime.fromisoformat(text) for text in (now, result.report.started_at))
+    return max((moment - began).total_seconds(), result.report.duration_ms / 1000)
 
 
 def _nova_alive_s(result: AuditResult) -> int | None:
@@ -144,12 +154,18 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
     tree = wanted.tree
     for action in wanted.plan.actions:
         task.stop_if_cancelled()
-        outcome = _changed_since(task, wanted, proof, action) or _carried_out(task, journal, wanted, action, tree)
+        expected = shape_of(tree) if tree is not None and _is_settled(action) else tree
+        outcome = _changed_since(task, wanted, proof, action) or _carried_out(task, journal, wanted, action, expected)
         healed.append(Healed(action=action, outcome=outcome))
         # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
         if isinstance(action, HealAction) and tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
+
+
+def _is_settled(action: AnyAction) -> bool:
+    """Return whether the action's write does not depend on generations. A reshape sends the provider generations."""
+    return isinstance(action, HealAction) and is_settled(action.before)
 
 
 def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> WriteAttempt | None:
@@ -165,12 +181,12 @@ def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: Any
 
 
 def _carried_out(
-    task: AuditTask, journal: Journal, wanted: Prepared, action: AnyAction, tree: TreeFingerprint | None
+    task: AuditTask, journal: Journal, wanted: Prepared, action: AnyAction, tree: TreeFingerprint | TreeShape | None
 ) -> WriteAttempt:
     line = _change(wanted, action)
     if isinstance(action, HealAction):
         return rewrite(task, journal, line, action.changes[0], tree)
-    assert tree is not None, "a plan has a reshape only if Placement was read"
+    assert isinstance(tree, TreeFingerprint), "a plan has a reshape only if Placement was read"
     return reshape(task, journal, line, action.reshaping, tree)
 
 

@@ -1,7 +1,7 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
 A change of one consumer and a reshape use the same checks. A consumer whose record is equal may still have been deleted
-and created again, so the provider generations are checked last (tree_fingerprint.py).
+and created again, so the time of its last write and the provider tree are checked too (tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agent.audit.parts import AuditTask, Clock
 from agent.errors import PlacementError
 from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.healing.consumer_json import after_json, is_as
-from agent.healing.tree_fingerprint import TreeFingerprint, has_moved
+from agent.healing.tree_fingerprint import TreeFingerprint, TreeShape, has_moved
 from agent.host_files.journal import Result
 from agent.model.heal import ConsumerChange
 from agent.model.placement import ConsumerRecord
@@ -37,7 +37,10 @@ class Fate:
 
 
 def not_now(
-    task: AuditTask, allocations: AllocationWriter, changes: Sequence[ConsumerChange], tree: TreeFingerprint | None
+    task: AuditTask,
+    allocations: AllocationWriter,
+    changes: Sequence[ConsumerChange],
+    tree: TreeFingerprint | TreeShape | None,
 ) -> WriteAttempt | None:
     """Return why the write must not be done: a consumer or the tree changed since the decision. None if neither did.
 
@@ -46,13 +49,23 @@ def not_now(
     try:
         for change in changes:
             now = allocations.consumer(change.before.consumer_uuid)
-            if now != change.before:
+            if now != change.before or _is_rewritten(now, change.before):
                 return refused(_moved_words(now, change.before))
         if tree is None or not has_moved(task, tree):
             return None
     except PlacementError as error:
         return out_of_reach(error)
     return refused("nothing was changed: a provider of this host changed since the decision, perhaps by an allocation")
+
+
+def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
+    """Return whether the answers say that Placement wrote the record between them, although its content is the same."""
+    return now.written is not None and before.written is not None and now.written.at != before.written.at
+
+
+def is_settled(before: ConsumerRecord) -> bool:
+    """Return whether ``written`` would certainly show another write of the consumer, without any generation."""
+    return before.is_older_than(0.0)
 
 
 def fate_of(
@@ -95,5 +108,5 @@ def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
     if now.generation is None:
         return f"{changed}, and has no allocations now"
     if now.generation == before.generation:
-        return f"{changed}: another client deleted it and created it again with other content"
+        return f"{changed}: another client deleted it and created it again"
     return f"{changed} (generation {now.generation} now, {before.generation} when heal read the consumer)"

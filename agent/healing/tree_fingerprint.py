@@ -1,8 +1,13 @@
-"""Check, as the last step before a change, that no provider generation in this host's tree changed since the decision.
+"""Check, as the last step before a change, that this host's provider tree is the one of the decision.
 
 Every move of an instance deletes its consumer and creates the consumer again. The new consumer may have the same
-generation and amounts as the old one, so the consumer's record does not show the move. But the new allocations raised
-the generation of the provider. The check needs one request.
+generation and amounts as the old one, so the consumer's content does not show the move. Two things show it: the new
+allocations raised the generation of the provider, and Placement's answer has the time at which it wrote the consumer.
+
+The generation also changes with each instance that comes to the host, so on a busy host it rarely stays the same for
+the seconds that a heal takes. So for a consumer that was written some time before the decision, its time is compared
+(preconditions.py), and of the tree only the providers: ``TreeShape``. For any other consumer the generations must be
+the same: ``TreeFingerprint``. The check needs one request.
 """
 
 from __future__ import annotations
@@ -23,15 +28,29 @@ class TreeFingerprint(NamedTuple):
     generations: frozenset[tuple[str, int | None]]
 
 
+class TreeShape(NamedTuple):
+    """The providers of this host's tree at the time of a decision, whatever their generations."""
+
+    root_uuid: str
+    root_name: str
+    providers: frozenset[str]
+
+
+def shape_of(tree: TreeFingerprint) -> TreeShape:
+    """Return the providers of the tree."""
+    return TreeShape(tree.root_uuid, tree.root_name, frozenset(uuid for uuid, _ in tree.generations))
+
+
 def tree_of(view: PlacementView, root_name: str) -> TreeFingerprint:
     """Return the fingerprint (all providers and generations) of this view of Placement."""
     return TreeFingerprint(view.root_uuid, root_name, frozenset((p.uuid, p.generation) for p in view.providers))
 
 
-def has_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
-    """Read the tree from Placement; return whether its providers or generations differ. Raises PlacementError."""
+def has_moved(task: AuditTask, tree: TreeFingerprint | TreeShape) -> bool:
+    """Read the tree from Placement; return whether it differs from ``tree``. Raises PlacementError."""
     wanted = ViewRequest(root_uuid=tree.root_uuid, root_name=tree.root_name, fresh_allocations=False, consumer_reads=0)
-    return tree_of(task.parts.reader.view(wanted), tree.root_name) != tree
+    now = tree_of(task.parts.reader.view(wanted), tree.root_name)
+    return (shape_of(now) if isinstance(tree, TreeShape) else now) != tree
 
 
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:

@@ -18,7 +18,7 @@ from agent.audit.parts import AuditTask
 from agent.errors import ConsumerConflict, GenerationConflict, PlacementError, PlacementUnavailable, SourceUnavailable
 from agent.healing.attempt import DONE_WORDS, NO_ACCESS, WriteAttempt, out_of_reach, refused
 from agent.healing.preconditions import fate_of, not_now
-from agent.healing.tree_fingerprint import TreeFingerprint
+from agent.healing.tree_fingerprint import TreeFingerprint, TreeShape
 from agent.host_files.journal import Change, Entry, Journal, Json, Result
 from agent.model.heal import ConsumerChange
 from agent.ports import AllocationWriter
@@ -28,7 +28,11 @@ from agent.timing.backoff import wait_s
 
 
 def rewrite(
-    task: AuditTask, journal: Journal, line: Change, change: ConsumerChange, tree: TreeFingerprint | None = None
+    task: AuditTask,
+    journal: Journal,
+    line: Change,
+    change: ConsumerChange,
+    tree: TreeFingerprint | TreeShape | None = None,
 ) -> WriteAttempt:
     """Carry out the change of one consumer; ``line`` is its journal line. The caller must have the write lock.
 
@@ -67,7 +71,10 @@ def undoing(entry: Entry, before: Json, after: Json) -> Change:
 
 
 def _rounds(
-    task: AuditTask, allocations: AllocationWriter, change: ConsumerChange, tree: TreeFingerprint | None
+    task: AuditTask,
+    allocations: AllocationWriter,
+    change: ConsumerChange,
+    tree: TreeFingerprint | TreeShape | None,
 ) -> WriteAttempt:
     rounds = task.settings.conflict_rounds
     for conflict in range(1, rounds + 1):

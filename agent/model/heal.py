@@ -136,6 +136,9 @@ def _body(action: AnyAction) -> dict[str, Any]:
     body = asdict(action)
     # Which other findings end is no part of the change: the digest stays the same when such a finding appears.
     del body["also_ends"]
+    for change in (body, *body.get("reshaping", {}).get("changes", ())):
+        # The age of a record grows from plan to plan; its content and its generation tell whether it is another one.
+        change.get("before", {}).pop("written", None)
     return body
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_UNIT_DEFAULT = 2**31 - 1
@@ -75,11 +75,26 @@ class UnlistedUsage:
     amount: int
 
 
+#: The clocks of one Placement's servers differ by less than this, in seconds.
+CLOCKS_DIFFER_S = 10.0
+
+
+class Written(NamedTuple):
+    """When Placement last wrote what it answered: the header Last-Modified, and the age in seconds by the header Date.
+
+    Both headers are of one answer, so no clock of the agent matters. ``at`` has whole seconds.
+    """
+
+    at: str
+    age_s: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRecord:
     """The response to ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
-    ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type.
+    ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type. ``written``
+    is None if the answer does not say it; equal records may differ in it.
     """
 
     consumer_uuid: str
@@ -88,6 +103,15 @@ class ConsumerRecord:
     user_id: str | None
     allocations: tuple[Allocation, ...]
     consumer_type: str | None = None
+    written: Written | None = field(default=None, compare=False)
+
+    def is_older_than(self, seconds: float) -> bool:
+        """Return whether Placement wrote the record certainly more than ``seconds`` before the answer.
+
+        False if the answer does not say it. The clocks of several Placement servers may differ by less than
+        CLOCKS_DIFFER_S; a server's time in the headers has whole seconds.
+        """
+        return self.written is not None and self.written.age_s >= seconds + CLOCKS_DIFFER_S
 
 
 class LeftProvider(NamedTuple):

@@ -24,7 +24,9 @@ class AllocationClient:
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
         """Return all allocations of the consumer, and its type if the server has types. Raises PlacementError."""
         version = TYPED if self._client.maximum() >= TYPED else MINIMUM
-        return self._client.get(_path(consumer_uuid), version, lambda body: wire.parse_consumer(body, consumer_uuid))
+        return self._client.get_dated(
+            _path(consumer_uuid), version, lambda body, written: wire.parse_consumer(body, consumer_uuid, written)
+        )
 
     def put(self, write: PutAllocations) -> None:
         """Replace all allocations of the consumer. Raises GenerationConflict and AllocationRefused among others."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from agent.errors import AnswerTooLarge, PlacementUnavailable
 from agent.model.ancestry import ancestors
-from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider
+from agent.model.placement import MAX_UNIT_DEFAULT, Allocation, ConsumerRecord, Inventory, Provider, Written
 from agent.model.plan import CreateProvider, MoveProvider, PutAllocations, Reshape
 from agent.text.numbers import MOST_RATIO, finite, whole
 
@@ -218,8 +218,8 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
     )
 
 
-def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
-    """Parse ``GET /allocations/{consumer}`` (1.28; 1.38: with the type).
+def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
+    """Parse ``GET /allocations/{consumer}`` (1.28; 1.38: with the type); ``written`` is from the answer's headers.
 
     For a consumer that does not exist, Placement answers 200 without allocations.
     """
@@ -243,6 +243,8 @@ def parse_consumer(body: object, consumer_uuid: str) -> ConsumerRecord:
             for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
         ),
         consumer_type=_consumer_type(found) if providers else None,
+        # For a consumer without allocations, Placement sends the present time.
+        written=written if providers else None,
     )
 
 

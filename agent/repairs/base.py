@@ -37,7 +37,8 @@ class Scene:
     ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None:
     no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
-    checks this after it has read the records. ``undone`` are ids of findings that the daemon must not repair, because
+    checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to the
+    end of these reads. ``undone`` are ids of findings that the daemon must not repair, because
     an operator undid the repair; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time
     in seconds for which audits in a row have found nova-compute of this host alive; None if it is not alive.
     """
@@ -53,6 +54,7 @@ class Scene:
     now: str
     undone: frozenset[str] = frozenset()
     has_moved: bool = False
+    read_ago_s: float = 0.0
     nova_alive_s: int | None = None
 
     @property

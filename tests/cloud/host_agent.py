@@ -97,6 +97,11 @@ class Windy:
         self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
         return self._inner.get(path, microversion, parse, *bound)
 
+    def get_dated(self, path: str, microversion: Any, parse: Callable[[object, Any], Any]) -> Any:
+        """GET with the time of the last write."""
+        self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
+        return self._inner.get_dated(path, microversion, parse)
+
     def put(self, path: str, microversion: Any, body: Any, parse: Callable[[object], Any]) -> Any:
         """PUT; for allocations Watched has applied the weather already."""
         if not path.startswith("/allocations/"):

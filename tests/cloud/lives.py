@@ -89,6 +89,7 @@ def new_episode(number: int, tally: Tally, role: Role = Role.OWNER) -> Episode:
     oldest_s = 300.0 if role is Role.OWNER else 40.0
     min_age_s, step_s = ((0.0, 1), (oldest_s, 30), (0.0, 30), (oldest_s, 1), (0.0, 5), (oldest_s, 5))[number % 6]
     cloud = Cloud(model)
+    model.second = lambda: cloud.seconds
     beside = role is Role.COMPANION
     episode = Episode(
         cloud,

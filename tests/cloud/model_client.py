@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from agent.model.placement import Written
 from agent.placement.http.answers import Reply, refusal
 from agent.placement.wire import Microversion
 from tests.cloud.placement_model import NOT_FOUND, Answer, PlacementModel, Stock, Wanted
@@ -37,6 +38,13 @@ class ModelClient:
         """GET."""
         self.requests += 1
         return parse(self._body(path))
+
+    def get_dated(self, path: str, microversion: Microversion, parse: Callable[[object, Written | None], Any]) -> Any:
+        """GET of a consumer."""
+        self.requests += 1
+        at = self._model.written.get(path.removeprefix("/allocations/"))
+        age_s = None if at is None else self._model.server_second() - at
+        return parse(self._body(path), None if age_s is None else Written(str(at), age_s))
 
     def put(
         self, path: str, microversion: Microversion, body: Mapping[str, Any] | None, parse: Callable[[object], Any]

@@ -108,6 +108,10 @@ class PlacementModel:
         self.consumers: dict[str, Consumer] = {}
         # Called with the consumers of each write that changes allocations.
         self.wrote: Callable[[Iterable[str]], None] = lambda consumers: None
+        # The time in seconds, and when each consumer was last written by the clock of the server that wrote it.
+        self.second: Callable[[], int] = lambda: 0
+        self.written: dict[str, int] = {}
+        self._answers = 0
 
     def held(self, consumer: str) -> Consumer | None:
         """Return what GET /allocations/{c} shows: None for a consumer without allocations, though it may exist."""
@@ -127,8 +131,17 @@ class PlacementModel:
         if self.held(consumer) is None:
             return NOT_FOUND
         del self.consumers[consumer]
-        self.wrote((consumer,))
+        self._note((consumer,))
         return DONE
+
+    def server_second(self) -> int:
+        """Return the time of the server that answers next: the clocks of Placement's servers differ by some seconds."""
+        self._answers += 1
+        return self.second() + self._answers * 5 % 7 - 3
+
+    def _note(self, consumers: Iterable[str]) -> None:
+        self.written |= dict.fromkeys(consumers, self.server_second())
+        self.wrote(consumers)
 
     def create_provider(self, uuid: str, name: str, parent: str | None = None) -> Answer:
         """POST /resource_providers."""
@@ -198,7 +211,7 @@ class PlacementModel:
             return NO_ROOM
         self._exist(wanted)
         self._carry_out(wanted)
-        self.wrote(wanted)
+        self._note(wanted)
         return DONE
 
     def _moved(self, consumer: str, wanted: Wanted) -> bool:

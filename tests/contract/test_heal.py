@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -357,15 +359,65 @@ def test_heal_writes_no_journal_entry_if_the_consumer_changed_after_the_plan(hos
     assert entries(host) == []
 
 
+def written_at(host: Host, consumer: str, moment: datetime.datetime) -> None:
+    """Let Placement have written the consumer at that moment."""
+    with contextlib.closing(sqlite3.connect(host.rest.server.folder / "placement.sqlite", timeout=30)) as database:
+        change = "UPDATE allocations SET created_at = ? WHERE consumer_id = ?"
+        assert database.execute(change, (f"{moment:%Y-%m-%d %H:%M:%S.%f}", consumer)).rowcount == len(HELD)
+        database.commit()
+
+
+def an_hour_ago() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+
+
 def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host):
-    consumer = host.allocate("gone", here=HELD)
+    """The first write and the second are so close together that only the provider's generation shows the second."""
+    consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
+    written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.release(consumer)
         host.rest.allocate({host.root: HELD}, consumer)
+        written_at(host, consumer, now)
         assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+    assert "a provider of this host changed since the decision" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_heal_repairs_an_old_leak_although_other_consumers_come_to_the_host_meanwhile(host):
+    """On a busy host the generation of the provider changes all the time."""
+    consumer = host.allocate("gone", here=HELD)
+    written_at(host, consumer, an_hour_ago())
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
+        host.allocate("arriving", here=HELD)
+        (healed,) = run_heal(task, plan)
+    assert healed.outcome.result is Result.DONE
+    assert host.allocations(consumer) == {"allocations": {}}
+
+
+def test_heal_refuses_an_old_consumer_that_was_recreated_with_equal_content_after_the_plan(host):
+    consumer = host.allocate("gone", here=HELD)
+    written_at(host, consumer, an_hour_ago())
+    was = (host.generation(consumer), host.allocations(consumer))
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
+        host.rest.release(consumer)
+        host.rest.allocate({host.root: HELD}, consumer)
+        assert (host.generation(consumer), host.allocations(consumer)) == was
+        (healed,) = run_heal(task, plan)
+    assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+    assert "another client deleted it and created it again" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+def test_heal_refuses_an_old_leak_if_a_provider_joined_the_hosts_tree_after_the_plan(host):
+    consumer = host.allocate("gone", here=HELD)
+    written_at(host, consumer, an_hour_ago())
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
+        host.rest.make_provider(parent=host.root)
+        (healed,) = run_heal(task, plan)
     assert "a provider of this host changed since the decision" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -33,6 +34,7 @@ from agent.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
+from agent.model.placement import Written
 from agent.placement import wire
 from agent.placement.http import error_hints
 from agent.placement.http.bounds import TOKEN
@@ -92,7 +94,8 @@ class TokenMoved(kx.ClientException):
 class Reply:
     """An answer as received. ``request`` is the method and URL of its request.
 
-    ``sent_bytes`` is the size of the request's body and ``location`` the target of a redirect. ``secrets`` are the
+    ``sent_bytes`` is the size of the request's body and ``location`` the target of a redirect. ``written`` is when
+    Placement last wrote the content of the answer. ``secrets`` are the
     credentials that the request carried; no message may quote them.
     """
 
@@ -102,6 +105,7 @@ class Reply:
     request_id: str | None
     sent_bytes: int = 0
     location: str = ""
+    written: Written | None = None
     secrets: tuple[str, ...] = ()
 
     def body(self) -> object:
@@ -230,8 +234,20 @@ def reply_of(method: str, response: requests.Response) -> Reply:
         request_id=response.headers.get("x-openstack-request-id"),
         sent_bytes=len(sent.body or b""),
         location=response.headers.get("Location", ""),
+        written=written_of(response.headers.get("Last-Modified"), response.headers.get("Date")),
         secrets=tuple(sent.headers[name] for name in _CREDENTIAL_HEADERS if name in sent.headers),
     )
+
+
+def written_of(modified: str | None, date: str | None) -> Written | None:
+    """Return when the content of an answer was last written, by the answer's headers; None if they do not say it."""
+    if modified is None or date is None:
+        return None
+    try:
+        age_s = (parsedate_to_datetime(date) - parsedate_to_datetime(modified)).total_seconds()
+    except (TypeError, ValueError):  # no date, or only one of the two has a time zone
+        return None
+    return Written(modified, age_s)
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:

@@ -27,6 +27,7 @@ from keystoneauth1 import exceptions as kx
 from keystoneauth1.identity.base import BaseIdentityPlugin
 
 from agent.errors import PlacementError, PlacementRejected, PlacementUnavailable
+from agent.model.placement import Written
 from agent.placement import wire
 from agent.placement.http import answers, error_hints, retry_after, transport
 from agent.placement.http.answers import Reply
@@ -141,6 +142,14 @@ class PlacementClient:
         self.maximum()  # may read the root document: called outside the block, so that ``bound`` does not limit it
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
+
+    def get_dated(self, path: str, microversion: Microversion, parse: Callable[[object, Written | None], T]) -> T:
+        """Send a GET as ``get`` does; ``parse`` also gets the time at which Placement last wrote the content."""
+        self.maximum()
+        with transport.bounded(OWN):
+            reply = self._send("GET", path, microversion)
+        written = reply.written
+        return _parsed(reply, lambda body: parse(body, written))
 
     def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
         """Send a PUT; return what ``parse`` makes of the answer, or of None if it is empty. Raises PlacementError."""

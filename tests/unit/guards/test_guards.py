@@ -14,7 +14,7 @@ from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings
 from agent.model.nova import Service
-from agent.model.placement import ConsumerRecord
+from agent.model.placement import ConsumerRecord, Written
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, STATE
 from agent.repairs import BY_CODE
@@ -325,6 +325,18 @@ def test_a_change_is_refused_by_two_guards_if_nova_could_not_be_read():
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
+@pytest.mark.parametrize(
+    ("written", "refuses"),
+    [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
+    ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
+)
+def test_a_moved_provider_matters_unless_the_consumer_was_written_before_the_audit(written, refuses):
+    """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
+    case = with_scene(right(), has_moved=True, read_ago_s=60.0)
+    records = (dataclasses.replace(read(case), written=written),)
+    assert refused_by(with_scene(case, records=records)) == ["record-unmoved"] * refuses
+
+
 def test_the_test_cases_cover_every_guard():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
@@ -364,7 +376,8 @@ def test_the_plan_digest_depends_on_the_actions_and_not_on_the_time():
     world, held = leaks("gone")
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))
-    later = dataclasses.replace(scene, now="2026-11-21T13:00:00.000Z")
+    old = tuple(dataclasses.replace(each, written=Written("then", 3600.0)) for each in scene.records)
+    later = dataclasses.replace(scene, now="2026-11-21T13:00:00.000Z", records=old)
     assert heal_plan(later, asked_for(later.findings, ALL, frozenset())).digest == plan.digest
     action: HealAction = plan.actions[0]
     assert dataclasses.replace(plan, actions=(dataclasses.replace(action, why="?"),)).digest != plan.digest

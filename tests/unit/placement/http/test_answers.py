@@ -16,12 +16,29 @@ from agent.errors import (
     ProviderInUse,
     Retry,
 )
-from agent.placement.http.answers import Reply, failure, quoted, refusal
+from agent.placement.http.answers import Reply, failure, quoted, refusal, written_of
 
 
 def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "why") -> Reply:
     body = {"errors": [{"status": status, "code": code, "detail": detail}]}
     return Reply(request=request, status=status, text=json.dumps(body), request_id="req-server")
+
+
+@pytest.mark.parametrize(
+    ("modified", "date", "age_s"),
+    [
+        ("Wed, 25 Nov 2026 20:00:00 GMT", "Wed, 25 Nov 2026 20:01:05 GMT", 65.0),
+        ("Wed, 25 Nov 2026 20:00:00 GMT", "Wed, 25 Nov 2026 19:59:58 GMT", -2.0),
+        ("Wed, 25 Nov 2026 20:00:00 GMT", None, None),
+        (None, "Wed, 25 Nov 2026 20:01:05 GMT", None),
+        ("yesterday", "Wed, 25 Nov 2026 20:01:05 GMT", None),
+        ("Wed, 25 Nov 2026 20:00:00", "Wed, 25 Nov 2026 20:01:05 GMT", None),
+    ],
+)
+def test_the_age_of_an_answers_content_is_the_difference_of_two_of_its_headers(modified, date, age_s):
+    found = written_of(modified, date)
+    assert (found and found.age_s) == age_s
+    assert found is None or found.at == modified
 
 
 @pytest.mark.parametrize(
