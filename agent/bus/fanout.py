@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agent.bus.timeouts import ended_within
 from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
@@ -57,3 +58,22 @@ class Fleet(Fanout):
     def send(self, state: dict[str, Any]) -> None:
         """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable if the broker did not accept it."""
         self.cast(HOST_STATE, state=state)
+
+
+def accepted_within(seconds: float, bus: Bus, topic: str, method: str) -> bool:
+    """Cast a method without arguments; return whether the broker accepted the cast within ``seconds``.
+
+    Raises SourceUnavailable if the broker refused the cast. A cast that hangs goes on in a thread of its own.
+    """
+    refusals: list[SourceUnavailable] = []
+
+    def cast() -> None:
+        try:
+            Fanout(bus, topic).cast(method)
+        except SourceUnavailable as error:
+            refusals.append(error)
+
+    ended = ended_within(seconds, cast, "bus-request")
+    if refusals:
+        raise SourceUnavailable(BROKER, f"{bus.options.shown}: {refusals[0].message}") from refusals[0]
+    return ended

@@ -10,9 +10,10 @@ import contextlib
 import queue
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
-from agent.bus.fanout import Fanout
+from agent.bus.fanout import accepted_within
 from agent.bus.timeouts import ended_within
 from agent.bus.transport import (
     AGENT_TOPIC,
@@ -31,11 +32,36 @@ from agent.errors import SourceUnavailable
 DOUBT_S = 2.0
 REACH_S = 10.0
 STOP_S = 1.0
-#: The maximum number of messages that wait in this process. The oldest messages are dropped first, because the next
+#: The maximum number of messages that wait in a MessageQueue. The oldest messages are dropped first, because the next
 #: message of the same host replaces them.
 MOST_WAITING = 10_000
 
 Message = tuple[float, Any]
+#: Takes a message and its arrival in monotonic seconds. Several threads of oslo.messaging call the function.
+Receive = Callable[[float, Any], None]
+
+
+class MessageQueue:
+    """Keeps messages in the order of arrival until another thread takes them."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Message] = queue.Queue(MOST_WAITING)
+
+    def put(self, received_at: float, message: Any) -> None:  # noqa: ANN401 - JSON values
+        """Add a message; drop the oldest one if the queue is full."""
+        while self._waiting.full():
+            with contextlib.suppress(queue.Empty):
+                self._waiting.get_nowait()
+        # Another thread of oslo.messaging may have filled the queue again; then this message is dropped.
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait((received_at, message))
+
+    def take(self, timeout_s: float) -> Message | None:
+        """Return the next message and its arrival in monotonic seconds; None if no message comes in time."""
+        try:
+            return self._waiting.get(timeout=timeout_s) if timeout_s > 0 else self._waiting.get_nowait()
+        except queue.Empty:
+            return None
 
 
 class FleetEndpoint:
@@ -43,28 +69,32 @@ class FleetEndpoint:
 
     target = oslo_messaging.Target(version=VERSION)
 
-    def __init__(self, received: queue.Queue[Message]) -> None:
-        self._received = received
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
 
     def host_state(self, _context: object, /, state: object = None, **_newer: object) -> None:
-        """Queue one host's document unchecked; the code that shows the document checks it."""
-        while self._received.full():
-            with contextlib.suppress(queue.Empty):
-                self._received.get_nowait()
-        # Another thread of oslo.messaging may have filled the queue again; then this message is dropped.
-        with contextlib.suppress(queue.Full):
-            self._received.put_nowait((time.monotonic(), state))
+        """Pass on one host's document unchecked; the receiver checks the document."""
+        self._receive(time.monotonic(), state)
 
 
 class FleetListener:
-    """Receives the fleet's messages. Use it as a context manager, or call ``close``."""
+    """Passes the fleet's messages on to ``receive``. Use it as a context manager, or call ``close``."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, receive: Receive) -> None:
         self._bus = bus
-        self._received: queue.Queue[Message] = queue.Queue(MOST_WAITING)
-        self._server = bus.server(FLEET_TOPIC, WATCHER, FleetEndpoint(self._received))
+        self._server = bus.server(FLEET_TOPIC, WATCHER, FleetEndpoint(receive))
         self._up = threading.Event()
         self._refused: Exception | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the broker accepted the listener. The library connects again by itself after an outage."""
+        return self._up.is_set() and self._refused is None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the listener could not start and never will: the caller makes another one."""
+        return self._refused is not None
 
     def listen(self) -> None:
         """Start to receive messages; return when the server is up. Raises SourceUnavailable if it does not start."""
@@ -78,13 +108,6 @@ class FleetListener:
         """Ask all agents to cast their state now. Raises SourceUnavailable if the broker accepts nothing in time."""
         if not self._asked():
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
-
-    def take(self, timeout_s: float) -> Message | None:
-        """Return the next message and its arrival in monotonic seconds; None if no message comes in time."""
-        try:
-            return self._received.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
 
     def close(self) -> None:
         """Stop the server and close the connection, each for at most a second if the broker hangs."""
@@ -118,15 +141,4 @@ class FleetListener:
 
     def _asked(self) -> bool:
         """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable if it refused."""
-        refusals: list[SourceUnavailable] = []
-
-        def cast() -> None:
-            try:
-                Fanout(self._bus, AGENT_TOPIC).cast(PUBLISH_NOW)
-            except SourceUnavailable as error:
-                refusals.append(error)
-
-        ended = ended_within(REACH_S, cast, "bus-request")
-        if refusals:
-            raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {refusals[0].message}") from refusals[0]
-        return ended
+        return accepted_within(REACH_S, self._bus, AGENT_TOPIC, PUBLISH_NOW)

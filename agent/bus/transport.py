@@ -45,6 +45,9 @@ PUBLISH_NOW = "publish_now"
 #: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
 FLEET_TOPIC = "stocktake_fleet"
 HOST_STATE = "host_state"
+#: A watcher casts here from time to time, only to learn whether the broker is there. Nobody listens.
+PROBE_TOPIC = "stocktake_probe"
+PROBE = "probe"
 #: All watchers share this server name. With separate names, each ended watcher would leave a queue in the broker.
 WATCHER = "watch"
 
@@ -93,6 +96,13 @@ class Bus:
         """Return a client that casts to all listeners of ``topic``."""
         target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic, version=VERSION, fanout=True)
         return oslo_messaging.get_rpc_client(self.rpc, target, serializer=PlainSerializer(), retry=TRIES)
+
+    def host_client(self, host: str, timeout_s: float) -> oslo_messaging.RPCClient:
+        """Return a client that calls the agent of one host and waits ``timeout_s`` for the answer."""
+        target = oslo_messaging.Target(exchange=EXCHANGE, topic=AGENT_TOPIC, server=host, version=VERSION)
+        return oslo_messaging.get_rpc_client(
+            self.rpc, target, serializer=PlainSerializer(), timeout=timeout_s, retry=TRIES
+        )
 
     def close(self) -> None:
         """Close the connections; abandon messages that a dead broker never acknowledged."""

@@ -37,6 +37,11 @@ class Questions:
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
+    def computes(self) -> tuple[Row, ...]:
+        """Return the cell's undeleted nova-compute services, disabled ones too."""
+        answer = self._ask("ServiceList", "get_by_binary", ["nova-compute"], include_disabled=True)
+        return wire.rows(answer, "ServiceList", wire.service_row)
+
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
         """Return a host's compute nodes that are not deleted, each with all object fields, not only the columns."""
         try:

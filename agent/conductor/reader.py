@@ -19,9 +19,10 @@ from agent.conductor import wire
 from agent.conductor.client import ConductorClient
 from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
-from agent.model.nova import LightState, NovaState, Pulse, StateKind, StateSign
+from agent.model.nova import ComputeHost, LightState, NovaState, Pulse, StateKind, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
+from agent.sources.nova.compute_hosts import compute_hosts_from_rows
 from agent.sources.nova.documents import Cells, Row, texts
 from agent.sources.nova.guest_rows_cache import LastGuests
 from agent.sources.nova.light import is_settled, light_state
@@ -108,6 +109,10 @@ class ConductorState:
         questions = Questions(self._client, deadline)
         heartbeats = _heartbeats(questions.conductors() + questions.services(host))
         return pulse_from(self._now(), heartbeats)
+
+    def compute_hosts(self, deadline: Deadline) -> tuple[ComputeHost, ...]:
+        """Return the hosts of the cell's nova-compute services. Raises SourceUnavailable and SourceInconsistent."""
+        return compute_hosts_from_rows(Questions(self._client, deadline).computes())
 
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]

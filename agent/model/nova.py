@@ -210,6 +210,14 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeHost:
+    """A host that has a nova-compute service; ``disabled``: the scheduler gives the host no new instances."""
+
+    host: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
     """A heartbeat of the cell's services, and the clock to measure its age with (naive UTC).
 

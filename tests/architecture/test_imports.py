@@ -13,7 +13,7 @@ from tests.rigs.source_tree import ROOT, agent_modules, functions, imports, pars
 MODULES = agent_modules()
 
 PURE_PACKAGES = (
-    *("agent.audit.decide", "agent.books", "agent.findings", "agent.guards", "agent.healing.adopt_plan"),
+    *("agent.audit.decide", "agent.books", "agent.findings", "agent.fleet", "agent.guards", "agent.healing.adopt_plan"),
     *("agent.healing.plan", "agent.model", "agent.nested", "agent.node_record", "agent.provider_tree", "agent.repairs"),
     *("agent.resources", "agent.text", "agent.timing", "agent.traits", "agent.why"),
 )
@@ -82,7 +82,7 @@ DRIVERS = {
     "oslo_service": ("agent.backend",),
     "cliff": ("agent.cmd",),
     # Only text of a command needs rich. The daemon must not import it.
-    "rich": ("agent.render.draw", "agent.cmd.watch_screen"),
+    "rich": ("agent.render.draw", "agent.cmd.watching"),
     "waitress": ("agent.demo",),
     "placement": ("agent.demo",),
 }

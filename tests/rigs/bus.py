@@ -8,17 +8,16 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from agent.bus.listener import FleetListener
+from agent.bus.listener import FleetListener, MessageQueue
 from agent.bus.options import BusOptions, DaemonControl, PublishingOptions
 from agent.bus.service import BusConnection, checked_bus
 from agent.bus.transport import AGENT_TOPIC, EXCHANGE, VERSION, Bus, PlainSerializer, oslo_messaging
 from agent.model.report import AuditReport
-from tests.rigs.rabbitmq import RabbitMq
+from tests.rigs.rabbitmq import CONTROL, RabbitMq
 from tests.rigs.wait import until
 
 # The time-out of each try of a call: an agent that is not on the bus yet will not answer later either.
 TRY_S = 4
-CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 NOW = "2026-11-21T10:00:05.000Z"
 
 
@@ -72,15 +71,24 @@ def bus(url: str) -> Iterator[Bus]:
         opened.close()
 
 
+class Watcher:
+    """A fleet listener with the messages that it received."""
+
+    def __init__(self, opened: FleetListener, received: MessageQueue) -> None:
+        self.ask = opened.ask
+        self.take = received.take
+
+
 @contextlib.contextmanager
-def listener(url: str) -> Iterator[FleetListener]:
+def listener(url: str) -> Iterator[Watcher]:
     """Yield a fleet listener that is already subscribed."""
-    with FleetListener(Bus(BusOptions(url=url))) as made:
+    received = MessageQueue()
+    with FleetListener(Bus(BusOptions(url=url)), received.put) as made:
         made.listen()
-        yield made
+        yield Watcher(made, received)
 
 
-def heard(watcher: FleetListener, timeout_s: float = 60) -> Any:
+def heard(watcher: Watcher, timeout_s: float = 60) -> Any:
     """Return the next document that the listener receives."""
     return until(lambda: watcher.take(0.1), timeout_s, "a host's state")[1]
 

@@ -19,6 +19,7 @@ from tests.rigs.wait import until
 USER = "stocktake"
 PASSWORD = "rig-broker-5d2"
 PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+CONTROL = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 START_TIMEOUT_S = 240.0
 
 
@@ -108,6 +109,13 @@ class RabbitMq:
             "vm_memory_high_watermark.absolute = 512MB\ndisk_free_limit.absolute = 50MB\n"
         )
         (self.folder / "enabled_plugins").write_text("[].\n")
+
+    def virtual_host(self, name: str) -> str:
+        """Add a virtual host, whose exchanges and queues are apart from those of ``url``; return its transport_url."""
+        for command in (["add_vhost", name], ["set_permissions", "-p", name, USER, ".*", ".*", ".*"]):
+            environment = {**os.environ, **self.environment()}
+            subprocess.run([CONTROL, "-q", *command], env=environment, check=True, capture_output=True, timeout=180)
+        return f"{self.url}{name}"
 
     def environment(self) -> dict[str, str]:
         """Return the environment with which RabbitMQ's own programs address this broker."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent.bus.fleet import host_seen
 from agent.bus.host_state import Sending, host_state
 from agent.conductor.node_wire import record_from_fields
 from agent.errors import AgentError, PlacementUnavailable, SourceInconsistent
+from agent.fleet.host import host_seen
 from agent.host_files.journal import parsed
 from agent.placement import offer_wire, wire
 from agent.render.documents import report_document, report_from_json

@@ -187,10 +187,17 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "watch": HelpText(
         examples=(
-            ("stocktake watch", "all hosts, until Ctrl-C"),
-            ("stocktake watch --once", "the state of all hosts now"),
+            ("stocktake watch", "all hosts that need a look, the worst first; q ends"),
+            ("stocktake watch --expected hosts.txt", "also hosts of this file that send no message"),
+            ("stocktake watch --once --fail-on error,never", "print once; exit with 3 if one of these holds"),
+            ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),
         ),
-        exits=((0, "printed"), (2, "only with --once: no agent answered"), (75, "the message bus cannot be reached")),
+        exits=(
+            (0, "printed, or ended with q"),
+            (2, "only with --once: no agent answered, or never was asked for and the expected hosts are not known"),
+            (3, "only with --once: a condition of --fail-on holds"),
+            (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),
+        ),
     ),
     "why": HelpText(
         examples=(

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.cmd.commands.base import DocumentCommand, argument
+from agent.cmd.commands.base import JSON, TABLE, TEXT, BaseCommand, argument
 
 if TYPE_CHECKING:
-    from agent.bus.listener import FleetListener
-    from agent.bus.transport import Bus
-    from agent.cmd.watch_screen import Screen
+    from agent.cmd.watching.setup import Cell
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: ``--once`` ends when no further host has answered for this many seconds.
+#: The same number as SETTLED_S in agent/cmd/watching/once.py, for the help.
 SETTLED_S = 2.0
-REDRAW_S = 1.0
 LONGEST_S = 86_400
+CSV = "csv"
+FAIL_ON = ("error", "warning", "partial", "silent", "never", "held-back")
 
 
 def _seconds(text: str) -> float:
@@ -31,10 +28,33 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0 and at most {LONGEST_S}")
 
 
-class Watch(DocumentCommand):
-    """Show all hosts live, one row per host. A terminal is redrawn; a pipe gets one line per message."""
+def _fail_on(text: str) -> frozenset[str]:
+    words = frozenset(word.strip() for word in text.split(","))
+    if unknown := sorted(words - set(FAIL_ON)):
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: the conditions are {', '.join(FAIL_ON)}")
+    return words
+
+
+def _cell(text: str) -> tuple[str, str]:
+    name, separator, path = text.partition("=")
+    if not (separator and name and path and name.isprintable() and " " not in name):
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=FILE")
+    return name, path
+
+
+class Watch(BaseCommand):
+    """Show all hosts live, the worst first. A terminal is redrawn and obeys keys; a pipe gets one line per message."""
 
     ARGUMENTS = (
+        argument(
+            "-f",
+            "--format",
+            choices=(TABLE, JSON, CSV, TEXT),
+            default=TABLE,
+            help="table (the default; text is the same), json: each message as it came, with --once one object; "
+            "csv: one row per host",
+        ),
+        argument("--all", action="store_true", help="show clean hosts too"),
         argument(
             "--once",
             action="store_true",
@@ -48,68 +68,70 @@ class Watch(DocumentCommand):
             help=f"with --once: seconds to wait until the first host answers (default {TIMEOUT_S:g}); after that the "
             f"command ends when {SETTLED_S:g} s pass without an answer of another host",
         ),
+        argument(
+            "--fail-on",
+            type=_fail_on,
+            default=frozenset(),
+            metavar="LIST",
+            help=f"with --once: exit with 3 if one of these holds for any host: {','.join(FAIL_ON)}",
+        ),
+        argument(
+            "--expected",
+            metavar="WHERE",
+            help="the hosts that should send messages: nova (its nova-compute services; the default with a state "
+            "source), none, or a file with a host a line, and optionally the host's group as the second word",
+        ),
+        argument(
+            "--cell",
+            type=_cell,
+            action="append",
+            default=[],
+            metavar="NAME=FILE",
+            help="watch this cell, with the broker and the state source of this configuration file (repeatable)",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show messages until the operator interrupts; with --once return 0, or 2 if no agent answered.
+        """Show messages until the operator ends the command, or once; return the exit code.
 
-        Raises ConfigError if transport_url is not set, SourceUnavailable (75) if the broker cannot be reached.
+        Raises UsageError, ConfigError if transport_url is not set, SourceUnavailable (75) if no broker can be reached.
         """
-        from agent.bus.listener import FleetListener
-        from agent.cmd.watch_screen import screen_for
+        from agent.cmd.terminal import look_of
+        from agent.cmd.watching.run import Wanted, run
+        from agent.fleet.ordering import Choice
+        from agent.usage_error import UsageError
+
+        if parsed_args.fail_on and not parsed_args.once:
+            raise UsageError("--fail-on needs --once")
+        wanted = Wanted(
+            cells=self._cells(parsed_args),
+            expected=parsed_args.expected,
+            form=TABLE if parsed_args.format == TEXT else parsed_args.format,
+            choice=Choice(with_quiet=parsed_args.all),
+            once_s=parsed_args.timeout if parsed_args.once else None,
+            fail_on=parsed_args.fail_on,
+            look=look_of(self.app.stdout, self.app.options),
+        )
+        return run(wanted, self.app.stdout)
+
+    def _cells(self, parsed_args: argparse.Namespace) -> tuple[Cell, ...]:
+        """Return the cells of the command line, or the cell of the host's own configuration."""
+        from agent.cmd.logs import setup_command_logging
+        from agent.cmd.watching.setup import Cell
+        from agent.config.load import load
+        from agent.config.traced_conf import set_override
+        from agent.usage_error import UsageError
 
         options = self.app.options
-        with FleetListener(_bus(options.config_file, options.config_dir, debug=options.debug)) as listener:
-            listener.listen()
-            listener.ask()
-            screen = screen_for(parsed_args.format, self.app.stdout, once=parsed_args.once)
-            if parsed_args.once:
-                return _one_round(listener, screen, parsed_args.timeout)
-            while True:
-                _receive(listener, screen, REDRAW_S)
-
-
-def _one_round(listener: FleetListener, screen: Screen, timeout_s: float) -> int:
-    from agent.cmd.exit_handling import to_stderr
-    from agent.exit_codes import CLEAN, PARTIAL
-
-    end = time.monotonic() + timeout_s
-    while (left_s := end - time.monotonic()) > 0:
-        hosts = len(screen.fleet)
-        _receive(listener, screen, left_s)
-        if len(screen.fleet) > hosts:
-            end = time.monotonic() + SETTLED_S
-    screen.end(time.monotonic())
-    if screen.fleet:
-        return CLEAN
-    to_stderr(f"no agent has answered within {timeout_s:g} s")
-    return PARTIAL
-
-
-def _receive(listener: FleetListener, screen: Screen, timeout_s: float) -> None:
-    """Wait ``timeout_s``, but at most REDRAW_S, for a message. Then pass all received messages to the screen."""
-    message = listener.take(min(timeout_s, REDRAW_S))
-    while message is not None:
-        received_at, document = message
-        screen.received(document, received_at)
-        message = listener.take(0)
-    screen.draw(time.monotonic())
-
-
-def _bus(config_files: Sequence[str], config_dirs: Sequence[str], *, debug: bool) -> Bus:
-    from agent.bus.service import checked_bus
-    from agent.cmd.logs import setup_command_logging
-    from agent.config.load import load
-    from agent.config.options.rabbit import bus_options_from
-    from agent.config.traced_conf import set_override
-    from agent.errors import ConfigError
-
-    loaded = load(config_files, config_dirs)
-    if debug:
-        set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
-    setup_command_logging(loaded)
-    options = bus_options_from(loaded)
-    if options is None:
-        where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
-        raise ConfigError(f"{where}: watch needs the message bus: set [DEFAULT] transport_url")
-    return checked_bus(options)
+        if parsed_args.cell and (options.config_file or options.config_dir):
+            raise UsageError("--cell names the configuration file: leave out --config-file and --config-dir")
+        names = [name for name, _ in parsed_args.cell]
+        if len(names) > len(set(names)):
+            raise UsageError("each --cell needs a name of its own")
+        cells = [Cell(name=name, loaded=load([path])) for name, path in parsed_args.cell]
+        cells = cells or [Cell(name="", loaded=load(options.config_file, options.config_dir))]
+        for cell in cells:
+            if options.debug:
+                set_override(cell.loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
+        setup_command_logging(cells[0].loaded)
+        return tuple(cells)

@@ -19,11 +19,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.errors import SourceDenied, SourceInconsistent, SourceUnavailable
-from agent.model.nova import LightState, NovaState, Pulse, StateSign
+from agent.model.nova import ComputeHost, LightState, NovaState, Pulse, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova import sign_tables, tables
 from agent.sources.nova.columns import COLUMNS
+from agent.sources.nova.compute_hosts import compute_hosts_from_rows
 from agent.sources.nova.documents import Row, chunks, texts
 from agent.sources.nova.engine import CellDatabase, cell_database
 from agent.sources.nova.guest_rows_cache import LastGuests
@@ -70,6 +71,11 @@ class NovaSql:
         """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
 
+    def compute_hosts(self, deadline: Deadline) -> tuple[ComputeHost, ...]:
+        """Return the hosts of the cell's nova-compute services. Raises SourceUnavailable and SourceInconsistent."""
+        rows = self._bounded(lambda: self._tried_twice(lambda: self._services(deadline), deadline), deadline)
+        return compute_hosts_from_rows(rows)
+
     def close(self) -> None:
         """Stop the thread, and close the connection unless the thread hangs."""
         if self._thread.stop():
@@ -115,6 +121,10 @@ class NovaSql:
         with self._database.snapshot(deadline) as connection:
             clock, *heartbeats = connection.execute(self._database.pulse).one()
         return pulse_from(clock, heartbeats)
+
+    def _services(self, deadline: Deadline) -> tuple[Row, ...]:
+        with self._database.snapshot(deadline) as connection:
+            return _Statements(connection, deadline).rows(tables.compute_services())
 
     def _rows(self, wanted: _Wanted, deadline: Deadline) -> CellRows:
         with self._database.snapshot(deadline) as connection:

@@ -46,6 +46,11 @@ def services_of(host: str) -> Query:
     return _live(SERVICES).where(SERVICES.c.host == host, SERVICES.c.binary == "nova-compute")
 
 
+def compute_services() -> Query:
+    """Select the live nova-compute services of the cell."""
+    return _live(SERVICES).where(SERVICES.c.binary == "nova-compute")
+
+
 @_once_per_host
 def nodes_of(host: str) -> Query:
     """Select the live compute nodes of a host."""

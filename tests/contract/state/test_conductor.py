@@ -1,5 +1,6 @@
 """ConductorState against the released nova-conductor: from the same rows it reads what NovaSql reads, in few calls."""
 
+import dataclasses
 import datetime
 import json
 from dataclasses import replace
@@ -92,6 +93,24 @@ def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source)
     state = read(source, frozenset({uuid(1)}), uuid(101))
 
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
+
+
+def test_the_hosts_of_all_compute_services_are_the_same_by_conductor_and_by_sql(filled, source):
+    service = dataclasses.replace(world().expected.service, id=4711, disabled=True)
+    gone = dataclasses.replace(service, id=4712)
+    with filled.engine.begin() as connection:
+        cell.add_service(connection, "another-host", service)
+        cell.add_service(connection, "deleted-host", gone)
+        cell.set_columns(connection, "services", {"id": 4712}, deleted=4712)
+    sql = NovaSql(filled.url)
+    try:
+        hosts = sql.compute_hosts(Deadline.after(30))
+    finally:
+        sql.close()
+    assert source.compute_hosts(Deadline.after(30)) == hosts
+    found = {each.host: each.disabled for each in hosts}
+    assert (found["another-host"], found[HOST]) == (True, world().expected.service.disabled)
+    assert "deleted-host" not in found
 
 
 def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, source):

@@ -13,3 +13,38 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
     said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")
     assert done.stderr == f"stocktake: {said} (see stocktake watch --help)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fail-on", "error"), "--fail-on needs --once"),
+        (("--once", "--fail-on", "error,bad"), "bad: the conditions are error, warning, partial"),
+        (("--cell", "a"), "a is not NAME=FILE"),
+        (("--cell", "=x"), "=x is not NAME=FILE"),
+        (("--cell", "a=x", "--config-file", "y"), "--cell names the configuration file"),
+        (("--cell", "a=x", "--cell", "a=y"), "each --cell needs a name of its own"),
+    ],
+)
+def test_the_watch_command_rejects_arguments_that_do_not_go_together(arguments, message) -> None:
+    done = stocktake_here("watch", *arguments)
+    assert (done.code, done.stdout) == (127, "")
+    assert message in done.stderr
+
+
+def test_a_list_of_expected_hosts_that_cannot_be_read_is_a_wrong_argument(tmp_path) -> None:
+    config, hosts = tmp_path / "a.conf", tmp_path / "hosts"
+    config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
+    hosts.write_text("compute-1\ncompute-2 rack 7\n")
+    for path, message in ((hosts, "line 2 is not a host"), (tmp_path / "none", "No such file")):
+        done = stocktake_here("--config-file", config, "watch", "--expected", path)
+        assert (done.code, done.stdout) == (127, "")
+        assert message in done.stderr
+
+
+def test_hosts_by_nova_without_a_state_source_are_a_wrong_argument(tmp_path) -> None:
+    config = tmp_path / "a.conf"
+    config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
+    done = stocktake_here("--config-file", config, "watch", "--expected", "nova")
+    assert done.code == 127
+    assert "no nova says which hosts there are" in done.stderr

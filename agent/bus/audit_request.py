@@ -1,0 +1,57 @@
+"""Ask the agent of one host to audit now, for an operator who waits for the answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agent.bus.timeouts import ended_within
+from agent.bus.transport import AUDIT_NOW, BROKER, Bus, oslo_messaging
+from agent.errors import SourceUnavailable
+
+#: Seconds to wait for the answer, and for the broker to accept the request.
+ANSWER_S = 8.0
+REACH_S = 12.0
+#: A call makes the broker create a queue with the host's name, so other names than those of hosts are refused.
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+
+
+def can_be_asked(host: str) -> bool:
+    """Return whether the name can be that of a host whose agent answers calls."""
+    return _HOST.fullmatch(host) is not None
+
+
+def audit_soon(bus: Bus, host: str) -> str:
+    """Ask for an audit and return the agent's answer in words. Raises SourceUnavailable if no answer comes in time."""
+    if not can_be_asked(host):
+        raise SourceUnavailable(BROKER, "this is not the name of a host")
+    answers: list[Any] = []
+    errors: list[Exception] = []
+
+    def call() -> None:
+        try:
+            answers.append(bus.host_client(host, ANSWER_S).call({}, AUDIT_NOW))
+        except Exception as error:  # noqa: BLE001 - the library passes on errors of three others
+            errors.append(error)
+
+    # The time-out of a call does not limit the connection to the broker.
+    if not ended_within(REACH_S, call, "bus-audit-request"):
+        raise SourceUnavailable(BROKER, f"the broker did not answer within {REACH_S:g} s")
+    if errors:
+        raise SourceUnavailable(BROKER, _words(errors[0])) from errors[0]
+    return _answer(answers[0])
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, oslo_messaging.MessagingTimeout):
+        return f"no answer within {ANSWER_S:g} s"
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _answer(answer: object) -> str:
+    if not isinstance(answer, dict) or not answer.get("accepted"):
+        return "the agent is stopping and starts no audit"
+    due_s = answer.get("audit_in_s")
+    if isinstance(due_s, int | float) and due_s >= 1:
+        return f"the audit begins within {due_s:.0f} s"
+    return "the audit begins now"

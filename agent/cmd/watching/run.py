@@ -1,0 +1,85 @@
+"""Run ``stocktake watch``: connect to the brokers, then redraw a terminal, print a stream, or print once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TextIO
+
+from agent.cmd.exit_handling import to_stderr
+from agent.cmd.watching.live import LiveScreen, keyboard_of
+from agent.cmd.watching.once import Round, one_round
+from agent.cmd.watching.setup import Cell, Receivers, Watched, watched
+from agent.cmd.watching.stream import CsvLines, JsonLines, Lines, Printer, Stream
+from agent.cmd.watching.ui import Ui
+from agent.fleet.ordering import Choice
+from agent.render.layout import Look
+
+#: Seconds until a broker has accepted or refused the connection; the parts of agent/bus have shorter limits.
+CONNECT_S = 30.0
+#: Senders whose messages could not be read, as reported after the live screen; the others are counted.
+MOST_ODD = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the operator asked for. ``once_s``: the time-out of ``--once``, None without ``--once``."""
+
+    cells: tuple[Cell, ...]
+    expected: str | None
+    form: str
+    choice: Choice
+    once_s: float | None
+    fail_on: frozenset[str]
+    look: Look
+
+
+def run(wanted: Wanted, out: TextIO) -> int:
+    """Watch; return the exit code. Raises ConfigError, UsageError, and SourceUnavailable if no broker is there."""
+    if wanted.once_s is not None:
+        todo = Round(
+            form=wanted.form, choice=wanted.choice, timeout_s=wanted.once_s, fail_on=wanted.fail_on, look=wanted.look
+        )
+        with _connected(wanted, _QUIET) as found:
+            return one_round(found, todo, out)
+    if wanted.form == "table" and out.isatty() and os.environ.get("TERM") != "dumb":
+        return _live(wanted, out)
+    stream = Stream(_PRINTERS[wanted.form](out), out)
+    with _connected(wanted, Receivers(listen=stream.listener, complain=to_stderr, told=to_stderr)) as found:
+        return stream.run(found)
+
+
+_PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
+    {"table": Lines, "json": JsonLines, "csv": CsvLines}
+)
+#: Keeps everything for the screen.
+_QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
+
+
+def _live(wanted: Wanted, out: TextIO) -> int:
+    with _connected(wanted, _QUIET) as found:
+        screen = LiveScreen(found, Ui(choice=wanted.choice), out, keyboard_of(sys.stdin), wanted.look)
+        code = screen.run()
+        _report_odd(found)
+    return code
+
+
+@contextlib.contextmanager
+def _connected(wanted: Wanted, receivers: Receivers) -> Iterator[Watched]:
+    """Yield the cells after each broker has accepted or refused. Raises SourceUnavailable if all of them refused."""
+    with watched(wanted.cells, wanted.expected, receivers) as made:
+        made.connect(CONNECT_S)
+        yield made
+
+
+def _report_odd(found: Watched) -> None:
+    """Report on stderr whose messages could not be read: the screen only counts them."""
+    odd = {sender: problem for cell in found.cells for sender, problem in cell.odd.items()}
+    for sender, problem in list(odd.items())[:MOST_ODD]:
+        to_stderr(f"{sender}: {problem}")
+    if len(odd) > MOST_ODD:
+        to_stderr(f"and {len(odd) - MOST_ODD} more senders of messages that this program cannot read")

@@ -1,0 +1,140 @@
+"""Build what ``watch`` needs from the command line and the configuration files: one cell for each broker."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agent.bus.service import checked_bus
+from agent.bus.transport import BROKER, Bus
+from agent.cmd.watching.cells import CellParts, WatchedCell
+from agent.cmd.watching.expected_lists import ExpectedList, from_file, from_nova
+from agent.cmd.watching.store import HostStore, Listen
+from agent.config.loaded import Loaded
+from agent.config.options.rabbit import bus_options_from
+from agent.errors import ConfigError, SourceError, SourceUnavailable
+from agent.fleet.view import FleetView, Moment, fleet_view
+from agent.usage_error import UsageError
+
+#: Values of ``--expected`` that name no file.
+NOVA, NOBODY = "nova", "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of the command line: its name ("" if there is only one) and its configuration."""
+
+    name: str
+    loaded: Loaded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receivers:
+    """Who receives what is heard: valid messages of a cell, and sentences about messages and brokers."""
+
+    listen: Callable[[str], Listen | None]
+    complain: Callable[[str], None] | None
+    told: Callable[[str], None] | None
+
+
+class Watched:
+    """All cells, and the list of expected hosts that is not of one cell. The block of a context manager closes them."""
+
+    def __init__(self, cells: Sequence[WatchedCell], everywhere: ExpectedList | None) -> None:
+        self.cells = tuple(cells)
+        self.everywhere = everywhere
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def connect(self, timeout_s: float) -> None:
+        """Connect to all brokers, and start to read the lists; return when each broker has accepted or refused.
+
+        Raises SourceUnavailable with all errors if no broker has accepted the connection.
+        """
+        for cell in self.cells:
+            cell.start()
+        if self.everywhere is not None:
+            self.everywhere.start()
+        end = time.monotonic() + timeout_s
+        errors = []
+        for cell in self.cells:
+            is_decided = cell.wait_decided(max(0.0, end - time.monotonic()))
+            error = cell.error if is_decided else f"no answer within {timeout_s:g} s"
+            if error is not None:
+                errors.append(f"{cell.name}: {error}" if cell.name else error)
+        if len(errors) == len(self.cells):
+            raise SourceUnavailable(BROKER, "; ".join(errors))
+
+    def close(self) -> None:
+        """Close all connections; takes some seconds if a broker hangs."""
+        if self.everywhere is not None:
+            self.everywhere.close()
+        closers = [threading.Thread(target=cell.close, daemon=True) for cell in self.cells]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join()
+
+    @property
+    def lists(self) -> tuple[ExpectedList, ...]:
+        """All lists of expected hosts."""
+        found = (self.everywhere, *(cell.expected for cell in self.cells))
+        return tuple(each for each in found if each is not None)
+
+    def view(self, *, waited: bool = False) -> FleetView:
+        """Return the whole fleet now. ``waited``: the time for answers is over."""
+        moment = Moment(now=time.monotonic(), at=datetime.datetime.now(datetime.UTC), waited=waited)
+        everywhere = self.everywhere.value if self.everywhere else None
+        return fleet_view((cell.seen() for cell in self.cells), everywhere, moment)
+
+
+def watched(cells: Sequence[Cell], expected: str | None, receivers: Receivers) -> Watched:
+    """Return the cells, not started yet. Raises ConfigError and UsageError.
+
+    ``expected``: ``nova``, ``none`` or a file; None is ``nova`` for each cell with a state source.
+    """
+    everywhere = None
+    if expected is not None and expected not in (NOVA, NOBODY):
+        read = from_file(expected)
+        try:
+            read()
+        except SourceError as error:
+            raise UsageError(f"--expected {expected}: {error.message}") from error
+        everywhere = ExpectedList(read)
+    return Watched([_watched_cell(cell, expected, receivers) for cell in cells], everywhere)
+
+
+def _watched_cell(cell: Cell, expected: str | None, receivers: Receivers) -> WatchedCell:
+    return WatchedCell(
+        CellParts(
+            name=cell.name,
+            bus=_bus(cell.loaded),
+            store=HostStore(receivers.listen(cell.name), receivers.complain),
+            expected=_nova_list(cell.loaded, expected),
+            told=receivers.told,
+        )
+    )
+
+
+def _bus(loaded: Loaded) -> Bus:
+    options = bus_options_from(loaded)
+    if options is None:
+        where = ", ".join((*loaded.files, *loaded.nova_files)) or "no file"
+        raise ConfigError(f"{where}: watch needs the message bus: set [DEFAULT] transport_url")
+    return checked_bus(options)
+
+
+def _nova_list(loaded: Loaded, expected: str | None) -> ExpectedList | None:
+    if expected not in (NOVA, None):
+        return None
+    read = from_nova(loaded)
+    if read is None and expected == NOVA:
+        raise UsageError("--expected nova: [state] source is none, so no nova says which hosts there are")
+    return None if read is None else ExpectedList(read)

@@ -1,0 +1,83 @@
+"""Keep the last message of each host of one cell. oslo.messaging's threads write, the main thread reads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from agent.errors import SourceInconsistent
+from agent.fleet.host import HostSeen, host_seen, sender_of
+
+#: The maximum number of hosts of one cell. More hosts than that cannot be of one cell: a client sends what it likes.
+MOST_HOSTS = 30_000
+#: The maximum number of senders whose messages cannot be read and that are remembered.
+MOST_ODD = 1000
+
+#: Takes each valid message and what was read of it.
+Listen = Callable[[Any, HostSeen], None]
+
+
+class HostStore:
+    """The last message of each host, and the senders of messages that cannot be read.
+
+    ``listen`` is called for each valid message, ``complain`` once for each sender of another message.
+    """
+
+    def __init__(self, listen: Listen | None = None, complain: Callable[[str], None] | None = None) -> None:
+        self._listen = listen
+        self._complain = complain
+        self._hosts: dict[str, HostSeen] = {}
+        self._odd: dict[str, str] = {}
+        self._left_out: set[str] = set()
+        self._lock = threading.Lock()
+
+    def receive(self, received_at: float, document: Any) -> None:  # noqa: ANN401 - JSON values
+        """Keep one message; never raises."""
+        try:
+            seen = self._kept(received_at, document)
+        except SourceInconsistent as error:
+            self._refused(sender_of(document), error.message)
+            return
+        if seen is not None and self._listen is not None:
+            self._listen(document, seen)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def hosts(self) -> tuple[HostSeen, ...]:
+        """Return the last message of each host."""
+        with self._lock:
+            return tuple(self._hosts.values())
+
+    @property
+    def odd(self) -> dict[str, str]:
+        """The senders of messages that cannot be read, each with the reason."""
+        with self._lock:
+            return dict(self._odd)
+
+    @property
+    def left_out(self) -> int:
+        """The number of hosts beyond the maximum."""
+        return len(self._left_out)
+
+    def _kept(self, received_at: float, document: Any) -> HostSeen | None:  # noqa: ANN401 - JSON values
+        seen = host_seen(document, received_at)
+        with self._lock:
+            before = self._hosts.get(seen.host)
+            if before is None and len(self._hosts) >= MOST_HOSTS:
+                if len(self._left_out) < MOST_ODD:
+                    self._left_out.add(seen.host)
+                return None
+            # Two threads may work on two messages of one host.
+            if before is None or before.received_at <= received_at:
+                self._hosts[seen.host] = seen.after(before)
+        return seen
+
+    def _refused(self, sender: str, problem: str) -> None:
+        with self._lock:
+            if sender in self._odd or len(self._odd) >= MOST_ODD:
+                return
+            self._odd[sender] = problem
+        if self._complain is not None:
+            self._complain(f"{sender}: {problem}")

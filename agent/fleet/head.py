@@ -1,0 +1,81 @@
+"""Word the lines above the table: the cells, how many hosts are in which condition, and what is not known. Pure."""
+
+from __future__ import annotations
+
+from agent.fleet.conditions import Condition
+from agent.fleet.view import CellSeen, FleetView
+from agent.fleet.words import amounts_text, clock
+from agent.text.wording import printable
+
+_FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
+_WORDS = (
+    (Condition.PARTIAL, "partial"),
+    (Condition.UNREADABLE, "unreadable"),
+    (Condition.REFUSED, "refused"),
+    (Condition.CRASHED, "crashed"),
+    (Condition.SILENT, "silent"),
+    (Condition.NEVER, "never seen"),
+    (Condition.AWAITED, "awaited"),
+)
+
+
+def title(view: FleetView) -> str:
+    """Return the first line: the cells, the number of hosts, and the time in UTC."""
+    names = [cell.name for cell in view.cells if cell.name]
+    cells = f"{len(names)} cells" if len(names) > 1 else "".join(names)
+    parts = ("Stocktake fleet", cells, _hosts(view), view.moment.at.strftime("%Y-%m-%d %H:%M:%S UTC"))
+    return "  ".join(part for part in parts if part)
+
+
+def problems(view: FleetView) -> tuple[str, ...]:
+    """Return one line for each thing that ``watch`` does not know: a broker that is away, an unread list of hosts."""
+    away = tuple(_away(cell, view) for cell in view.cells if cell.away)
+    lists = tuple(f"list of expected hosts not read: {printable(problem)}" for problem in view.problems)
+    odd, left_out = (sum(getattr(cell, name) for cell in view.cells) for name in ("odd", "left_out"))
+    more = []
+    if odd:
+        more.append(f"{_number(odd, 'host sends', 'hosts send')} messages that this program cannot read")
+    if left_out:
+        more.append(f"{_number(left_out, 'host is', 'hosts are')} left out: too many hosts for this program")
+    return (*away, *lists, *more)
+
+
+def counts(view: FleetView) -> str:
+    """Return ``794 clean, 3 findings, 1 partial, 2 never seen``; the numbers add up to the number of rows."""
+    found = sum(view.counts[condition] for condition in _FINDINGS)
+    parts = [f"{view.counts[Condition.CLEAN]} clean"]
+    parts += [f"{found} findings"] if found else []
+    parts += [f"{view.counts[condition]} {words}" for condition, words in _WORDS if view.counts[condition]]
+    return ", ".join(parts)
+
+
+def sums(view: FleetView) -> str:
+    """Return what leaks and what is missing in the whole fleet, and how many hosts are in none of these sums."""
+    found = view.sums
+    parts = [f"leaked {amounts_text(found.leaked) or 'nothing'}"]
+    if missing := amounts_text(found.missing):
+        parts.append(f"missing {missing}")
+    if found.held_back:
+        parts.append(f"{_number(found.held_back, 'write', 'writes')} held back")
+    if found.not_known:
+        parts.append(f"not known of {_number(found.not_known, 'host', 'hosts')}")
+    return "; ".join(parts)
+
+
+def _hosts(view: FleetView) -> str:
+    heard = [row for row in view.rows if row.seen is not None]
+    if view.expected is None:
+        return _number(len(heard), "host", "hosts")
+    strangers = sum(row.is_expected is False for row in heard)
+    known = f"{len(heard) - strangers} of {view.expected} expected"
+    return f"{known}, {strangers} not expected" if strangers else known
+
+
+def _away(cell: CellSeen, view: FleetView) -> str:
+    assert cell.away is not None
+    name = f"{cell.name}: " if cell.name else ""
+    return f"{name}broker away since {clock(cell.away.since, view.moment.at)}: {printable(cell.away.error)}"
+
+
+def _number(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,267 @@
+"""Read one message with a host's state: keep the values that a row needs, never the message. Pure.
+
+Any client of the broker may send messages, and so may agents of other versions. A message that is not a host's state
+is rejected as a whole, and control characters in names are escaped. A key that an older agent does not send is None,
+which means not known. A message's age counts from its arrival, not from the sender's clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import SourceInconsistent
+from agent.fleet.conditions import Condition, Counts, told_condition
+from agent.text.numbers import finite, whole
+from agent.text.wording import printable
+
+#: The ``schema_version`` of the messages that this module reads.
+READS = 1
+#: Intervals without a message after which a host counts as silent.
+PATIENCE = 3
+#: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
+SLACK_S = 5.0
+#: Limits of one message: no agent comes near them, and a fleet of large messages must not fill the memory.
+MOST_ENTRIES = 500
+MOST_NAME = 255
+MOST_TEXT = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootAmount:
+    """One resource class of a host's own provider; each number is None if the agent does not know the number."""
+
+    resource_class: str
+    total: float | None
+    reserved: float | None
+    ratio: float | None
+    used: float | None
+    free: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """The worst finding of a host: its code, its severity and a sentence about it."""
+
+    code: str
+    severity: str
+    headline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSeen:
+    """The last message of one host; None is a value that the agent does not know or does not send.
+
+    ``received_at`` is in monotonic seconds, and so is ``outcome_since``: the arrival of the first of the messages in a
+    row with the same outcome. ``told`` is how bad the host is by this message. ``oldest_age_s`` is the age of the
+    oldest finding at the time of sending. ``causes`` are numbers by code, without findings that another finding causes.
+    ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the number of findings that wait for heal.
+    """
+
+    host: str
+    received_at: float
+    outcome_since: float
+    interval_s: float
+    outcome: str
+    told: Condition
+    agent_version: str
+    role: str
+    audited_at: str
+    error: str | None
+    sources_lost: tuple[str, ...]
+    guests: int | None
+    findings: Counts | None
+    severities: Counts | None
+    confirmed: Counts | None
+    unknown: Counts | None
+    unknown_since: str | None
+    causes: Counts | None
+    leaked: Counts | None
+    missing: Counts | None
+    oldest_age_s: float | None
+    worst: Worst | None
+    held_back: int | None
+    heal_enabled: bool | None
+    heal_waiting: int | None
+    amounts: tuple[RootAmount, ...] | None
+
+    def age_s(self, now: float) -> float:
+        """Return the seconds since the message arrived."""
+        return max(0.0, now - self.received_at)
+
+    def is_silent(self, now: float) -> bool:
+        """Return whether no message of the host has arrived for more than three intervals."""
+        return now - self.received_at > PATIENCE * self.interval_s + SLACK_S
+
+    def after(self, before: HostSeen | None) -> HostSeen:
+        """Return this message with ``outcome_since`` of the host's message before, if the outcome is the same."""
+        if before is None or before.outcome != self.outcome:
+            return self
+        return dataclasses.replace(self, outcome_since=before.outcome_since)
+
+    def amount(self, resource_class: str) -> RootAmount | None:
+        """Return the class of the host's own provider; None if the provider does not have the class."""
+        return next((each for each in self.amounts or () if each.resource_class == resource_class), None)
+
+
+def host_seen(document: object, received_at: float) -> HostSeen:
+    """Return what ``watch`` keeps of a message. Raises SourceInconsistent if the message is not a host's state."""
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or whole(version) != READS:
+        problem = f"a message has schema_version {version!r:.60}, but this program reads {READS}"
+        raise SourceInconsistent("fleet", problem)
+    try:
+        return _seen(document, received_at)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise SourceInconsistent("fleet", f"a message does not contain a host's state: {error!r:.200}") from error
+
+
+def sender_of(document: object) -> str:
+    """Return the host that a message names, for a complaint about the message."""
+    host = document.get("host") if isinstance(document, dict) else None
+    return printable(host[:MOST_NAME]) if isinstance(host, str) and host else "an unknown sender"
+
+
+def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
+    outcome = _name(document["outcome"])
+    findings, severities = _counts(document, "findings"), _counts(document, "severities")
+    heal = document.get("heal") or {}
+    return HostSeen(
+        host=_host(document["host"]),
+        received_at=received_at,
+        outcome_since=received_at,
+        interval_s=_interval(document),
+        outcome=outcome,
+        told=told_condition(outcome, severities, findings),
+        agent_version=_text(document.get("agent_version") or "unknown"),
+        role=_text(document.get("role") or "unknown"),
+        audited_at=_text(document.get("audited_at") or ""),
+        error=_optional_text(document.get("error")),
+        sources_lost=tuple(_name(name) for name in _few(document["sources_lost"])),
+        guests=_whole(document, "guests"),
+        findings=findings,
+        severities=severities,
+        confirmed=_counts(document, "confirmed"),
+        unknown=_counts(document, "unknown"),
+        unknown_since=_optional_text(document.get("unknown_since")),
+        causes=_counts(document, "causes_by_code"),
+        leaked=_counts(document, "leaked"),
+        missing=_counts(document, "missing"),
+        oldest_age_s=_seconds_between(document.get("oldest_at"), document.get("at")),
+        worst=_worst(document.get("worst")),
+        held_back=_whole(document, "held_back"),
+        heal_enabled=_flag(heal.get("enabled")),
+        heal_waiting=_whole(heal, "waiting"),
+        amounts=None if document["resources"] is None else _amounts(document),
+    )
+
+
+def _host(value: object) -> str:
+    name = _name(value)
+    if not name:
+        raise ValueError("the host has no name")
+    return name
+
+
+def _name(value: object) -> str:
+    """Return a short text, escaped. Raises TypeError or ValueError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is not text")
+    if len(value) > MOST_NAME:
+        raise ValueError(f"{value!r:.60} is longer than {MOST_NAME} characters")
+    return printable(value)
+
+
+def _text(value: object) -> str:
+    """Return a sentence, escaped and cut after MOST_TEXT characters. Raises TypeError for anything but text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is not text")
+    return printable(value[:MOST_TEXT])
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _flag(value: object) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise TypeError(f"{value!r:.60} is neither true nor false")
+
+
+def _interval(document: Mapping[str, Any]) -> float:
+    seconds = finite(document["interval_s"])
+    if seconds is None or seconds < 0:
+        raise ValueError(f"interval_s is not a number of seconds: {document['interval_s']!r:.60}")
+    return seconds
+
+
+def _whole(row: Mapping[str, Any], name: str) -> int | None:
+    """Return the whole number in the key ``name``; None if the key is missing or null."""
+    value = row.get(name)
+    number = whole(value)
+    if number is None and value is not None:
+        raise TypeError(f"{name} is not a whole number: {value!r:.60}")
+    return number
+
+
+def _few(values: object) -> list[Any]:
+    if not isinstance(values, list) or len(values) > MOST_ENTRIES:
+        raise TypeError(f"{values!r:.60} is not a list of at most {MOST_ENTRIES} entries")
+    return values
+
+
+def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
+    """Return the numbers by name in the object ``key``; None if the key is missing or null."""
+    value = document.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, dict) or len(value) > MOST_ENTRIES:
+        raise TypeError(f"{key} is not an object with at most {MOST_ENTRIES} keys: {value!r:.60}")
+    return tuple((_name(name), _whole(value, name) or 0) for name in value)
+
+
+def _seconds_between(first: object, last: object) -> float | None:
+    """Return the seconds between two times of the sender's clock, so that a wrong clock does no harm."""
+    if first is None or last is None:
+        return None
+    since, until = (datetime.datetime.fromisoformat(_text(value)) for value in (first, last))
+    return max(0.0, (until - since).total_seconds())
+
+
+def _worst(value: Mapping[str, Any] | None) -> Worst | None:
+    if value is None:
+        return None
+    return Worst(code=_name(value["code"]), severity=_name(value["severity"]), headline=_text(value["headline"]))
+
+
+def _amounts(document: Mapping[str, Any]) -> tuple[RootAmount, ...]:
+    """Return the amounts of the host's own provider; its child providers have other classes."""
+    root = document["provider_uuid"]
+    rows = [row for row in document["resources"] if row["provider_uuid"] == root]
+    return tuple(_amount(row) for row in _few(rows))
+
+
+def _amount(row: Mapping[str, Any]) -> RootAmount:
+    return RootAmount(
+        resource_class=_name(row["resource_class"]),
+        total=_number(row, "total"),
+        reserved=_number(row, "reserved"),
+        ratio=_number(row, "allocation_ratio"),
+        used=_number(row, "used"),
+        free=_number(row, "free"),
+    )
+
+
+def _number(row: Mapping[str, Any], name: str) -> float | None:
+    """Return the number in the key ``name``; None if the key is missing or null. Integers stay int."""
+    value = row.get(name)
+    if value is None:
+        return None
+    as_int, as_float = whole(value), finite(value)
+    if as_int is None and as_float is None:
+        raise TypeError(f"{name} is not a number: {value!r:.60}")
+    return as_float if as_int is None else as_int

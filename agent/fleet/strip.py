@@ -1,0 +1,23 @@
+"""Make the heat strip: one line in which each character stands for the same number of hosts, sorted by name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.fleet.conditions import RANKS, Condition
+from agent.fleet.view import HostRow
+
+
+def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
+    """Return the condition of the worst host of each cell, in at most ``most_cells`` cells.
+
+    ``rows`` are sorted by name. Each cell stands for the same number of hosts; the last cell may stand for fewer.
+    """
+    size = hosts_per_cell(len(rows), most_cells)
+    groups = (rows[start : start + size] for start in range(0, len(rows), size))
+    return tuple(min((row.condition for row in group), key=RANKS.__getitem__) for group in groups)
+
+
+def hosts_per_cell(hosts: int, most_cells: int) -> int:
+    """Return the number of hosts for which one cell stands."""
+    return max(1, -(-hosts // max(1, most_cells)))

@@ -1,0 +1,245 @@
+"""Put the messages of all cells and the expected hosts together: one row a host, and sums of the whole fleet. Pure.
+
+Every output of ``watch`` is made from a ``FleetView``. A host that is expected and has sent nothing has a row as well.
+Two hosts of one name in two cells are two rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+from agent.fleet.conditions import Condition
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.host import PATIENCE, SLACK_S, HostSeen
+
+#: The interval of a host that has sent no message yet, if no other host of its cell has sent one either.
+USUAL_INTERVAL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A broker that cannot be reached: since when, and its error."""
+
+    since: datetime.datetime
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedHosts:
+    """The hosts that should send messages, as last read.
+
+    ``hosts`` is None if the list was never read. ``problem`` says why the last read failed, None if it did not.
+    """
+
+    hosts: tuple[ExpectedHost, ...] | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellSeen:
+    """What one broker has sent. ``name`` is "" if there is only one cell.
+
+    ``away`` is None while the broker can be reached. ``expected`` is None if the operator wants no expected hosts, or
+    gave one list for all cells. ``odd`` counts the hosts whose messages cannot be read, ``left_out`` the hosts beyond
+    the maximum number of hosts. ``began_at`` is when ``watch`` began to wait for messages, in monotonic seconds.
+    """
+
+    name: str
+    broker: str
+    hosts: tuple[HostSeen, ...]
+    began_at: float
+    began: datetime.datetime
+    away: Away | None = None
+    expected: ExpectedHosts | None = None
+    odd: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When a view was made: ``now`` in monotonic seconds, ``at`` in UTC.
+
+    ``waited``: the time for answers is over, so an expected host that has sent nothing is not awaited any more.
+    """
+
+    now: float
+    at: datetime.datetime
+    waited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """One host. ``seen`` is its last message, None if it has sent none since ``began``, the start of the wait.
+
+    ``is_expected`` is None if no list of expected hosts is known. ``for_s``: for how long the condition has lasted;
+    None if that is not known, or if there is nothing to see. ``for_at_least``: the condition may be older.
+    """
+
+    cell: str
+    host: str
+    group: str
+    disabled: bool
+    is_expected: bool | None
+    condition: Condition
+    seen: HostSeen | None
+    age_s: float | None
+    for_s: float | None
+    for_at_least: bool
+    began: datetime.datetime
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Identifies the row in every view: cell and host."""
+        return (self.cell, self.host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums over all hosts: amounts by class, and the number of writes that agents hold back.
+
+    ``not_known`` is the number of hosts whose leaked amounts are not known: they are in no sum.
+    """
+
+    leaked: Mapping[str, int]
+    missing: Mapping[str, int]
+    held_back: int
+    not_known: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView:
+    """The whole fleet at one moment. ``rows`` has every host, sorted by host and cell.
+
+    ``expected`` is the number of expected hosts, None if no list is known. ``problems`` are sentences about lists of
+    expected hosts that could not be read.
+    """
+
+    moment: Moment
+    cells: tuple[CellSeen, ...]
+    rows: tuple[HostRow, ...]
+    counts: Mapping[Condition, int]
+    sums: Sums
+    expected: int | None
+    problems: tuple[str, ...]
+
+
+def fleet_view(cells: Iterable[CellSeen], everywhere: ExpectedHosts | None, moment: Moment) -> FleetView:
+    """Return the view. ``everywhere``: expected hosts whose cell is not known; None if there is no such list."""
+    all_cells = tuple(cells)
+    rows = tuple(sorted(_rows(all_cells, everywhere, moment), key=attrgetter("host", "cell")))
+    lists = [each for each in (everywhere, *(cell.expected for cell in all_cells)) if each is not None]
+    known = [each.hosts for each in lists if each.hosts is not None]
+    return FleetView(
+        moment=moment,
+        cells=all_cells,
+        rows=rows,
+        counts=Counter(row.condition for row in rows),
+        sums=_sums(rows),
+        expected=sum(map(len, known)) if known else None,
+        problems=tuple(dict.fromkeys(each.problem for each in lists if each.problem is not None)),
+    )
+
+
+def interval_of(hosts: Iterable[HostSeen]) -> float:
+    """Return the usual seconds between two messages: the median over these hosts."""
+    intervals = [seen.interval_s for seen in hosts]
+    return statistics.median_low(intervals) if intervals else USUAL_INTERVAL_S
+
+
+def _rows(cells: tuple[CellSeen, ...], everywhere: ExpectedHosts | None, moment: Moment) -> Iterator[HostRow]:
+    for cell in cells:
+        listed = _by_host(cell.expected or everywhere)
+        for seen in cell.hosts:
+            yield _heard_row(cell, seen, listed, moment.now)
+        if cell.expected is not None:
+            yield from _unheard_rows(cell.name, (cell,), listed, moment)
+    if everywhere is not None:
+        yield from _unheard_rows("", cells, _by_host(everywhere), moment)
+
+
+def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | None:
+    """Return the expected hosts by name; None if no list is known."""
+    if expected is None or expected.hosts is None:
+        return None
+    return {each.host: each for each in expected.hosts}
+
+
+def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
+    """Return the row of a host at the arrival of its message at the time ``at``, without a list of expected hosts."""
+    arrived = CellSeen(name=cell, broker="", hosts=(seen,), began_at=seen.received_at, began=at)
+    return _heard_row(arrived, seen, None, seen.received_at)
+
+
+def _heard_row(cell: CellSeen, seen: HostSeen, listed: Mapping[str, ExpectedHost] | None, now: float) -> HostRow:
+    expected = listed.get(seen.host) if listed else None
+    age_s = seen.age_s(now)
+    condition = Condition.SILENT if seen.is_silent(now) else seen.told
+    for_s: float | None = None
+    at_least = False
+    if condition is Condition.SILENT:
+        for_s = age_s
+    elif condition is not Condition.CLEAN:
+        at_least = seen.oldest_age_s is None
+        for_s = max(0.0, now - seen.outcome_since) if seen.oldest_age_s is None else seen.oldest_age_s + age_s
+    return HostRow(
+        cell=cell.name,
+        host=seen.host,
+        group=expected.group if expected else "",
+        disabled=expected is not None and expected.disabled,
+        is_expected=None if listed is None else expected is not None,
+        condition=condition,
+        seen=seen,
+        age_s=age_s,
+        for_s=for_s,
+        for_at_least=at_least,
+        began=cell.began,
+    )
+
+
+def _unheard_rows(
+    cell: str, cells: tuple[CellSeen, ...], listed: Mapping[str, ExpectedHost] | None, moment: Moment
+) -> Iterator[HostRow]:
+    """Yield the rows of the listed hosts that have sent nothing; ``cells`` are those in which the hosts may be."""
+    heard = {seen.host for each in cells for seen in each.hosts}
+    unheard = [each for host, each in (listed or {}).items() if host not in heard]
+    if not unheard:
+        return
+    is_late = moment.waited or all(moment.now > _patience_ends_at(each) for each in cells)
+    for expected in unheard:
+        yield HostRow(
+            cell=cell,
+            host=expected.host,
+            group=expected.group,
+            disabled=expected.disabled,
+            is_expected=True,
+            condition=Condition.NEVER if is_late else Condition.AWAITED,
+            seen=None,
+            age_s=None,
+            for_s=None,
+            for_at_least=False,
+            began=min(each.began for each in cells),
+        )
+
+
+def _patience_ends_at(cell: CellSeen) -> float:
+    return cell.began_at + PATIENCE * interval_of(cell.hosts) + SLACK_S
+
+
+def _sums(rows: Iterable[HostRow]) -> Sums:
+    leaked: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    held_back = not_known = 0
+    for row in rows:
+        seen = row.seen
+        if seen is None or seen.leaked is None:
+            not_known += 1
+        if seen is not None and (seen.leaked or seen.missing or seen.held_back):
+            leaked.update(dict(seen.leaked or ()))
+            missing.update(dict(seen.missing or ()))
+            held_back += seen.held_back or 0
+    return Sums(leaked=leaked, missing=missing, held_back=held_back, not_known=not_known)

@@ -1,0 +1,89 @@
+"""Word times, durations and amounts for ``watch``, as short as a table needs. An unknown value is never 0. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+
+from agent.fleet.host import HostSeen, RootAmount
+from agent.text.amounts import number_text
+
+UNKNOWN = "?"
+ABSENT = "-"
+#: The classes of which a row shows amounts, each with the divisor from its unit to GiB, and a word for the unit.
+SHOWN = (("VCPU", 1, "VCPU"), ("MEMORY_MB", 1024, "GiB RAM"), ("DISK_GB", 1, "GiB disk"))
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+#: From this number of GiB on, a sum is written in TiB.
+_TIB = 8192
+
+
+def duration(seconds: float) -> str:
+    """Return ``12s``, ``6m``, ``2h`` or ``3d``: whole units, rounded down."""
+    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)}{letter}"
+    return f"{int(seconds)}s"
+
+
+def clock(at: datetime.datetime, now: datetime.datetime) -> str:
+    """Return the time in UTC as ``03:05``, with the date (``11-21 03:05``) if it is not less than 18 hours ago."""
+    recent = now - at < datetime.timedelta(hours=18)
+    return at.astimezone(datetime.UTC).strftime("%H:%M" if recent else "%m-%d %H:%M")
+
+
+def clock_of(text: str, now: datetime.datetime) -> str:
+    """Return an agent's time (ISO 8601) as ``clock`` does; the text itself if it is not a time."""
+    try:
+        return clock(datetime.datetime.fromisoformat(text).astimezone(datetime.UTC), now)
+    except (ValueError, OverflowError):
+        return text
+
+
+def free_text(seen: HostSeen | None) -> str:
+    """Return free VCPU, GiB of RAM and GiB of disk of the host's own provider: ``-43/59/-7332``."""
+    if seen is None or seen.amounts is None:
+        return UNKNOWN
+    return "/".join(_free(seen.amount(name), divisor) for name, divisor, _ in SHOWN)
+
+
+def used_text(amount: RootAmount | None, divisor: int) -> str:
+    """Return what Placement counts as used of a class: ``12``; ``?`` if it is not known."""
+    if amount is None:
+        return ABSENT
+    return UNKNOWN if amount.used is None else number_text(math.floor(amount.used / divisor))
+
+
+def _free(amount: RootAmount | None, divisor: int) -> str:
+    if amount is None:
+        return ABSENT
+    return UNKNOWN if amount.free is None else number_text(math.floor(amount.free / divisor))
+
+
+def amounts_text(amounts: Mapping[str, int]) -> str:
+    """Return ``94 VCPU, 376 GiB RAM, 8.1 TiB disk``, other classes after these; ``0`` amounts are left out."""
+    return ", ".join(amount_texts(amounts))
+
+
+def amount_texts(amounts: Mapping[str, int]) -> list[str]:
+    """Return the parts of ``amounts_text``."""
+    found = [_amount(amounts[name], divisor, unit) for name, divisor, unit in SHOWN if amounts.get(name)]
+    names = {name for name, _, _ in SHOWN}
+    return found + [f"{amount} {name}" for name, amount in sorted(amounts.items()) if amount and name not in names]
+
+
+def _amount(amount: int, divisor: int, unit: str) -> str:
+    if not unit.startswith("GiB"):
+        return f"{amount} {unit}"
+    gib = amount / divisor
+    if gib >= _TIB:
+        return f"{gib / 1024:.1f} {unit.replace('GiB', 'TiB')}"
+    return f"{_rounded(gib)} {unit}"
+
+
+def _rounded(gib: float) -> str:
+    """Return whole GiB; below 10 GiB one decimal, so that a small amount never becomes 0."""
+    if gib >= 10 or gib.is_integer():
+        return f"{gib:.0f}"
+    return f"{gib:.1f}" if gib >= 0.1 else "<0.1"

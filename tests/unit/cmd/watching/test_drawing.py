@@ -1,0 +1,102 @@
+"""The lines of the live screen and of ``watch --once``: every line fits, and nothing is left out without a word."""
+
+import pytest
+from rich.cells import cell_len
+
+from agent.cmd.watching.drawing import Size, page_of, report_lines, screen_lines
+from agent.cmd.watching.ui import Ui, placed
+from agent.fleet.ordering import Choice, chosen
+from agent.fleet.view import Away, ExpectedHosts
+from tests.rigs.fleet_hosts import AT, amounts, broken, cell, clean, expected, seen, view
+
+LONG = "compute-0217.very-long-name.rack-7.example.org"
+HOSTS = (
+    *(seen(clean(f"clean-{number:03d}")) for number in range(100)),
+    *(seen(broken(f"broken-{number:02d}", leaked={"VCPU": 71, "DISK_GB": 9000})) for number in range(30)),
+    seen(broken(LONG, number=3, resources=amounts(-43, 60_416, -7332))),
+    seen(broken("\u65e5\u672c", worst={"code": "a", "severity": "error", "headline": "\u8a9e" * 90})),
+)
+FLEET = view(cell(*HOSTS, expected=expected("never")))
+SIZES = [(80, 24), (120, 40), (220, 60), (60, 14), (40, 8), (20, 5), (10, 3)]
+
+
+def drawn(fleet, ui: Ui, size: Size) -> list[str]:
+    rows = chosen(fleet.rows, ui.choice)
+    return [line.text for line in screen_lines(fleet, placed(ui, rows, page_of(fleet, size)), rows, size)]
+
+
+@pytest.mark.parametrize("ui", [Ui(), Ui(choice=Choice(with_quiet=True)), Ui(typed="x" * 300), Ui(message="y" * 300)])
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_the_screen_has_as_many_lines_as_the_terminal_and_none_is_too_wide(columns, lines, ui):
+    shown = drawn(FLEET, ui, Size(columns, lines))
+    assert len(shown) == lines
+    assert max(map(cell_len, shown)) <= columns
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES[:4])
+def test_details_fit_the_screen(columns, lines):
+    shown = drawn(FLEET, Ui(selected=("", "\u65e5\u672c"), detail_top=0), Size(columns, lines))
+    assert len(shown) == lines
+    assert max(map(cell_len, shown)) <= columns
+
+
+def test_details_scroll_to_their_last_line_and_not_beyond():
+    ui = Ui(selected=("", LONG), detail_top=999)
+    shown = drawn(FLEET, ui, Size(80, 14))
+    assert shown[-2].startswith("run there")
+    assert drawn(FLEET, Ui(selected=("", LONG), detail_top=0), Size(80, 14))[1] == f"host       {LONG}"
+
+
+def test_each_row_of_a_page_is_on_the_screen_once():
+    size = Size(80, 20)
+    page = page_of(FLEET, size)
+    first = drawn(FLEET, Ui(), size)
+    rows = chosen(FLEET.rows, Choice())
+    second = drawn(FLEET, Ui(selected=rows[2 * page - 1].key, index=2 * page - 1, top=page), size)
+    hosts = [line.split()[1] for line in (*first, *second) if "ERROR" in line or "NEVER" in line]
+    assert len(hosts) == len(set(hosts)) == 2 * page
+
+
+def test_the_selected_row_has_a_mark():
+    shown = drawn(FLEET, Ui(selected=("", "broken-00"), index=1), Size(80, 24))
+    assert [line for line in shown if line.startswith(">")] == [line for line in shown if "broken-00" in line]
+
+
+def test_words_that_do_not_fit_end_with_a_mark():
+    ui = Ui(selected=("", LONG))
+    (line,) = [line for line in drawn(FLEET, ui, Size(80, 24)) if "compute-0217~" in line]
+    assert "~  -" in line
+    (line,) = [line for line in drawn(FLEET, ui, Size(220, 24)) if "compute-0217~" in line]
+    assert "allocation-leaked x3: billing: deleted, and 8 VCPU are counted" in line
+
+
+def test_an_output_without_a_width_cuts_nothing():
+    text = "\n".join(line.text for line in report_lines(FLEET, chosen(FLEET.rows, Choice()), None))
+    assert LONG in text
+    assert "\u8a9e" * 90 in text
+    assert "71 VCPU, 8.8 TiB disk" in text
+
+
+def test_an_empty_table_says_how_to_see_the_clean_hosts():
+    quiet = view(cell(seen(clean())))
+    assert " no host; press a to show 1 clean or awaited hosts" in drawn(quiet, Ui(), Size(80, 24))
+    filtered = Ui(choice=Choice(words=("x",), with_quiet=True))
+    assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
+
+
+def test_problems_are_above_the_table_and_many_of_them_are_counted():
+    away = [cell(name=f"cell-{number}", away=Away(since=AT, error="e")) for number in range(5)]
+    shown = drawn(view(*away), Ui(), Size(80, 24))
+    assert [line.split(":")[0] for line in shown[1:4]] == ["cell-0", "cell-1", "cell-2"]
+    assert shown[4] == "and 2 more problems"
+
+
+def test_the_column_of_cells_is_shown_only_for_several_cells():
+    one, other = (cell(seen(broken("a")), name=name) for name in ("cell-1", "cell-2"))
+    assert any("CELL" in line for line in drawn(view(one, other), Ui(), Size(80, 24)))
+    assert not any("CELL" in line for line in drawn(view(one), Ui(), Size(80, 24)))
+
+
+def test_a_list_that_was_not_read_is_a_line_above_the_table():
+    unread = view(cell(expected=ExpectedHosts(hosts=None, problem="state: refused")))
+    assert drawn(unread, Ui(), Size(80, 24))[1] == "list of expected hosts not read: state: refused"

@@ -1,0 +1,95 @@
+"""The terminal has single keys while it is used, and is as before after every end."""
+
+import os
+import pty
+import signal
+import sys
+import termios
+import time
+
+import pytest
+
+from agent.cmd.watching.live import LiveScreen, keyboard_of
+from agent.cmd.watching.setup import Watched
+from agent.cmd.watching.terminal import Terminal
+from agent.cmd.watching.ui import Ui
+from agent.render.layout import Look
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = pty.openpty()
+    yield ours, theirs
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_keys_arrive_at_once_and_are_not_echoed(ends):
+    ours, theirs = ends
+    before = termios.tcgetattr(theirs)
+    with Terminal(theirs) as terminal:
+        os.write(ours, b"s\x1b[A")
+        assert terminal.wait(10).keys == ("s", "up")
+        os.write(ours, b"\x1b")
+        assert [*terminal.wait(10).keys, *terminal.wait(10).keys] == ["escape"]
+    assert termios.tcgetattr(theirs) == before
+
+
+def test_a_signal_ends_the_wait_and_is_reported(ends):
+    handler = signal.getsignal(signal.SIGTERM)
+    with Terminal(ends[1]) as terminal:
+        began = time.monotonic()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert terminal.wait(60).signals == (signal.SIGTERM,)
+        assert time.monotonic() - began < 30
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_the_end_of_the_keyboard_counts_as_a_hangup():
+    ours, theirs = pty.openpty()
+    with Terminal(theirs) as terminal:
+        os.close(ours)
+        assert terminal.wait(60).signals == (signal.SIGHUP,)
+    os.close(theirs)
+
+
+def test_the_terminal_is_as_before_after_an_error(ends):
+    _, theirs = ends
+    before = termios.tcgetattr(theirs)
+    with pytest.raises(ZeroDivisionError), Terminal(theirs):
+        print(1 / (termios.tcgetattr(theirs) == before))
+    assert termios.tcgetattr(theirs) == before
+
+
+class Broken(Watched):
+    """A fleet whose second view cannot be made."""
+
+    views = 0
+
+    def view(self, *, waited: bool = False):
+        self.views += 1
+        if self.views > 1:
+            raise ZeroDivisionError
+        return super().view(waited=waited)
+
+
+def test_the_screen_and_the_terminal_are_as_before_after_an_error(ends, monkeypatch):
+    ours, theirs = ends
+    monkeypatch.setattr("agent.cmd.watching.live.FRESH_S", -1)
+    before = termios.tcgetattr(theirs)
+    with open(theirs, "w", closefd=False) as out:
+        screen = LiveScreen(Broken((), None), Ui(), out, theirs, Look(width=80))
+        with pytest.raises(ZeroDivisionError):
+            screen.run()
+    assert termios.tcgetattr(theirs) == before
+    shown = b""
+    while b"\x1b[?1049l" not in shown:  # the end of the alternate screen
+        shown += os.read(ours, 65536)
+
+
+def test_a_file_is_no_keyboard(ends, tmp_path):
+    with (tmp_path / "keys").open("w") as file, open(ends[1], closefd=False) as terminal:
+        assert keyboard_of(file) is None
+        assert keyboard_of(terminal) == ends[1]
+    assert keyboard_of(None) is None
+    assert keyboard_of(sys.stdin) is None or os.isatty(sys.stdin.fileno())

@@ -1,0 +1,128 @@
+"""What each key does on the live screen."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.cmd.watching.ui import Action, Ui, placed, pressed, selected_row
+from agent.fleet.ordering import Choice, chosen
+from tests.rigs.fleet_hosts import broken, cell, clean, seen, view
+
+FLEET = view(cell(seen(clean("clean")), *(seen(broken(f"host-{number:02d}")) for number in range(30))))
+PAGE = 10
+
+
+def rows(ui: Ui):
+    return chosen(FLEET.rows, ui.choice)
+
+
+def after(*keys: str, ui: Ui | None = None) -> Ui:
+    """Return the placed Ui after these keys."""
+    ui = placed(ui or Ui(), rows(ui or Ui()), PAGE)
+    for key in keys:
+        ui, _ = pressed(ui, key, rows(ui), PAGE)
+        ui = placed(ui, rows(ui), PAGE)
+    return ui
+
+
+def selected(ui: Ui) -> str | None:
+    row = selected_row(ui, rows(ui))
+    return row and row.host
+
+
+@pytest.mark.parametrize(
+    ("keys", "host", "top"),
+    [
+        ((), "host-00", 0),
+        (("down", "down", "up"), "host-01", 0),
+        (("up",), "host-00", 0),
+        (("down",) * 9, "host-09", 0),
+        (("down",) * 10, "host-10", 1),
+        (("page-down",), "host-10", 1),
+        (("page-down", "page-down", "page-up"), "host-10", 10),
+        (("end",), "host-29", 20),
+        (("end", "down"), "host-29", 20),
+        (("end", "home"), "host-00", 0),
+    ],
+)
+def test_keys_move_the_selection_and_the_page_follows(keys, host, top):
+    ui = after(*keys)
+    assert (selected(ui), ui.top) == (host, top)
+
+
+def test_the_selection_follows_a_host_whose_place_changes():
+    ui = after("down", "down")
+    others = [row for row in rows(ui) if row.host not in ("host-00", "host-01")]
+    ui = placed(ui, others, PAGE)
+    assert (ui.index, others[ui.index].host) == (0, "host-02")
+
+
+def test_a_selected_host_that_leaves_gives_its_place_to_the_next_one():
+    ui = after("down", "down")
+    others = [row for row in rows(ui) if row.host != "host-02"]
+    assert others[placed(ui, others, PAGE).index].host == "host-03"
+
+
+def test_the_first_row_stays_selected_when_a_worse_host_appears():
+    ui = after()
+    worse = [*view(cell(seen(clean("worse"), age_s=999))).rows, *rows(ui)]
+    assert worse[placed(ui, worse, PAGE).index].host == "worse"
+
+
+def test_an_empty_table_has_no_selected_row():
+    assert selected_row(placed(Ui(), (), PAGE), ()) is None
+    assert pressed(Ui(), "u", (), PAGE)[1] is Action.NOTHING
+
+
+def test_the_key_s_changes_the_sort_and_shows_the_top():
+    ui = after("end", "s")
+    assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
+
+
+def test_the_key_a_shows_clean_hosts_and_hides_them_again():
+    assert len(rows(after("a"))) == 31
+    assert len(rows(after("a", "a"))) == 30
+
+
+def test_a_filter_is_typed_and_applied_with_enter():
+    ui = after("f", *"host-03x", "backspace")
+    assert (ui.typed, len(rows(ui))) == ("host-03", 30)
+    ui = after("enter", ui=ui)
+    assert (ui.typed, [row.host for row in rows(ui)]) == (None, ["host-03"])
+    assert after("f", ui=ui).typed == "host-03"
+    assert after("f", "clear", "enter", ui=ui).choice.words == ()
+
+
+def test_escape_leaves_the_filter_as_it_was():
+    ui = after("f", *"host-03", "enter", "f", *"q", "escape")
+    assert (ui.typed, ui.choice.words) == (None, ("host-03",))
+
+
+def test_letters_in_a_filter_are_no_commands():
+    ui = after("f")
+    for key in "qusa":
+        ui, action = pressed(ui, key, rows(ui), PAGE)
+        assert action is Action.NOTHING
+    assert ui.typed == "qusa"
+
+
+def test_enter_opens_the_details_and_closes_them():
+    ui = after("down", "enter")
+    assert ui.detail_top == 0
+    assert after("down", "down", "up", ui=ui).detail_top == 1
+    assert [after(key, ui=ui).detail_top for key in ("enter", "escape", "backspace")] == [None] * 3
+    assert selected(after("down", "enter", ui=ui)) == "host-01"
+
+
+@pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
+@pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
+def test_keys_for_the_program_work_in_the_table_and_in_the_details(ui, key, action):
+    assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
+
+
+def test_a_message_disappears_with_the_next_key():
+    assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
+
+
+def test_the_choice_of_the_command_line_is_kept():
+    assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet

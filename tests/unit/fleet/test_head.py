@@ -1,0 +1,75 @@
+"""The lines above the table: numbers of hosts, sums, and what is not known."""
+
+import datetime
+
+import pytest
+
+from agent.fleet.head import counts, problems, sums, title
+from agent.fleet.view import Away, ExpectedHosts
+from tests.rigs.fleet_hosts import AT, broken, cell, clean, expected, seen, view
+
+
+def test_the_title_counts_expected_hosts_that_sent_a_message():
+    found = view(cell(seen(clean("a")), seen(clean("b"), age_s=999), name="cell-2", expected=expected("a", "b", "c")))
+    assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
+
+
+def test_the_title_counts_hosts_that_nobody_expects():
+    found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
+    assert "1 of 1 expected, 1 not expected" in title(found)
+
+
+@pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
+def test_the_title_counts_hosts_without_a_list_of_expected_hosts(hosts, words):
+    assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
+
+
+def test_the_title_counts_several_cells():
+    assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
+
+
+def test_the_counts_add_up_to_the_number_of_hosts():
+    found = view(
+        cell(
+            *(seen(clean(f"clean-{number}")) for number in range(5)),
+            *(seen(broken(f"broken-{number}", severity=name)) for number, name in enumerate(("error", "info"))),
+            seen(clean("part", outcome="partial")),
+            seen(clean("refused", outcome="refused")),
+            seen(clean("crashed", outcome="crashed")),
+            seen(clean("silent"), age_s=999),
+            expected=expected("never"),
+        )
+    )
+    assert counts(found) == "5 clean, 2 findings, 1 partial, 1 refused, 1 crashed, 1 silent, 1 never seen"
+    assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
+
+
+def test_the_sums_name_leaks_writes_and_hosts_that_are_not_known():
+    leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
+    found = view(
+        cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
+    )
+    assert sums(found) == (
+        "leaked 94 VCPU, 376 GiB RAM, 8.1 TiB disk; missing 2 VCPU; 2 writes held back; not known of 1 host"
+    )
+
+
+def test_the_sums_of_a_clean_fleet_are_nothing():
+    assert sums(view(cell(seen(clean())))) == "leaked nothing"
+
+
+def test_each_thing_that_is_not_known_has_a_line():
+    away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
+    broken_cell = cell(
+        name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")
+    )
+    assert problems(view(cell(name="cell-1", odd=1), broken_cell)) == (
+        "cell-2: broker away since 03:05: rabbit://r:5672/: Connection refused\\u001b[2J",
+        "list of expected hosts not read: state: no",
+        "2 hosts send messages that this program cannot read",
+        "3 hosts are left out: too many hosts for this program",
+    )
+
+
+def test_a_fleet_of_which_everything_is_known_has_no_problem_lines():
+    assert problems(view(cell(seen(clean()), expected=expected("compute-1")))) == ()

@@ -1,0 +1,85 @@
+"""Which rows are shown and in which order: worst first, sorts, filters, clean hosts only on request."""
+
+import pytest
+
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.ordering import SORTS, Choice, chosen, next_sort
+from tests.rigs.fleet_hosts import amounts, broken, cell, clean, expected, seen, view
+
+OLDER = "2026-11-22T01:00:00.000Z"
+FLEET = view(
+    cell(
+        seen(clean("clean-1")),
+        seen(broken("info-1", "cpu-offline", "info")),
+        seen(broken("warn-1", "volume-foreign", "warning", leaked={"VCPU": 1}), age_s=5),
+        seen(clean("part-1", outcome="partial", sources_lost=["placement"], leaked=None)),
+        seen(broken("err-new", leaked={"VCPU": 71})),
+        seen(broken("err-old", "rival-writer", oldest_at=OLDER, resources=amounts(-43)), age_s=50),
+        seen(clean("refused-1", outcome="refused", error="nova-compute is alive")),
+        seen(clean("crashed-1", outcome="crashed", resources=None)),
+        seen(clean("silent-1", resources=amounts(3)), age_s=400),
+        name="cell-1",
+        expected=expected(ExpectedHost(host="never-1", group="rack-2"), ExpectedHost(host="err-new", group="Rack-1")),
+    )
+)
+
+
+def names(**choice) -> list[str]:
+    return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
+
+
+def test_the_worst_hosts_come_first_and_of_equal_ones_the_oldest_finding():
+    assert names() == [
+        "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
+    ]  # fmt: skip
+
+
+def test_clean_hosts_are_shown_on_request_and_come_last():
+    assert names(with_quiet=True) == [*names(), "clean-1"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [
+        ("host", ["crashed-1", "err-new", "err-old"]),
+        ("age", ["never-1", "silent-1", "err-old", "warn-1"]),
+        ("leaked", ["err-new", "warn-1"]),
+        ("free", ["err-old", "silent-1"]),
+    ],
+)
+def test_each_sort_puts_its_own_hosts_first(sort, first):
+    assert names(sort=sort)[: len(first)] == first
+
+
+@pytest.mark.parametrize("sort", ["leaked", "free"])
+def test_hosts_with_unknown_amounts_come_last_in_a_sort_by_amounts(sort):
+    assert "never-1" in names(sort=sort)[-3:]
+
+
+def test_the_key_for_the_next_sort_goes_through_all_sorts():
+    sort, found = "worst", []
+    for _ in SORTS:
+        found.append(sort)
+        sort = next_sort(sort)
+    assert (found, sort) == (["worst", "host", "age", "leaked", "free"], "worst")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("ERR",), ["err-old", "err-new"]),
+        (("rival",), ["err-old"]),
+        (("code:rival-writer",), ["err-old"]),
+        (("code:rival",), []),
+        (("sev:error",), ["err-old", "err-new"]),
+        (("sev:silent",), ["silent-1"]),
+        (("sev:partial",), ["part-1"]),
+        (("group:rack-1",), ["err-new"]),
+        (("group:rack-2",), ["never-1"]),
+        (("cell:cell-1", "sev:info"), ["info-1"]),
+        (("err", "code:allocation-leaked"), ["err-new"]),
+        (("host:1",), []),
+    ],
+)
+def test_a_filter_shows_the_hosts_that_match_all_of_its_words(words, found):
+    assert names(words=words) == found

@@ -1,0 +1,45 @@
+"""The heat strip: one character for the worst host of each group of hosts, in the order of names."""
+
+import pytest
+
+from agent.fleet.conditions import GLYPHS
+from agent.fleet.strip import hosts_per_cell, strip
+from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
+
+
+def shown(of, cells: int) -> str:
+    return "".join(GLYPHS[condition] for condition in strip(of.rows, cells))
+
+
+MIXED = view(
+    cell(
+        seen(clean("a")),
+        seen(broken("b", severity="info")),
+        seen(broken("c", severity="warning")),
+        seen(broken("d", severity="error")),
+        seen(clean("e", outcome="refused")),
+        seen(clean("f", outcome="partial")),
+        seen(clean("g", outcome="unreadable")),
+        seen(clean("h"), age_s=999),
+        expected=expected("i"),
+    )
+)
+
+
+def test_each_condition_has_its_own_character():
+    assert shown(MIXED, 80) == ".-+##!!?x"
+
+
+@pytest.mark.parametrize(
+    ("cells", "line"), [(9, ".-+##!!?x"), (8, "-##?x"), (5, "-##?x"), (3, "+#x"), (1, "x"), (0, "x")]
+)
+def test_a_cell_shows_the_worst_of_its_hosts(cells, line):
+    assert shown(MIXED, cells) == line
+
+
+@pytest.mark.parametrize("hosts", [0, 1, 79, 80, 81, 800, 9_999])
+def test_the_strip_has_at_most_as_many_cells_as_columns_and_covers_every_host(hosts):
+    fleet = view(cell(*(seen(clean(f"h-{number:05d}")) for number in range(hosts))))
+    cells = len(shown(fleet, 80))
+    assert cells <= 80
+    assert (cells - 1) * hosts_per_cell(hosts, 80) < hosts <= cells * hosts_per_cell(hosts, 80) or hosts == cells == 0

@@ -1,0 +1,146 @@
+"""The cells of a row, and which columns a terminal shows."""
+
+import dataclasses
+
+import pytest
+
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.table import HEAD, cells_of, columns_for, middle_cut
+from tests.rigs.fleet_hosts import AT, amounts, broken, cell, clean, expected, seen, view
+
+
+def cells(document, age_s: float = 0.0, width: int | None = 80):
+    (row,) = view(cell(seen(document, age_s))).rows
+    return cells_of(row, AT, width)
+
+
+def what(document, age_s: float = 0.0) -> str:
+    return cells(document, age_s).what
+
+
+def test_the_row_of_a_broken_host_shows_cause_age_leak_and_free_amounts():
+    document = broken(
+        "compute-0217", number=3, causes_by_code={"allocation-leaked": 3, "volume-foreign": 1},
+        leaked={"VCPU": 71, "MEMORY_MB": 4096}, resources=amounts(-43, 60_416, -7332),
+    )  # fmt: skip
+    found = cells(document)
+    assert (found.sev, found.host, found.for_s, found.leaked, found.free) == (
+        "ERROR", "compute-0217", "12m", "71 VCPU", "-43/59/-7332",
+    )  # fmt: skip
+    assert found.what == "allocation-leaked x3 (+1): billing: deleted, and 8 VCPU are counted"
+
+
+def test_a_wide_table_shows_every_leaked_class():
+    document = broken(leaked={"MEMORY_MB": 4096, "VCPU": 71, "CUSTOM_FPGA": 1, "DISK_GB": 0})
+    assert cells(document, width=160).leaked == "71 VCPU, 4 GiB RAM, 1 CUSTOM_FPGA"
+    assert cells(document, width=159).leaked == "71 VCPU"
+
+
+@pytest.mark.parametrize(
+    ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
+)
+def test_an_unknown_leak_is_not_shown_as_none(leaked, text):
+    assert cells(clean(leaked=leaked)).leaked == text
+
+
+@pytest.mark.parametrize(
+    ("resources", "text"),
+    [
+        (None, "?"),
+        ([], "-/-/-"),
+        (amounts(None, 1024, None), "?/1/?"),
+        (amounts(0.5, -1, 0), "0/-1/0"),
+    ],
+)
+def test_free_amounts_are_rounded_down_and_unknown_ones_are_marked(resources, text):
+    assert cells(clean(resources=resources)).free == text
+
+
+def test_a_host_that_sent_nothing_shows_since_when_it_is_expected():
+    (row,) = view(cell(expected=expected("compute-0801"))).rows
+    found = cells_of(row, AT, 80)
+    assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
+    assert found.what == "expected, no message since 02:58"
+
+
+def test_a_host_with_a_disabled_service_is_marked():
+    (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
+    assert cells_of(row, AT, 80).what == "(disabled) expected, no message since 02:58"
+
+
+def test_a_silent_host_shows_its_last_message_and_what_the_message_said():
+    assert what(clean(), 367) == "last message 03:05, due each 60 s"
+    assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
+
+
+def test_findings_that_are_not_known_show_since_when():
+    known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
+    assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
+        "allocation-leaked x3, not known since 03:05: "
+    )
+    assert what(broken(number=3, unknown={"allocation-leaked": 2}, **known)).startswith(
+        "allocation-leaked x3, 2 not known since 03:05: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"outcome": "crashed", "findings": None, "error": "KeyError: 'x'"}, "KeyError: 'x'"),
+        ({"outcome": "crashed", "findings": None}, "crashed"),
+        ({"outcome": "partial", "sources_lost": ["placement", "state"]}, "placement, state not read"),
+        ({"outcome": "unreadable", "error": "e", "sources_lost": ["libvirt"]}, "e; libvirt not read"),
+        ({"outcome": "refused", "error": "nova-compute is alive"}, "nova-compute is alive"),
+        ({"outcome": "clean"}, "-"),
+        ({"outcome": "findings", "findings": {"a": 2, "b": 1, "c": 0}, "severities": None}, "a x2, b"),
+    ],
+)
+def test_a_host_without_a_worst_finding_shows_error_and_lost_sources(changes, text):
+    assert what(clean(**changes)) == text
+
+
+def test_the_time_of_an_outcome_that_may_be_older_is_marked():
+    assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("compute-0001", "compute-0001"),
+        ("c" * 24, "c" * 24),
+        ("compute-0217.rack-7.example.org", "compute-0217~example.org"),
+    ],
+)
+def test_a_long_host_name_is_cut_in_its_middle(name, shown):
+    assert middle_cut(name, 24) == shown
+    assert cells(clean(name)).host == shown
+    assert cells(clean(name), width=None).host == name
+
+
+WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("width", "cells_number", "columns"),
+    [
+        (None, 1, "sev host for_s what leaked free"),
+        (220, 2, "sev cell host for_s what leaked free"),
+        (93, 1, "sev host for_s what leaked free"),
+        (92, 1, "sev host for_s what leaked"),
+        (80, 1, "sev host for_s what leaked"),
+        (80, 2, "sev cell host for_s what leaked"),
+        (20, 1, "sev host for_s what leaked"),
+    ],
+)
+def test_free_is_the_first_column_that_is_left_out(width, cells_number, columns):
+    assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
+
+
+def test_free_stays_on_80_columns_if_the_words_are_short():
+    assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
+
+
+def test_a_row_without_any_known_value_has_a_mark_in_every_cell():
+    (row,) = view(cell(seen(clean(leaked=None, resources=None)))).rows
+    unknown = cells_of(dataclasses.replace(row, for_s=None), AT, 80)
+    assert all(unknown)

@@ -1,0 +1,122 @@
+"""Rows of hosts that sent messages, of hosts that are expected, and sums over all of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.fleet.conditions import Condition
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.view import ExpectedHosts
+from tests.rigs.fleet_hosts import AT, NOW, broken, cell, clean, expected, seen, view
+
+
+def conditions(of) -> dict[str, Condition]:
+    return {row.host: row.condition for row in of.rows}
+
+
+def test_an_expected_host_without_a_message_is_never_seen_after_three_intervals():
+    found = view(cell(seen(clean("a")), expected=expected("a", "b")))
+    assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
+    assert found.counts[Condition.NEVER] == 1
+    assert found.expected == 2
+
+
+@pytest.mark.parametrize(
+    ("began_s", "interval_s", "condition"),
+    [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
+)
+def test_an_expected_host_is_awaited_for_three_intervals_of_the_other_hosts(began_s, interval_s, condition):
+    young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
+    assert conditions(view(young))["b"] is condition
+
+
+def test_an_expected_host_is_never_seen_as_soon_as_the_time_for_answers_is_over():
+    young = cell(expected=expected("b"), began_at=NOW)
+    assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
+
+
+def test_a_silent_host_keeps_its_last_message():
+    (row,) = view(cell(seen(broken("a"), age_s=300))).rows
+    assert (row.condition, row.for_s) == (Condition.SILENT, 300)
+    assert row.seen.told is Condition.ERROR
+
+
+def test_a_finding_grows_older_after_the_message_with_the_finding():
+    (row,) = view(cell(seen(broken(), age_s=30))).rows
+    assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
+
+
+def test_an_outcome_without_findings_lasts_at_least_since_the_first_message_with_the_outcome():
+    first = seen(clean(outcome="crashed", findings=None), age_s=90)
+    (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
+    assert (row.for_s, row.for_at_least) == (90, True)
+
+
+def test_a_host_that_is_not_in_the_list_is_marked_and_shown():
+    found = view(cell(seen(clean("a")), seen(clean("stranger")), expected=expected("a")))
+    assert {row.host: row.is_expected for row in found.rows} == {"a": True, "stranger": False}
+
+
+@pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
+def test_without_a_list_no_host_is_expected_or_unexpected(hosts):
+    found = view(cell(seen(clean("a")), expected=hosts))
+    assert [row.is_expected for row in found.rows] == [None]
+    assert found.expected is None
+
+
+def test_a_list_that_could_not_be_read_again_stays_and_its_problem_is_shown():
+    old = replace(expected("a"), problem="refused")
+    found = view(cell(expected=old))
+    assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
+
+
+def test_rows_of_listed_hosts_have_their_group_and_disabled_service():
+    listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
+    found = view(cell(seen(clean("a")), expected=listed))
+    assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]
+
+
+def test_two_hosts_of_one_name_in_two_cells_are_two_rows():
+    one, other = (cell(seen(clean("a")), name=name) for name in ("cell-1", "cell-2"))
+    assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
+
+
+def test_a_list_for_all_cells_has_one_row_for_a_host_in_no_cell():
+    one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
+    found = view(one, other, everywhere=expected("a", "b", "c"))
+    assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]
+    assert found.expected == 3
+
+
+def test_a_host_of_another_cells_list_is_not_expected_in_this_cell():
+    one = cell(name="cell-1", expected=expected("a"))
+    other = cell(seen(clean("a")), name="cell-2", expected=expected("b"))
+    found = view(one, other)
+    assert [(row.cell, row.host, row.is_expected) for row in found.rows] == [
+        ("cell-1", "a", True),
+        ("cell-2", "a", False),
+        ("cell-2", "b", True),
+    ]
+
+
+def test_sums_count_the_hosts_whose_amounts_are_not_known():
+    found = view(
+        cell(
+            seen(broken("a", leaked={"VCPU": 8, "DISK_GB": 80}, missing={"VCPU": 1}, held_back=2)),
+            seen(broken("b", leaked={"VCPU": 2}), age_s=999),
+            seen(clean("c", leaked=None)),
+            expected=expected("d"),
+        )
+    ).sums
+    assert (found.leaked, found.missing, found.held_back) == ({"VCPU": 10, "DISK_GB": 80}, {"VCPU": 1}, 2)
+    assert found.not_known == 2
+
+
+def test_rows_are_sorted_by_host():
+    found = view(cell(*(seen(clean(host)) for host in ("b", "a", "c")), expected=expected("aa")))
+    assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
+
+
+def test_a_row_of_a_host_that_sent_nothing_has_the_start_of_the_wait():
+    (row,) = view(cell(expected=expected("a"))).rows
+    assert (AT - row.began).total_seconds() == 780
