@@ -143,10 +143,12 @@ class PlacementError(AgentError):
     ``status`` is the HTTP status, None if no response came. ``request_id`` is the server's
     ``x-openstack-request-id``. In ``applied`` the writer stores the writes that Placement acknowledged. After a
     Retry-After, the client sets ``not_before``: the agent must send no request before this time (monotonic seconds).
+    ``endpoint`` is Placement's URL, None if the client does not know the URL yet.
     """
 
     applied: Acknowledged | None = None
     not_before: float | None = None
+    endpoint: str | None = None
     #: The cause of a 409. Subclasses set the value; it is None if no ConflictKind fits the error.
     conflict: ConflictKind | None = None
 

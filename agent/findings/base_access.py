@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from agent.errors import AgentError, PlacementDenied
+from agent.errors import AgentError, PlacementDenied, PlacementError
 from agent.findings.base import AuditFacts
 from agent.findings.base_remedies import inspect, line, virsh
 from agent.model.finding import Remedy
@@ -45,12 +45,13 @@ def path_look(path: str) -> Remedy:
 def _placement(error: AgentError, settings: Settings) -> tuple[Remedy, ...]:
     if isinstance(error, PlacementDenied):
         return (_check("see whether Keystone and Placement accept the agent's credentials"),)
-    url = settings.access.placement_url or settings.access.auth_url
+    endpoint = (error.endpoint if isinstance(error, PlacementError) else None) or settings.access.placement_url
+    url = endpoint or settings.access.auth_url
     if url and _TLS.search(str(error)):
         return (inspect("see the server's certificate and what TLS says", _certificate(url)),)
     if url is None:
         return (_check("see whether Keystone and Placement answer the agent"),)
-    what = "Placement" if settings.access.placement_url else "Keystone"
+    what = "Placement" if endpoint else "Keystone"
     at = f"{url.rstrip('/')}/"
     return (inspect(f"see whether {what} answers", line("curl", "-sS", "-m", "10", "-i", at)),)
 

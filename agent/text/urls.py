@@ -39,6 +39,11 @@ def origin(text: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
+def bare(url: str) -> str:
+    """Return the URL with its user and password removed, so that a command can contain the URL."""
+    return _LOGIN.sub("", url)
+
+
 def without_login(text: str) -> str:
     """Return ``text`` with ``***`` in place of the user and password of each URL, and of other credentials."""
     if "@" in text:

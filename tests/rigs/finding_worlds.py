@@ -178,7 +178,7 @@ def _pmem() -> Planted:
     return _of(dataclasses.replace(world, storage=(*world.storage, read)), labels)
 
 
-def _lost(source: str, error: Any = None) -> Planted:
+def lost(source: str, error: Any = None) -> Planted:
     """Return a world in which the source could not be read."""
     failed = facts.failed(source)
     if error is not None:
@@ -393,11 +393,11 @@ PLANTED: Mapping[str, tuple[Callable[[], Planted], ...]] = {
     "rival-writer": (lambda: _of(_novas()), lambda: _of(facts.without(_novas(), STATE))),
     "source-stale": (_stale,),
     "source-unavailable": (
-        lambda: _lost(PLACEMENT, PlacementUnavailable("no answer within 10 s")),
-        lambda: _lost(PLACEMENT, PlacementUnavailable("SSL: CERTIFICATE_VERIFY_FAILED")),
-        lambda: _lost(PLACEMENT, PlacementDenied("denied", status=401)),
-        *((lambda source=source: _lost(source)) for source in (STATE, LIBVIRT, LVM, CEPH, PMEM, IMAGES, FILESYSTEM)),
-        lambda: _lost(STATE, SourceUnavailable(STATE, "access denied for user reader")),
+        lambda: lost(PLACEMENT, PlacementUnavailable("no answer within 10 s")),
+        lambda: lost(PLACEMENT, PlacementUnavailable("SSL: CERTIFICATE_VERIFY_FAILED")),
+        lambda: lost(PLACEMENT, PlacementDenied("denied", status=401)),
+        *((lambda source=source: lost(source)) for source in (STATE, LIBVIRT, LVM, CEPH, PMEM, IMAGES, FILESYSTEM)),
+        lambda: lost(STATE, SourceUnavailable(STATE, "access denied for user reader")),
         lambda: _of(
             facts.snapshot(libvirt=facts.host(odd_domains=(OddDomain(uuid=facts.uuid("odd"), name="odd", reason="x"),)))
         ),

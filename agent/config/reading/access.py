@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from typing import TypeVar
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from oslo_config import cfg
 
@@ -17,6 +17,7 @@ from agent.config.options.state import state_options_from
 from agent.errors import ConfigError
 from agent.model.nova import StateKind
 from agent.model.settings import CephAccess, DatabaseAccess, Server, SourceAccess
+from agent.text.urls import bare
 
 T = TypeVar("T")
 
@@ -29,13 +30,12 @@ def source_access(loaded: Loaded, uri: Reader[str], ceph: Reader[CephAccess | No
     section = _value(loaded, "placement", "auth_section") or "placement"
     override = _value(loaded, "placement", "endpoint_override") or _value(loaded, section, "endpoint")
     state = _known(state_options_from, loaded)
-    plain = SourceAccess()
     return SourceAccess(
-        placement_url=_without_login(override),
-        auth_url=_without_login(_value(loaded, section, "auth_url")),
+        placement_url=bare(override or "") or None,
+        auth_url=bare(_value(loaded, section, "auth_url") or "") or None,
         broker=_broker(loaded) if state and state.kind is StateKind.CONDUCTOR else None,
         database=_database(state.connection) if state and state.connection else None,
-        libvirt_uri=_without_login(_known(uri, loaded)) or plain.libvirt_uri,
+        libvirt_uri=bare(_known(uri, loaded) or SourceAccess().libvirt_uri),
         ceph=_known(ceph, loaded),
     )
 
@@ -50,14 +50,6 @@ def _value(loaded: Loaded, group: str, option: str) -> str | None:
     """Return the option's value; None if it is unset or malformed, or if the auth plugin has no such option."""
     with contextlib.suppress(ConfigError, cfg.NoSuchOptError, cfg.NoSuchGroupError):
         return loaded.value(group, option) or None
-    return None
-
-
-def _without_login(url: str | None) -> str | None:
-    """Return the URL without user and password; None if the text is no URL."""
-    with contextlib.suppress(ValueError):
-        parts = urlsplit(url or "")
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) or None
     return None
 
 

@@ -73,6 +73,7 @@ class PlacementClient:
         self._maximum: Microversion | None = None
         self._request_id: str | None = None
         self._hold: _Hold | None = None
+        self._endpoint: str | None = None
         self._patience_s = retry_after.WAIT_BUDGET_S
         self._unsent = 0
 
@@ -234,14 +235,22 @@ class PlacementClient:
             options["connect_retries"] = 0
         url = path
         for _ in range(REDIRECTS + 1):
-            response: Response = self._adapter.request(
-                url, method, microversion=str(microversion), headers=headers, json=json, **options
-            )
+            try:
+                response: Response = self._adapter.request(
+                    url, method, microversion=str(microversion), headers=headers, json=json, **options
+                )
+            finally:
+                self._note_endpoint(path)
             onward = answers.onward(response.status_code, response.url, response.headers.get("Location"))
             if onward is None:
                 break
             url = onward
         return response
+
+    def _note_endpoint(self, path: str) -> None:
+        """Remember Placement's URL, for errors. With a catalog, the URL is known only from a sent request."""
+        if self._session.sent_to.endswith(path):
+            self._endpoint = without_login(self._session.sent_to.removesuffix(path))
 
     def _waits(self, response: Response, repeat: int) -> bool:
         """Wait before the ``repeat``-th repetition of a GET. Return False if the GET must not be repeated."""
@@ -262,16 +271,18 @@ class PlacementClient:
     def _stop_if_held(self, request: str) -> None:
         unanswered = self._session.unanswered
         if unanswered.is_over:
-            raise PlacementUnavailable(f"{request}: not sent, because no answer came within {unanswered.limit_s:g} s")
+            words = f"{request}: not sent, because no answer came within {unanswered.limit_s:g} s"
+            raise self._of_endpoint(PlacementUnavailable(words))
         if self._hold is None or time.monotonic() >= self._hold.until:
             self._hold = None
             return
         held = PlacementUnavailable(f"{request}: not sent; {self._hold.why}")
         held.not_before = self._hold.until
-        raise held
+        raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
         """Return ``error``, or, after a usable Retry-After, an error that says until when the client sends nothing."""
+        self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
             return error
@@ -283,7 +294,12 @@ class PlacementClient:
         message = f"{error.message}: {until}, because Retry-After is {asked:g}"
         held = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
         held.not_before = self._hold.until
-        return held
+        return self._of_endpoint(held)
+
+    def _of_endpoint(self, error: PlacementError) -> PlacementError:
+        """Return the same error with Placement's URL, so that a remedy can name the URL."""
+        error.endpoint = self._endpoint
+        return error
 
 
 def _asked_s(headers: Mapping[str, str]) -> float | None:

@@ -46,7 +46,8 @@ class PacedSession(requests.Session):
     """Pauses before reads, and limits the time of each question (a request and all that it causes). Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
-    ``sent`` counts the requests to Placement, repeated requests included. ``sent_at`` is when the last request was sent
+    ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last of them.
+    ``sent_at`` is when the last request was sent
     or ended, token requests included, in monotonic seconds. ``unanswered`` limits the time of requests without an
     answer; each request waits for its answer within the context ``watch``.
     """
@@ -70,6 +71,7 @@ class PacedSession(requests.Session):
         self._monotonic = monotonic
         self.pace = Pace()
         self.sent = 0
+        self.sent_to = ""
         self.sent_at = 0.0
         self.time = QuestionTime(self.unanswered)
 
@@ -128,6 +130,8 @@ class PacedSession(requests.Session):
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
         is_to_placement = MICROVERSION_HEADER in request.headers
         self.sent += is_to_placement
+        if is_to_placement:
+            self.sent_to = request.url or ""
         try:
             # While keystoneauth sends a request to Placement, it may request a token. TOKEN limits that answer's size.
             with nullcontext() if is_to_placement else transport.bounded(TOKEN):

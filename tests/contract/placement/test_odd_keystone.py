@@ -110,6 +110,19 @@ def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tm
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
+def test_an_error_after_the_first_request_carries_the_url_from_the_catalog(rest, tmp_path):
+    keystone = Keystone(rest.server.url)
+    client = client_before(keystone, tmp_path)
+    keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})
+    with pytest.raises(PlacementUnavailable) as before:
+        client.get("/traits", MINIMUM, wire.parse_trait_names)
+    assert before.value.endpoint is None
+    del keystone.odd["POST"]
+    with pytest.raises(PlacementError, match="404") as after:
+        client.get("/no-such-thing?name=a%20b", MINIMUM, wire.parse_trait_names)
+    assert after.value.endpoint == rest.server.url
+
+
 def test_keystones_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)

@@ -1,0 +1,76 @@
+"""How an operator reaches the sources by hand, from the configuration and without credentials."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.config.build import settings_from
+from agent.model.settings import CephAccess, DatabaseAccess, Server, SourceAccess
+from tests.rigs.configs import ALONE, load_beside_nova, load_ours
+
+
+def access_of(tmp_path, text: str) -> SourceAccess:
+    return settings_from(load_ours(tmp_path, ALONE + text)).access
+
+
+def test_a_nova_conf_names_keystone_and_the_broker_without_their_passwords(tmp_path):
+    found = settings_from(load_beside_nova(tmp_path, "")).access
+    assert found == SourceAccess(
+        auth_url="http://192.0.2.5/identity", broker=Server(host="192.0.2.5", port=5672), libvirt_uri="qemu:///system"
+    )
+    assert not any(secret in repr(found) for secret in ("hunter2", "pla$cement", "nova:"))
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("rabbit://u:p%40ss@h1:5671,u:p@h2:5672/vhost?ssl=1", Server(host="h1", port=5671)),
+        ("rabbit://u:p@[2001:db8::1]:5672/", Server(host="2001:db8::1", port=5672)),
+        ("rabbit://h1/", Server(host="h1", port=5672)),
+        ("rabbit:///", None),
+    ],
+)
+def test_the_broker_is_the_first_host_of_transport_url(tmp_path, url, server):
+    text = f"[DEFAULT]\ntransport_url = {url}\n[state]\nsource = conductor\n"
+    assert access_of(tmp_path, text).broker == server
+
+
+@pytest.mark.parametrize(
+    ("url", "database"),
+    [
+        (
+            "mysql+pymysql://reader:s3cret@db.example.org:3307/nova_cell1?charset=utf8",
+            DatabaseAccess(name="nova_cell1", server=Server(host="db.example.org", port=3307), user="reader"),
+        ),
+        (
+            "mysql+pymysql://db/nova",
+            DatabaseAccess(name="nova", server=Server(host="db", port=3306)),
+        ),
+        ("sqlite:////var/lib/cell.db", DatabaseAccess(name="/var/lib/cell.db")),
+    ],
+)
+def test_the_database_of_the_cell_is_known_without_its_password(tmp_path, url, database):
+    found = access_of(tmp_path, f"[state]\nsource = sql\nconnection = {url}\n")
+    assert found.database == database
+    assert found.broker is None
+    assert "s3cret" not in repr(found)
+
+
+def test_no_url_of_placement_or_libvirt_contains_a_user(tmp_path):
+    text = (
+        "[placement]\nauth_type = http_basic\nusername = u\npassword = p\n"
+        "endpoint_override = https://admin:marker@placement.example.org:8778/x\n"
+        "[libvirt]\nconnection_uri = qemu+tls://marker@host.example.org/system\n"
+    )
+    found = access_of(tmp_path, text)
+    assert found.placement_url == "https://placement.example.org:8778/x"
+    assert found.libvirt_uri == "qemu+tls://host.example.org/system"
+
+
+def test_the_access_to_ceph_is_that_of_the_guests_disks(tmp_path):
+    text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
+    assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
+
+
+def test_a_source_that_is_not_configured_has_no_place(tmp_path):
+    assert access_of(tmp_path, "") == SourceAccess(placement_url="http://127.0.0.1:8778")
