@@ -53,7 +53,7 @@ def _cost(audit: Document) -> str:
     requests = (
         f"{tried} requests to Placement tried, {asked} answered" if tried > asked else f"{asked} requests to Placement"
     )
-    return f"took {number_text(audit['duration_ms'])} ms, {requests}, {cost['conflicts']} conflicts{_kinds(cost)}"
+    return f"took {_ms(audit)}, {requests}, {cost['conflicts']} conflicts{_kinds(cost)}"
 
 
 def _kinds(cost: Document) -> str:
@@ -83,7 +83,13 @@ def source_lines(audit: Document) -> Iterator[Line]:
 
 def _took(source: Document) -> str:
     how = " (light read)" if source.get("read") == "light" else ""
-    return f"{source['name']} {number_text(source['duration_ms'])} ms{how}"
+    return f"{source['name']} {_ms(source)}{how}"
+
+
+def _ms(timed: Document) -> str:
+    """Return the duration in milliseconds, with one digit after the point below 10 ms."""
+    duration = timed["duration_ms"]
+    return f"{number_text(round(duration, 0 if duration >= 10 else 1))} ms"
 
 
 def _unread(source: Document) -> str:
@@ -92,8 +98,7 @@ def _unread(source: Document) -> str:
         return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
     last = "never read" if age is None else f"last read {number_text(age)} s ago"
-    took = f"{number_text(source['duration_ms'])} ms"
-    return f"{source['name']} NOT READ after {took} ({last}): {source['error']}{_late(source)}"
+    return f"{source['name']} NOT READ after {_ms(source)} ({last}): {source['error']}{_late(source)}"
 
 
 def _late(source: Document) -> str:

@@ -17,11 +17,11 @@ def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
         columns=(
             Column("group", "GROUP"),
             Column("option", "OPTION"),
-            Column("value", "VALUE", kind),
+            Column("value", "VALUE", kind, readable=20),
             Column("origin", "ORIGIN"),
         ),
         rows=tuple((group, option, _value(value), origin) for group, option, value, origin in rows),
-        leave_out=("origin",),
+        leave_out=("origin", "group"),
     )
 
 

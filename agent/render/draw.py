@@ -22,11 +22,11 @@ from agent.render.table_fit import GAP, Fitted, fitted
 from agent.text.wording import printable
 
 # Phrases in which a line must not end: a command in quotes, an option with its group, the words of a command line, a
-# finding's code with its id, its state with its age, a field with its value, a change, an amount with its unit.
+# finding's code with its id, its state with its age, a field with its value, a change, a number with what it counts.
 _GLUED = re.compile(
-    r"""`[^`]*`|"(?:stocktake|openstack)\ [^"]*"|\[[A-Za-z0-9_.-]+\]\ [a-z0-9_]+|--[a-z][a-z-]*\ (?!--)\S+
-    |[a-z-]+\ \[[0-9a-f]{8}\]|(?:seen|confirmed|unknown),\ (?:new|\d+\ \w+)|\b[a-z]+_[a-z]+\ -?\d[\d.]*|\S+\ ->\ \S+
-    |\b\d+\ (?:[A-Z][A-Z0-9_]+|MiB|GiB|bytes|ms|s|min|h|d)\b""",
+    r"""`[^`]*`|"(?:stocktake|openstack)\ [^"]*"|\[[A-Za-z0-9_.-]+\]\ [a-z0-9_]+(?:\ =\ \S+)?|--[a-z][a-z-]*\ (?!--)\S+
+    |[a-z-]+\ \[[0-9a-f]{8}\]|(?:seen|confirmed|unknown),\ (?:new|\d+\ [a-z]+)|\b[a-z]+_[a-z]+\ -?\d[\d.]*|\S+\ ->\ \S+
+    |\b\d+\ [A-Za-z][A-Za-z0-9_]*\b""",
     re.VERBOSE,
 )
 # Stands for a blank inside such a phrase while the line is wrapped. ``printable`` escapes this character elsewhere.

@@ -46,6 +46,7 @@ _OF_CONSUMER = (
     Column("cause", "CAUSE"),
     Column("provider", "PROVIDER", Kind.NAME),
 )
+_LEAVE_OUT = ("provider", "cause", "held", "promised")
 
 
 class Detail(enum.Enum):
@@ -278,7 +279,9 @@ def _books_of(explanation: ConsumerExplanation) -> Grid:
     node = explanation.scope.node
     columns = _OF_CONSUMER if any(row.provider != node for row in explanation.scope.ledger) else _OF_CONSUMER[:-1]
     rows = (_consumer_row(explanation, row) for row in explanation.scope.ledger)
-    return Grid(columns=columns, rows=tuple(row[: len(columns)] for row in rows))
+    leave_out = tuple(name for name in _LEAVE_OUT if any(column.name == name for column in columns))
+    cells = tuple(row[: len(columns)] for row in rows)
+    return Grid(columns=columns, rows=cells, leave_out=leave_out, hint="-f json shows them")
 
 
 def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str, ...]:

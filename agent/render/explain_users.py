@@ -17,13 +17,14 @@ from agent.text.wording import FEW, MEANINGS, some_of
 
 _COLUMNS = (
     Column("amount", "", Kind.NUMBER),
-    Column("who", "", Kind.UUID),
+    Column("who", "", Kind.TEXT, readable=24),
     Column("verdict", "", toned=True),
     Column("why", "", Kind.TEXT),
 )
 _INDENT = 4
 # The verdicts of rows that nobody needs to look at one by one.
 _TOGETHER = (*IN_ORDER, Verdict.UNKNOWN)
+_PLURALS = {"instance": "instances", "recorded-only": "consumers"}
 _Cells = tuple[str, str, str, str]
 
 
@@ -71,11 +72,10 @@ def _who(rows: Sequence[LedgerRow]) -> str:
     if len(rows) == 1:
         named = first.consumer_name and first.consumer_name != first.consumer_key
         return f"{first.consumer_name} {first.consumer_key}" if named else first.consumer_key
-    if first.cause == "instance":
-        return f"{len(rows)} instances"
+    what = f"{len(rows)} {_PLURALS.get(first.cause, first.cause)}"
     # Uuids would hide the amounts; ``-v`` and ``stocktake ledger`` list them.
-    names = [row.consumer_name or row.consumer_key for row in rows if row.consumer_name or not row.consumer_uuid]
-    return f"{len(rows)} {first.cause}: {some_of(names)}" if len(names) == len(rows) else f"{len(rows)} {first.cause}"
+    names = sorted(row.consumer_name or row.consumer_key for row in rows if row.consumer_name or not row.consumer_uuid)
+    return what if first.cause == "instance" or len(names) < len(rows) else f"{what}: {some_of(names)}"
 
 
 def _why(row: LedgerRow, explanation: ClassExplanation) -> str:

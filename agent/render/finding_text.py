@@ -60,13 +60,17 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
 
 
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
-    """Yield the blocks of the causes, most urgent first, each after an empty line, with their symptoms below them."""
+    """Yield the blocks of the causes, most urgent first, each after an empty line, with their symptoms below them.
+
+    A symptom of several causes is shown once, below the first of them.
+    """
     listed = in_reading_order(findings, names)
-    known = {finding["id"]: finding for finding in listed}
-    for finding in listed:
-        if not any(root in known for root in finding.get("caused_by", ())):
-            yield ""
-            yield from finding_block(finding, names, now, [known[each] for each in _symptoms(finding) if each in known])
+    left = {finding["id"]: finding for finding in listed}
+    causes = [finding for finding in listed if not any(root in left for root in finding.get("caused_by", ()))]
+    for finding in causes:
+        symptoms = [left.pop(each) for each in finding.get("symptoms", ()) if each in left]
+        yield ""
+        yield from finding_block(finding, names, now, symptoms)
 
 
 def finding_block(
@@ -144,7 +148,8 @@ def _below(text: str) -> Line:
 
 
 def _cited(finding: Document) -> str:
-    return f"{finding['code']} [{short_id(finding)}]"
+    causes = len(finding.get("caused_by", ()))
+    return f"{finding['code']} [{short_id(finding)}]{f' ({causes} causes)' if causes > 1 else ''}"
 
 
 def _remedies(finding: Document) -> Sequence[Document]:
@@ -159,8 +164,3 @@ def _what_to_do(remedy: Document) -> tuple[Line, ...]:
     if remedy["command"]:
         return copyable(label, remedy["command"]), _below(_sentence(remedy["words"]))
     return (labelled("wait" if label == "wait" else "how", remedy["words"]),)
-
-
-def _symptoms(finding: Document) -> Sequence[str]:
-    found: Sequence[str] = finding.get("symptoms", ())
-    return found

@@ -22,7 +22,7 @@ COLUMNS = (
 _PEOPLE = (
     Column("severity", "SEV", toned=True),
     Column("code", "CODE"),
-    Column("subject", "WHO", Kind.NAME, readable=10),
+    Column("subject", "WHO", Kind.NAME, readable=8),
     Column("state", "STATE", toned=True),
     Column("first_seen_at", "AGE", Kind.NUMBER),
     Column("id", "ID"),
@@ -33,8 +33,8 @@ _STATES = {
 }
 
 
-def in_list_order(findings: Iterable[Document]) -> list[Document]:
-    """Sort the findings by severity, state and age: the oldest of the most urgent ones first."""
+def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
+    """Sort the findings by severity, state and age, the oldest of the most urgent ones first; then by code and name."""
     return sorted(
         findings,
         key=lambda finding: (
@@ -42,6 +42,7 @@ def in_list_order(findings: Iterable[Document]) -> list[Document]:
             _STATES.get(state_of(finding), len(_STATES)),
             finding["first_seen_at"],
             finding["code"],
+            who(finding, names),
             finding["id"],
         ),
     )

@@ -16,7 +16,7 @@ from agent.text.amounts import beside_its_class, number_text
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 ABSENT, UNWANTED, UNKNOWN = "absent", "unwanted", "unknown"
 _WHERE = (
-    Column("provider", "PROVIDER", Kind.NAME),
+    Column("provider", "PROVIDER", Kind.NAME, readable=10),
     Column("provider_uuid", "UUID", Kind.UUID),
     Column("resource_class", "CLASS"),
 )
@@ -43,7 +43,7 @@ _TRAITS = (
 
 def inventory_grid(rows: Sequence[Document]) -> Grid:
     """Return the table of the wanted inventory."""
-    leave_out = ("provider_uuid", "min_unit", "step_size", "max_unit")
+    leave_out = ("provider_uuid", "min_unit", "step_size", "max_unit", "allocation_ratio", "reserved")
     return Grid(columns=_WANTED, rows=tuple(_wanted(row) for row in rows), leave_out=leave_out)
 
 
@@ -77,7 +77,7 @@ def difference(row: Document) -> str:
 def traits_grid(rows: Sequence[Document]) -> Grid:
     """Return the table of traits."""
     cells = tuple((row["provider"], row["provider_uuid"], row["trait"], _state(row), row["owner"]) for row in rows)
-    return Grid(columns=_TRAITS, rows=cells, leave_out=("provider_uuid", "owner"))
+    return Grid(columns=_TRAITS, rows=cells, leave_out=("provider_uuid", "owner", "provider"))
 
 
 def _wanted(row: Document) -> tuple[str, ...]:

@@ -20,12 +20,13 @@ _COLUMNS = (
     Column("actor", "ACTOR", Kind.TEXT, readable=14),
     Column("why", "WHY", Kind.TEXT, readable=22),
 )
+_LEAVE_OUT = ("consumer_uuid", "code", "actor", "at")
 _MINUTE = len("2026-11-21T12:00")
 
 
 def journal_grid(rows: Sequence[Document]) -> Grid:
     """Return the table of these entries."""
-    return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=("consumer_uuid", "code", "actor"))
+    return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=_LEAVE_OUT)
 
 
 def _cells(row: Document) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ IN_ORDER = (Verdict.AGREED, Verdict.RESERVED, Verdict.SETTLING)
 # The books in the order of the columns: promised first, because a consumer's use begins with the promise.
 _BOOKS = ("promised", "held", "recorded")
 _COLUMNS = (
-    Column("consumer_name", "CONSUMER", Kind.NAME),
+    Column("consumer_name", "CONSUMER", Kind.NAME, readable=10),
     Column("consumer_uuid", "UUID", Kind.UUID),
     Column("resource_class", "CLASS"),
     *(Column(book, book.upper(), Kind.NUMBER) for book in _BOOKS),
@@ -31,12 +31,17 @@ _COLUMNS = (
     Column("provider", "PROVIDER", Kind.NAME),
     Column("source", "SOURCE", Kind.TEXT),
 )
-_LEAVE_OUT = ("source", "provider", "cause", "consumer_uuid")
+_LEAVE_OUT = ("source", "provider", "cause", "consumer_uuid", "held", "promised")
 
 
 def is_differing(row: LedgerRow) -> bool:
     """Return whether the row's verdict asks for attention."""
     return row.verdict not in IN_ORDER
+
+
+def reading_place(row: LedgerRow) -> tuple[bool, str, str, str]:
+    """Return the place of the row in a table for people: rows that differ first, then by name and class."""
+    return (not is_differing(row), row.consumer_name or row.consumer_key, row.consumer_key, row.resource_class)
 
 
 def ledger_grid(report: AuditReport, rows: Sequence[LedgerRow]) -> Grid:

@@ -6,6 +6,7 @@ STOCKTAKE_DRAW_SCREENS=1 pytest tests/golden/test_screens.py
 
 import os
 import pathlib
+import re
 from dataclasses import replace
 
 import pytest
@@ -21,8 +22,8 @@ from agent.render.explain_text import Detail, explanation_blocks
 from agent.render.findings_grid import findings_grid, in_list_order
 from agent.render.inventory_grid import diff_foot, diff_grid, difference, inventory_grid, traits_grid
 from agent.render.journal_grid import journal_grid
-from agent.render.layout import Block, Look
-from agent.render.ledger_grid import is_differing, ledger_foot, ledger_grid
+from agent.render.layout import Block, Look, Tone, tone_of
+from agent.render.ledger_grid import is_differing, ledger_foot, ledger_grid, reading_place
 from agent.render.reading_order import names_in
 from agent.render.status import last_report, status_blocks
 from agent.render.storage_grid import storage_foot, storage_grid
@@ -43,7 +44,7 @@ def status(report: AuditReport) -> list[Block]:
 
 
 def ledger(report: AuditReport, *, every: bool = True) -> list[Block]:
-    rows = [row for row in report.ledger if every or is_differing(row)]
+    rows = sorted((row for row in report.ledger if every or is_differing(row)), key=reading_place)
     return [ledger_grid(report, rows), *ledger_foot(report, rows)]
 
 
@@ -97,7 +98,7 @@ SCREENS: dict[str, list[Block]] = {
     "audit-placement-unread": audit(UNREAD),
     "audit-clean": audit(replace(SCREEN, outcome=Outcome.CLEAN, findings=(), gone=(), plan=EMPTY_PLAN)),
     "status": status(SCREEN),
-    "findings": [findings_grid(in_list_order(DOCUMENT["findings"]), NAMES, AT)],
+    "findings": [findings_grid(in_list_order(DOCUMENT["findings"], NAMES), NAMES, AT)],
     "ledger": ledger(SCREEN),
     "ledger-only-differing": ledger(SCREEN, every=False),
     "ledger-placement-unread": ledger(UNREAD),
@@ -124,3 +125,56 @@ def test_the_screen_at_80_columns_equals_the_golden_file(name: str) -> None:
     if os.environ.get("STOCKTAKE_DRAW_SCREENS"):
         path.write_text(text)
     assert text == path.read_text()
+
+
+WIDTHS = (60, 80, 120, 220)
+#: Lines that an operator copies, which may be longer than the terminal.
+TO_COPY = ("  fix: ", " hand: ", "inspect: ", " docs: ")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# The line below a table from which columns are left out; this line may be wrapped too.
+LEFT_OUT = re.compile(r"left out: [^)]*\)")
+# A name that the table cut, or a text that the table cut at its end.
+CUT = re.compile(r"~|\u2026$")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_fits_its_terminal_except_for_lines_to_copy(name: str, width: int) -> None:
+    wide = [line for line in drawn(SCREENS[name], Look(width=width)).splitlines() if len(line) > width]
+    assert [line for line in wide if not line.startswith(TO_COPY)] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_narrow_screen_breaks_no_word_of_the_unlimited_one(name: str, width: int) -> None:
+    """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
+    whole = set(drawn(SCREENS[name]).split())
+    short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
+    words = set(LEFT_OUT.sub("", drawn(SCREENS[name], Look(width=width))).split())
+    assert {word for word in words - whole - short if not CUT.search(word)} == set()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SCREENS)
+def test_commands_to_copy_are_the_same_at_each_width(name: str, width: int) -> None:
+    commands = [line for line in drawn(SCREENS[name]).splitlines() if line.startswith(TO_COPY)]
+    narrow = drawn(SCREENS[name], Look(width=width)).splitlines()
+    assert [line for line in narrow if line.startswith(TO_COPY)] == commands
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_colours_change_nothing_but_the_colours_of_words(name: str) -> None:
+    plain, coloured = drawn(SCREENS[name], Look(width=80)), drawn(SCREENS[name], Look(width=80, colour=True))
+    assert "\x1b" not in plain
+    assert ESCAPE.sub("", coloured) == plain
+    painted = set(re.findall(r"\x1b\[[0-9;]+m([^\x1b]*)\x1b\[0m", coloured))
+    assert {word for word in painted if tone_of(word) is Tone.PLAIN} == set()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_in_an_older_encoding_fits_its_terminal_too(name: str, encoding: str) -> None:
+    text = drawn(SCREENS[name], Look(width=80, encoding=encoding))
+    text.encode(encoding)
+    assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith(TO_COPY)] == []

@@ -66,10 +66,10 @@ class Findings(ListCommand):
             _require_code(code)
         report = audited(self.app.options, "findings")
         consumers = frozenset(consumer_of(report, typed) for typed in parsed_args.consumer)
-        found = audit_document(report)["findings"]
-        shown = [each for each in in_list_order(found) if _passes(each, consumers, parsed_args)]
+        found, names = audit_document(report)["findings"], names_of(report)
+        shown = [each for each in in_list_order(found, names) if _passes(each, consumers, parsed_args)]
         rows = tuple(finding_row(each) for each in shown)
-        grid = findings_grid(shown, names_of(report), report.started_at)
+        grid = findings_grid(shown, names, report.started_at)
         return Listing(self.COLUMNS, rows, grid, _foot(found, shown)), _code(report, shown)
 
 

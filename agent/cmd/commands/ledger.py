@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
-from agent.cmd.commands.base import ListCommand, Listing, argument
+from agent.cmd.commands.base import TABLE, ListCommand, Listing, argument
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport
@@ -71,7 +71,7 @@ class Ledger(ListCommand):
         from agent.cmd.naming.validate_names import require_class
         from agent.exit_codes import answer_code
         from agent.render.documents import ledger_rows
-        from agent.render.ledger_grid import is_differing, ledger_foot, ledger_grid
+        from agent.render.ledger_grid import is_differing, ledger_foot, ledger_grid, reading_place
         from agent.usage_error import UsageError
 
         if parsed_args.storage and parsed_args.resource_class:
@@ -86,6 +86,8 @@ class Ledger(ListCommand):
             return storage_listing.storage_listing(report, owner), code
         asked = _filtered(report, name, parsed_args.consumer)
         shown = tuple(row for row in asked.ledger if is_differing(row) or not parsed_args.only_differing)
+        if parsed_args.formatter == TABLE:
+            shown = tuple(sorted(shown, key=reading_place))
         documents = ledger_rows(dataclasses.replace(asked, ledger=shown))
         rows = tuple(tuple(row[column] for column in self.COLUMNS) for row in documents)
         return Listing(self.COLUMNS, rows, ledger_grid(asked, shown), tuple(ledger_foot(asked, shown))), code

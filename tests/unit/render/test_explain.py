@@ -485,7 +485,7 @@ def test_explain_lists_few_leaked_consumers_and_counts_many(count):
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
     assert said[0].endswith(f" -> {2 * count} should not be here")
     few = [line for line in said if line.startswith("    2  44444444")]
-    many = [line for line in said if line.startswith("    12  6 recorded-only  allocation-leaked")]
+    many = [line for line in said if line.startswith("    12  6 consumers  allocation-leaked")]
     assert (len(few), len(many)) == ((5, 0) if count == 5 else (0, 1))
 
 
