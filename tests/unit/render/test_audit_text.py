@@ -27,7 +27,7 @@ def test_the_head_of_the_audit_text_shows_node_outcome_and_every_data_source():
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: findings, 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
-    assert "read: libvirt 3.25 ms" in said
+    assert "read: libvirt 3.2 ms" in said
     assert "state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
 
 
