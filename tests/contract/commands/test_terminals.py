@@ -104,7 +104,6 @@ def test_the_width_is_that_of_the_terminal_unless_columns_is_set(reported, monke
 
 
 ENCODINGS = [
-    {"PYTHONIOENCODING": "utf-8"},
     {"PYTHONIOENCODING": "ascii"},
     {"PYTHONIOENCODING": "latin-1"},
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
