@@ -22,7 +22,11 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
     found = {one.id: one for one in theirs.sightings if one.id not in ended}
     for own in ours.sightings:
         other = found.get(own.id)
-        found[own.id] = own if other is None else _merged(own, other) if is_newer else _merged(other, own)
+        if other is None:
+            # A later audit of the other process did not find it: our next audit decides, and counts from 0.
+            found[own.id] = own if is_newer else dataclasses.replace(own, times=0)
+        else:
+            found[own.id] = _merged(own, other) if is_newer else _merged(other, own)
     return dataclasses.replace(
         ours,
         sightings=tuple(found[finding_id] for finding_id in sorted(found)),

@@ -11,20 +11,25 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _TEMPORARY = re.compile(r"(?P<name>.+)\.(?P<pid>[0-9]+)\.tmp")
 
 
 def replace_file(path: str, text: str, mode: int) -> None:
     """Replace the content of ``path``, or create it. Raises OSError."""
-    with _written(path, text, mode) as temporary:
+    replace_by_parts(path, (text,), mode)
+
+
+def replace_by_parts(path: str, parts: Iterable[str], mode: int) -> None:
+    """Replace the content of ``path`` as replace_file does. A large text need not be in memory as a whole."""
+    with _written(path, parts, mode) as temporary:
         os.replace(temporary, path)
 
 
 def write_new_file(path: str, text: str, mode: int) -> None:
     """Create ``path`` with ``text``. Raises FileExistsError if ``path`` exists, other OSErrors as they occur."""
-    with _written(path, text, mode) as temporary:
+    with _written(path, (text,), mode) as temporary:
         # If another process has created ``path``, the link fails; a rename would overwrite that process's file.
         os.link(temporary, path)
 
@@ -61,14 +66,14 @@ def sweep(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _written(path: str, text: str, mode: int) -> Iterator[str]:
+def _written(path: str, parts: Iterable[str], mode: int) -> Iterator[str]:
     """Yield the name of a synced temporary file beside ``path``; then remove that name and sync the folder."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             share(file.fileno(), mode, os.path.dirname(path))
-            file.write(text)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         yield temporary

@@ -10,8 +10,9 @@ import errno
 import filecmp
 import json
 import os
+from collections.abc import Iterable, Iterator
 
-from agent.host_files.atomic import replace_file
+from agent.host_files.atomic import replace_by_parts, replace_file
 from agent.host_files.regular_file import open_regular
 from agent.text.own_rows import BadRow, Json, parse
 
@@ -36,6 +37,23 @@ def read_document(path: str, version: int, most_characters: int = -1) -> dict[st
 def replace_document(path: str, document: dict[str, Json]) -> None:
     """Write ``document`` to ``path``; only root and the folder's group may read the file. Raises OSError."""
     replace_file(path, json.dumps(document, indent=1) + "\n", _MODE)
+
+
+def replace_document_of_rows(path: str, document: dict[str, Json], name: str, rows: Iterable[Json]) -> None:
+    """Write ``document`` with the list ``rows`` under ``name``, one row a line. Raises OSError.
+
+    Each row is made when it is written: thousands of findings would take tens of MiB as one value.
+    """
+    replace_by_parts(path, _parts(document, name, rows), _MODE)
+
+
+def _parts(document: dict[str, Json], name: str, rows: Iterable[Json]) -> Iterator[str]:
+    yield f"{json.dumps(document)[:-1]}, {json.dumps(name)}: ["
+    separator = "\n"
+    for row in rows:
+        yield separator + json.dumps(row)
+        separator = ",\n"
+    yield "]}\n"
 
 
 def set_aside(path: str) -> str:

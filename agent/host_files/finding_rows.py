@@ -7,7 +7,7 @@ document, with the same keys as in every other document of the agent, so the fin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TypeVar
 
@@ -29,11 +29,12 @@ MOST_TEXTS = 5_000
 _LOUDEST_FIRST = tuple(Severity)
 
 
-def rows_of(sightings: tuple[Sighting, ...]) -> list[Json]:
-    """Return the rows. If there are more than MOST_TEXTS findings, the most severe and then the oldest have a text."""
+def rows_of(sightings: tuple[Sighting, ...]) -> Iterator[Json]:
+    """Yield the rows. If there are more than MOST_TEXTS findings, the most severe and then the oldest have a text."""
     ranked = sorted(sightings, key=lambda s: (_LOUDEST_FIRST.index(_severity(s)), s.first_seen_at, s.id))
     with_text = {sighting.id for sighting in ranked[:MOST_TEXTS]}
-    return [_row(one) | (_text_row(one) if one.id in with_text else {}) for one in sightings]
+    for one in sightings:
+        yield _row(one) | (_text_row(one) if one.id in with_text else {})
 
 
 def _row(sighting: Sighting) -> dict[str, Json]:

@@ -18,7 +18,7 @@ import os
 from oslo_log import log as logging
 
 from agent.errors import SourceError
-from agent.host_files.documents import read_document, replace_document, set_aside
+from agent.host_files.documents import read_document, replace_document_of_rows, set_aside
 from agent.host_files.finding_rows import rows_of, sighting_of, with_text
 from agent.host_files.last_report import with_last_report
 from agent.host_files.reports import read_report
@@ -121,7 +121,6 @@ class FindingsFile:
     def _write(self, history: History) -> None:
         document = {
             "schema_version": SCHEMA_VERSION,
-            "sightings": rows_of(history.sightings),
             "added": [list(addition) for addition in history.added],
             "left": [list(provider) for provider in history.left],
             "boot": history.boot,
@@ -134,7 +133,7 @@ class FindingsFile:
         }
         os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
         self._set_aside()
-        replace_document(self.path, document)
+        replace_document_of_rows(self.path, document, "sightings", rows_of(history.sightings))
 
     def _set_aside(self) -> None:
         """Keep a copy of a file with unreadable rows (such as rows of a newer release) under another name."""

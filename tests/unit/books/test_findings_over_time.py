@@ -109,11 +109,11 @@ class Life:
     started: dict[str, str] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     streaks: dict[str, tuple[str, int]] = field(default_factory=dict)
-    ended_by_command: dict[str, tuple[str, int]] = field(default_factory=dict)
+    ended_by_command: frozenset[str] = frozenset()
 
     def save(self, history: History) -> None:
         """Write the file, and read it again as a new process would."""
-        rows = json.loads(json.dumps(rows_of(history.sightings)))
+        rows = json.loads(json.dumps(list(rows_of(history.sightings))))
         sightings = tuple(with_text(sighting_of(row), row) for row in rows)
         self.saved = dataclasses.replace(history, sightings=sightings)
 
@@ -124,16 +124,14 @@ class Life:
         far = audit.after_s > 3 * INTERVAL_S or audit.reboot
         if audit.restart or audit.reboot:
             self.memory = self.saved
-            # What a command checked and ended is gone for the next process too. It may have come back since.
-            for finding_id, streak in self.ended_by_command.items():
+            # What a command checked and ended is gone for the next process too.
+            for finding_id in self.ended_by_command:
                 self.forget(finding_id)
-                self.streaks[finding_id] = streak
         before = self.saved if audit.by_command else merged(self.memory, self.saved)
         found = [dataclasses.replace(POOL[n], actual=str(says)) for n, says in audit.there.items()]
         told = confirm(before, found, self.reads(audit))
         ended = frozenset(sighting.id for sighting in told.gone)
-        self.ended_by_command |= dict.fromkeys(ended, ("", 0))
-        self.ended_by_command = self.ended_by_command if audit.by_command else {}
+        self.ended_by_command = self.ended_by_command | ended if audit.by_command else frozenset()
         self.check(audit, before, told, far=far)
         if not audit.by_command:
             self.memory = told.history
@@ -174,7 +172,9 @@ class Life:
                 first = {sighting.id: sighting.first_seen_at for sighting in before.sightings}
                 assert live[finding_id].first_seen_at == first.get(finding_id, self.reads(audit).now)
                 self.check_live(live[finding_id], audit, there, far=far)
-            elif not audit.by_command:
+            else:
+                self.streaks.pop(finding_id, None)
+            if finding_id not in live and not audit.by_command:
                 # What a command ended is live until the daemon's own audit has checked it.
                 self.forget(finding_id)
         assert {sighting.id for sighting in told.gone} == known - live.keys()
@@ -182,7 +182,6 @@ class Life:
     def forget(self, finding_id: str) -> None:
         self.started.pop(finding_id, None)
         self.confirmed.discard(finding_id)
-        self.streaks.pop(finding_id, None)
 
     def check_live(self, seen: SeenFinding, audit: Audit, there: dict[str, str], *, far: bool) -> None:
         finding_id, checked = seen.finding.id, audit.checks(seen.finding)
@@ -194,11 +193,8 @@ class Life:
             assert seen.confirmed or finding_id not in self.confirmed, "a finding is not confirmed any more"
             self.confirmed |= {finding_id} if seen.confirmed else set()
         says = there.get(finding_id) if checked else None
-        if finding_id in self.ended_by_command:
-            self.ended_by_command[finding_id] = counted(self.ended_by_command[finding_id], says, far=far)
-        if not audit.by_command or says is not None:
-            self.streaks[finding_id] = counted(self.streaks.get(finding_id, ("", 0)), says, far=far)
-        streak = self.streaks.get(finding_id, ("", 0))[1]
+        self.streaks[finding_id] = counted(self.streaks.get(finding_id, ("", 0)), says, far=far)
+        streak = self.streaks[finding_id][1]
         assert seen.times <= streak, "the count is higher than the number of audits in a row that found it"
         if refusal_of(seen) is None:
             assert streak >= NEEDED, "heal would act on a finding that too few audits in a row found"

@@ -47,6 +47,13 @@ def test_findings_of_only_one_history_stay_unless_our_audits_ended_them():
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
+def test_a_finding_that_a_later_audit_did_not_find_counts_from_0_again():
+    ours = history(one(times=2, confirmed=True))
+    (found,) = merged(ours, history(read_until=160)).sightings
+    assert (found.times, found.confirmed) == (0, True)
+    assert merged(ours, history(read_until=40)) == ours
+
+
 def test_everything_but_the_findings_comes_from_our_own_history():
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))

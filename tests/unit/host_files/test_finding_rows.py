@@ -45,7 +45,7 @@ def sighting(finding, **changes: object) -> Sighting:
 
 
 def reread(one: Sighting) -> Sighting:
-    (row,) = json.loads(json.dumps(rows_of((one,))))
+    (row,) = json.loads(json.dumps(list(rows_of((one,)))))
     return with_text(sighting_of(row), row)
 
 
