@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from agent.errors import SourceInconsistent, SourceUnavailable
-from agent.host_files.atomic import replace_file
+from agent.host_files.atomic import replace_by_parts
 from agent.host_files.regular_file import open_regular
 from agent.model.report import AuditReport
-from agent.render.documents import Document, report_from_json, report_to_json
+from agent.render.documents import Document, report_from_json, report_parts
 
 FILE = "report.json"
 # Only root and the folder's group may read the file: it has the names that tenants gave their instances.
@@ -28,7 +28,7 @@ def write_report(run_dir: str, report: AuditReport) -> None:
     path = report_path(run_dir)
     try:
         os.makedirs(run_dir, mode=0o750, exist_ok=True)
-        replace_file(path, report_to_json(report), MODE)
+        replace_by_parts(path, report_parts(report), MODE)
     except OSError as error:
         raise SourceUnavailable("report", f"{path} cannot be written: {error.strerror}") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from agent.errors import SourceInconsistent
@@ -49,6 +49,10 @@ WRITE_KINDS: dict[type[Write], str] = {
 
 def audit_document(report: AuditReport) -> Document:
     """Return what ``stocktake audit -f json`` prints: the audit, its findings and its plan, without the ledger."""
+    return _audit_document(report, [finding_document(finding) for finding in report.findings])
+
+
+def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
     return {
         "schema_version": SCHEMA_VERSION,
         "audit_id": report.audit_id,
@@ -61,7 +65,7 @@ def audit_document(report: AuditReport) -> Document:
         "duration_ms": report.duration_ms,
         "outcome": report.outcome.value,
         "sources": [dataclasses.asdict(source) for source in report.sources],
-        "findings": [finding_document(finding) for finding in report.findings],
+        "findings": findings,
         "plan": plan_document(report.plan, report.traits),
         "placement": {
             "requests": report.requests,
@@ -233,11 +237,8 @@ def storage_rows(rows: Iterable[StorageRow]) -> list[Document]:
 def report_document(report: AuditReport) -> Document:
     """Return the whole report, as stored in the report file that ``stocktake status`` reads."""
     lists = {"ledger": ledger_rows(report), "storage": storage_rows(report.storage)}
-    return {**_before_the_ledger(report), **lists, **_after_the_ledger(report)}
-
-
-def _before_the_ledger(report: AuditReport) -> Document:
-    return {"schema_version": SCHEMA_VERSION, "audit": audit_document(report)}
+    before = {"schema_version": SCHEMA_VERSION, "audit": audit_document(report)}
+    return {**before, **lists, **_after_the_ledger(report)}
 
 
 def _after_the_ledger(report: AuditReport) -> Document:
@@ -255,9 +256,24 @@ def _after_the_ledger(report: AuditReport) -> Document:
 
 def report_to_json(report: AuditReport) -> str:
     """Return the report file's text, which is one line. Raises ValueError on a number that is not finite."""
-    before, after = _text(_before_the_ledger(report)), _text(_after_the_ledger(report))
-    lists = f'"ledger":{_ledger_text(report.ledger)},"storage":{_storage_text(report.storage)}'
-    return f"{before[:-1]},{lists},{after[1:]}\n"
+    return "".join(report_parts(report))
+
+
+def report_parts(report: AuditReport) -> Iterator[str]:
+    """Yield the report file's text in parts: thousands of findings as one value and one text take 50 MiB more.
+
+    Raises ValueError on a number that is not finite.
+    """
+    before = _text({"schema_version": SCHEMA_VERSION, "audit": _audit_document(report, [])})
+    head, empty, tail = before.partition('"findings":[]')
+    yield f"{head}{empty[:-1]}"
+    separator = ""
+    for finding in report.findings:
+        yield separator + _text(finding_document(finding))
+        separator = ","
+    yield f"]{tail[:-1]}"
+    yield f',"ledger":{_ledger_text(report.ledger)},"storage":{_storage_text(report.storage)},'
+    yield f"{_text(_after_the_ledger(report))[1:]}\n"
 
 
 def _cell_usage(usage: CellUsage) -> Document:
