@@ -1,0 +1,81 @@
+"""Follow the journal: how many changes were made since the start of this process, and how many have no outcome.
+
+Each call reads only what was appended since the last call, at most 1 MiB, so that a long journal delays no audit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass
+
+from agent.host_files.journal import FILE
+
+MOST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalCounts:
+    """``new_changes``: (code or kind, result, number) of the outcomes since the last call; ``open_entries``: without.
+
+    Both are 0 and () if the journal cannot be read: the command ``stocktake journal`` says why.
+    """
+
+    new_changes: tuple[tuple[str, str, int], ...] = ()
+    open_entries: int = 0
+
+
+class JournalTail:
+    """Reads the journal on. Not thread-safe: only the worker calls it."""
+
+    def __init__(self, state_dir: str) -> None:
+        self._path = os.path.join(state_dir, FILE)
+        self._offset = 0
+        self._inode = 0
+        self._rest = b""
+        self._open: dict[str, str] = {}
+        self._is_counting = False
+
+    def read(self) -> JournalCounts:
+        """Return what was appended since the last call. The first calls read what the journal had at the start."""
+        try:
+            lines, is_caught_up = self._new_lines()
+        except OSError:
+            return JournalCounts(open_entries=len(self._open))
+        found: Counter[tuple[str, str]] = Counter()
+        for line in lines:
+            self._take(line, found)
+        counted = found if self._is_counting else Counter()
+        self._is_counting = self._is_counting or is_caught_up
+        changes = tuple((code, result, times) for (code, result), times in sorted(counted.items()))
+        return JournalCounts(new_changes=changes, open_entries=len(self._open))
+
+    def _new_lines(self) -> tuple[list[bytes], bool]:
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            return [], True
+        if status.st_ino != self._inode or status.st_size < self._offset:
+            self._inode, self._offset, self._rest = status.st_ino, 0, b""
+        if status.st_size == self._offset:
+            return [], True
+        with open(self._path, "rb") as file:
+            file.seek(self._offset)
+            came = file.read(MOST_BYTES)
+        self._offset += len(came)
+        *lines, self._rest = (self._rest + came).split(b"\n")
+        return lines, self._offset >= status.st_size
+
+    def _take(self, line: bytes, found: Counter[tuple[str, str]]) -> None:
+        try:
+            row = json.loads(line)
+            entry_id = row["id"]
+            if row["line"] == "change":
+                # A change without a finding is one of adopt's.
+                self._open[entry_id] = "undo" if row.get("undoes") else str(row.get("code") or "adopt")
+            elif row["line"] == "outcome" and (code := self._open.pop(entry_id, None)):
+                found[code, str(row["result"])] += 1
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+

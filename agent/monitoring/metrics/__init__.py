@@ -1,0 +1,13 @@
+"""The agent's metrics for Prometheus: values of the last report, and counters since the start of the process.
+
+Begin with ``state.py``, which turns the state before an audit and the audit's report into the state after it.
+``counters.py`` has what only grows, ``gauges.py`` and ``amounts.py`` what the last audit that could know it says.
+``catalog.py`` lists every metric with its type, help and labels. ``text.py`` alone imports prometheus-client and
+renders the state.
+
+Labels come from closed lists or from the configuration. No label has a uuid, the name of an instance or of a volume, an
+error or an address; the number of series does not depend on the number of guests, volumes or findings.
+
+What does not belong here: the HTTP server (agent/monitoring/server.py), and the counters of requests to Placement
+(agent/placement/http/request_counts.py), which this package only reads.
+"""

@@ -1,0 +1,187 @@
+"""Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells. Pure.
+
+A function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from agent.bus.finding_sums import LEAKING, MISSING, amounts_of
+from agent.model.claim import UNMANAGED_CAUSES
+from agent.model.placement import Inventory
+from agent.model.report import AuditReport, InventoryRow, LedgerRow
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
+from agent.monitoring.metrics.values import Sample, Samples
+
+#: The books, each with the source that must have been read.
+BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
+_KIB = 1024
+_MIB = 1024 * 1024
+
+
+def resources(report: AuditReport) -> Samples | None:
+    """Return inventory, use and free amounts; those of child providers are summed over the tree, by class."""
+    if not was_read(report, PLACEMENT):
+        return None
+    by_kind: dict[tuple[str, str], list[InventoryRow]] = defaultdict(list)
+    for row in report.inventory:
+        shown = row.wanted or row.recorded
+        if shown is not None:
+            kind = "root" if row.provider_uuid == report.provider_uuid else "child"
+            by_kind[kind, shown.resource_class].append(row)
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for (kind, resource_class), rows in sorted(by_kind.items()):
+        for name, value in _of_rows(kind, rows).items():
+            if value is not None:
+                found[name].append(Sample((_hostname(report), kind, resource_class), value))
+    return {name: tuple(samples) for name, samples in found.items()}
+
+
+def _of_rows(kind: str, rows: list[InventoryRow]) -> dict[str, float | None]:
+    shown = [row.wanted or row.recorded for row in rows]
+    there = [inventory for inventory in shown if inventory is not None]
+    return {
+        "resource_inventory": _sum(there, lambda inventory: inventory.total),
+        "resource_reserved": _sum(there, lambda inventory: inventory.reserved),
+        "resource_used": _known_sum(row.used for row in rows),
+        "resource_free": _known_sum(row.free for row in rows),
+        "resource_max_unit": max(inventory.max_unit for inventory in there),
+        "resource_allocation_ratio": there[0].allocation_ratio if kind == "root" else None,
+        "resource_differs": float(any(row.wanted is not None and row.wanted != row.recorded for row in rows)),
+    }
+
+
+def _sum(rows: list[Inventory], value: Callable[[Inventory], float]) -> float:
+    return sum(value(row) for row in rows)
+
+
+def _known_sum(values: Iterable[float | None]) -> float | None:
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def book(report: AuditReport, name: str) -> Samples | None:
+    """Return the sums of one book by class; None if its source was not read."""
+    if not was_read(report, BOOKS[name]):
+        return None
+    sums: dict[str, float] = defaultdict(float)
+    for row in _in_tree(report):
+        sums[row.resource_class] += getattr(row, name) or 0
+    samples = (Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items())
+    return {"book_amount": tuple(sorted(samples))}
+
+
+def leaks(report: AuditReport) -> Samples | None:
+    """Return the leaked and the missing amounts by class; None if the audit could not look for such findings."""
+    if not (was_read(report, PLACEMENT) and was_read(report, STATE)):
+        return None
+    confirmed = [seen for seen in report.findings if seen.confirmed]
+    zero = dict.fromkeys(_classes(report), 0)
+    found = {
+        "resource_leaked": zero | amounts_of(report.findings, LEAKING - {"companion-leftover"}, "placement"),
+        "resource_missing": zero | amounts_of(confirmed, MISSING, "nova"),
+    }
+    return {
+        name: tuple(Sample((_hostname(report), resource_class), value) for resource_class, value in sorted(sums.items()))
+        for name, sums in found.items()
+    }
+
+
+def unmanaged(report: AuditReport) -> Samples | None:
+    """Return what is held on the host without the cloud, by class and cause; None if libvirt or LVM was not read."""
+    if not was_read(report, LIBVIRT) or any(source.name == LVM and not source.ok for source in report.sources):
+        return None
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    causes = {cause.value for cause in UNMANAGED_CAUSES}
+    for row in _in_tree(report):
+        if row.cause in causes and row.held is not None:
+            sums[row.resource_class, row.cause] += row.held
+    samples = (Sample((_hostname(report), *labels), value) for labels, value in sorted(sums.items()))
+    return {"resource_unmanaged": tuple(samples)}
+
+
+def stores(report: AuditReport) -> Samples | None:
+    """Return the size of each store and its bytes by kind of owner; None if no store was read."""
+    if not report.storage:
+        return None
+    sizes = {row.store: float(row.store_bytes) for row in report.storage}
+    owners: dict[tuple[str, str], float] = defaultdict(float)
+    for row in report.storage:
+        owners[row.store, row.owner_kind] += row.size_bytes
+    unaccounted = {store: owners.pop((store, "unknown"), 0.0) for store in sizes}
+    for store, size in sizes.items():
+        known = sum(amount for (name, _), amount in owners.items() if name == store)
+        unaccounted[store] = max(unaccounted[store], size - known)
+    return {
+        "store_size_bytes": tuple(Sample((store,), size) for store, size in sorted(sizes.items())),
+        "store_unaccounted_bytes": tuple(Sample((store,), rest) for store, rest in sorted(unaccounted.items())),
+        "store_owner_bytes": tuple(Sample(labels, amount) for labels, amount in sorted(owners.items())),
+    }
+
+
+def pools(report: AuditReport) -> Samples | None:
+    """Return how full each thin pool is; None if LVM was not read."""
+    if not was_read(report, LVM):
+        return None
+    found = {
+        "thin_pool_data_used_ratio": [(pool.path, pool.data_ratio) for pool in report.thin_pools],
+        "thin_pool_metadata_used_ratio": [(pool.path, pool.metadata_ratio) for pool in report.thin_pools],
+        "thin_pool_overcommit_ratio": [(pool.path, pool.overcommit_ratio) for pool in report.thin_pools],
+    }
+    return {
+        name: tuple(Sample((path,), value) for path, value in rows if value is not None) for name, rows in found.items()
+    }
+
+
+def guests(report: AuditReport) -> Samples | None:
+    """Return the numbers of guests by kind and state; None if libvirt was not read."""
+    if report.guests is None:
+        return None
+    kinds, states = ("instance", "foreign"), ("running", "shutoff", "paused", "other")
+    numbers = {(kind, state): 0 for kind in kinds for state in states} | {(k, s): n for k, s, n in report.guests}
+    return {"guests": tuple(Sample(labels, number) for labels, number in sorted(numbers.items()))}
+
+
+def numa(report: AuditReport) -> Samples | None:
+    """Return what is free in each NUMA cell; None if the cells or their use are not known."""
+    view = report.resource_view
+    if view is None or view.cells is None or report.cell_usages is None:
+        return None
+    used = {usage.id: usage for usage in report.cell_usages}
+    cpus, memory, pages = [], [], []
+    for cell in view.cells:
+        usage = used.get(cell.id)
+        if usage is None:
+            continue
+        cpus.append(Sample((str(cell.id),), len(set(cell.pcpuset) - set(usage.pinned))))
+        memory.append(Sample((str(cell.id),), (cell.memory_mib - usage.memory_mib) * _MIB))
+        taken = dict(usage.pages)
+        pages += [
+            Sample((str(cell.id), str(pool.size_kib * _KIB)), pool.total - pool.reserved - taken.get(pool.size_kib, 0))
+            for pool in cell.pages
+        ]
+    return {
+        "numa_dedicated_cpus_free": tuple(cpus),
+        "numa_memory_free_bytes": tuple(memory),
+        "huge_pages_free": tuple(pages),
+    }
+
+
+def was_read(report: AuditReport, name: str) -> bool:
+    """Return whether this audit read the source."""
+    return any(source.name == name and source.ok for source in report.sources)
+
+
+def _in_tree(report: AuditReport) -> Iterable[LedgerRow]:
+    return (row for row in report.ledger if not row.outside_tree)
+
+
+def _classes(report: AuditReport) -> list[str]:
+    return sorted({row.resource_class for row in _in_tree(report)})
+
+
+def _hostname(report: AuditReport) -> str:
+    return report.node or report.host

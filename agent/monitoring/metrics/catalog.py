@@ -1,0 +1,90 @@
+"""List every metric: its name without the prefix ``stocktake_``, its type, its help and its labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PREFIX = "stocktake_"
+GAUGE, COUNTER, HISTOGRAM, SUMMARY = "gauge", "counter", "histogram", "summary"
+
+_PROVIDER = ("hostname", "provider_kind", "resourcetype")
+_CLASS = ("hostname", "resourcetype")
+
+#: Upper bounds of the buckets in seconds.
+AUDIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+REQUEST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metric(NamedTuple):
+    """One metric. A counter's name has no ``_total`` here: the text format appends it."""
+
+    kind: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+CATALOG: dict[str, Metric] = {
+    "build_info": Metric(GAUGE, "1, with the versions of the agent and of Python.", ("version", "python_version")),
+    "agent_info": Metric(
+        GAUGE,
+        "1, with the host's resource provider and the configuration of the agent.",
+        ("hostname", "role", "state_source", "placement_microversion", "libvirt_version"),
+    ),
+    "config_last_reload_successful": Metric(GAUGE, "1 if the start or the last reload was successful, else 0."),
+    "config_last_reload_success_timestamp_seconds": Metric(GAUGE, "When the configuration was last loaded."),
+    "audits": Metric(COUNTER, "Audits that have ended.", ("outcome",)),
+    "audit_reasons": Metric(COUNTER, "Audits by the reason that requested them.", ("reason",)),
+    "audit_duration_seconds": Metric(HISTOGRAM, "Duration of audits."),
+    "audit_running_seconds": Metric(GAUGE, "How long the running audit has run; 0 between audits."),
+    "audit_last_timestamp_seconds": Metric(GAUGE, "When the last audit ended."),
+    "audit_last_complete_timestamp_seconds": Metric(GAUGE, "When the last audit that read every source ended."),
+    "audit_interval_seconds": Metric(GAUGE, "Seconds between periodic audits; 0 if there are none."),
+    "audit_outcome": Metric(GAUGE, "1 for the outcome of the last audit, else 0.", ("outcome",)),
+    "source_up": Metric(GAUGE, "1 if the last audit that asked the source could read it, else 0.", ("source",)),
+    "source_last_read_timestamp_seconds": Metric(GAUGE, "When the source was last read.", ("source",)),
+    "source_read_duration_seconds": Metric(SUMMARY, "Duration of reads, failed reads included.", ("source",)),
+    "source_errors": Metric(COUNTER, "Failed reads.", ("source", "reason")),
+    "placement_requests": Metric(COUNTER, "Requests to Placement that were tried, by status.", ("code",)),
+    "placement_request_duration_seconds": Metric(HISTOGRAM, "Duration of requests to Placement.", ("operation",)),
+    "placement_conflicts": Metric(COUNTER, "Answers of Placement with status 409.", ("kind",)),
+    "placement_pause_seconds": Metric(COUNTER, "Time for which the agent left a slow Placement alone."),
+    "placement_writes": Metric(COUNTER, "Writes to Placement and of compute node records.", ("kind", "result")),
+    "writes_held_back": Metric(GAUGE, "Writes that are due and that the agent must not make now."),
+    "findings": Metric(
+        GAUGE, "Findings that exist, those that are not known now included.", ("code", "severity", "confirmed")
+    ),
+    "findings_unknown": Metric(GAUGE, "Findings that the last audit could not check.", ("severity",)),
+    "findings_known": Metric(GAUGE, "1 if the last audit checked every finding and read every source, else 0."),
+    "finding_causes": Metric(GAUGE, "Findings that no other finding causes.", ("severity",)),
+    "finding_oldest_timestamp_seconds": Metric(GAUGE, "When the oldest finding with this code appeared.", ("code",)),
+    "finding_changes": Metric(COUNTER, "Changes of findings that the log reported.", ("severity", "change")),
+    "resource_inventory": Metric(GAUGE, "Total of the inventory, in the unit of the class.", _PROVIDER),
+    "resource_reserved": Metric(GAUGE, "Reserved amount of the inventory.", _PROVIDER),
+    "resource_used": Metric(GAUGE, "Amount that Placement counts as used.", _PROVIDER),
+    "resource_free": Metric(GAUGE, "Capacity minus use; may be negative.", _PROVIDER),
+    "resource_max_unit": Metric(GAUGE, "The most that one request can get.", _PROVIDER),
+    "resource_allocation_ratio": Metric(GAUGE, "Allocation ratio of the inventory.", _PROVIDER),
+    "resource_differs": Metric(GAUGE, "1 if Placement's inventory is not the one that the agent wants.", _PROVIDER),
+    "book_amount": Metric(GAUGE, "Sum of one of the three books: promised, held, recorded.", (*_CLASS, "book")),
+    "resource_leaked": Metric(GAUGE, "Amount that Placement counts and nobody uses.", _CLASS),
+    "resource_missing": Metric(GAUGE, "Amount that the cloud promised and Placement does not count.", _CLASS),
+    "resource_unmanaged": Metric(GAUGE, "Amount held on the host without the cloud.", (*_CLASS, "cause")),
+    "store_size_bytes": Metric(GAUGE, "Size of the store.", ("store",)),
+    "store_unaccounted_bytes": Metric(GAUGE, "Bytes of the store without a known owner.", ("store",)),
+    "store_owner_bytes": Metric(GAUGE, "Bytes of the store by the kind of their owner.", ("store", "owner_kind")),
+    "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's data, 0 to 1.", ("pool",)),
+    "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's metadata, 0 to 1.", ("pool",)),
+    "thin_pool_overcommit_ratio": Metric(GAUGE, "Virtual size of the thin volumes by the pool's size.", ("pool",)),
+    "guests": Metric(GAUGE, "Guests that libvirt has defined.", ("kind", "state")),
+    "numa_dedicated_cpus_free": Metric(GAUGE, "Free CPUs for guests with dedicated CPUs.", ("cell",)),
+    "numa_memory_free_bytes": Metric(GAUGE, "Memory of the cell that no guest with a NUMA topology has.", ("cell",)),
+    "huge_pages_free": Metric(GAUGE, "Free pages, without reserved pages.", ("cell", "page_size_bytes")),
+    "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
+    "heal_waiting": Metric(GAUGE, "Findings whose repair by the daemon waits."),
+    "heal_changes": Metric(COUNTER, "Changes in the journal since the start of the process.", ("code", "result")),
+    "journal_open_entries": Metric(GAUGE, "Journal entries without an outcome."),
+    "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),
+    "bus_notices_waiting": Metric(GAUGE, "Notifications that wait for the message bus."),
+    "bus_notices_dropped": Metric(COUNTER, "Notifications that were dropped because too many waited."),
+    "metrics_left_out": Metric(GAUGE, "Series above the limits, which are not shown."),
+}

@@ -1,0 +1,94 @@
+"""What only grows: audits, requests, conflicts, writes, changes of findings, changes by heal. Pure.
+
+Every label set of a closed list exists from the start with 0, so that an alert rule needs no ``absent()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from agent.errors import ConflictKind
+from agent.host_files.journal_tail import JournalCounts
+from agent.model.finding import Severity
+from agent.model.report import AuditReport, Outcome, SourceStatus
+from agent.monitoring.metrics.catalog import AUDIT_BUCKETS
+from agent.monitoring.metrics.values import Histogram, Labels
+from agent.repairs import BY_CODE
+from agent.telemetry.finding_changes import FindingChange
+
+Key = tuple[str, Labels]
+
+REASONS = ("start", "interval", "event", "signal", "rpc", "reload", "retry", "look_again", "other")
+ERRORS = ("timeout", "unreachable", "denied", "inconsistent", "unsupported")
+CODES = ("2xx", "3xx", "401", "403", "404", "409", "429", "4xx", "503", "5xx", "none")
+WRITES = ("provider", "inventories", "traits", "aggregates", "allocations", "compute-node")
+RESULTS = ("done", "refused", "failed")
+HEAL_RESULTS = ("done", "refused", "unknown")
+CHANGES = ("appeared", "confirmed", "gone")
+_REASON_BY_TEXT = {"start-up": "start", "interval": "interval", "reload": "reload", "retry": "retry"}
+_REASON_BY_START = {"look-again": "look_again", "libvirt": "event", "signal": "signal", "rpc": "rpc"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Sums by metric and labels, the duration of audits, and (number, seconds) of reads by source."""
+
+    sums: Mapping[Key, float] = field(default_factory=dict)
+    audits: Histogram = field(default_factory=lambda: Histogram(bounds=AUDIT_BUCKETS))
+    reads: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+
+def at_start() -> Counters:
+    """Return the counters of a new process: 0 for every label set of the closed lists."""
+    closed: dict[str, Iterable[Labels]] = {
+        "audits": [(outcome.value,) for outcome in Outcome],
+        "audit_reasons": [(reason,) for reason in REASONS],
+        "placement_conflicts": [(kind.value,) for kind in ConflictKind],
+        "placement_writes": [(kind, result) for kind in WRITES for result in RESULTS],
+        "finding_changes": [(severity.value, change) for severity in Severity for change in CHANGES],
+        "heal_changes": [(code, result) for code in (*sorted(BY_CODE), "undo", "adopt") for result in HEAL_RESULTS],
+    }
+    return Counters(sums={(name, labels): 0.0 for name, found in closed.items() for labels in found})
+
+
+def after_audit(
+    before: Counters, report: AuditReport, changed: tuple[FindingChange, ...], journal: JournalCounts
+) -> Counters:
+    """Return the counters after one audit. ``changed`` are the changes of findings that the log reported."""
+    sums = dict(before.sums)
+
+    def add(name: str, labels: Labels, amount: float = 1) -> None:
+        sums[name, labels] = sums.get((name, labels), 0.0) + amount
+
+    add("audits", (report.outcome.value,))
+    for reason in sorted({reason_label(reason) for reason in report.reasons}):
+        add("audit_reasons", (reason,))
+    for kind, times in report.conflict_kinds:
+        add("placement_conflicts", (kind,), times)
+    for kind, result, times in report.write_results:
+        add("placement_writes", (kind, result), times)
+    for change in changed:
+        if change.change.value in CHANGES:
+            add("finding_changes", (change.seen.finding.severity.value, change.change.value))
+    for code, result, times in journal.new_changes:
+        add("heal_changes", (code, result), times)
+    reads = dict(before.reads)
+    for source in report.sources:
+        if source.asked:
+            number, seconds = reads.get(source.name, (0, 0.0))
+            reads[source.name] = number + 1, seconds + source.duration_ms / 1000
+            for reason in ERRORS:
+                add("source_errors", (source.name, reason), _has_failed(source, reason))
+    return replace(before, sums=sums, audits=before.audits.plus(report.duration_ms / 1000), reads=reads)
+
+
+def reason_label(reason: str) -> str:
+    """Return the label of an audit's reason; reasons outside the list are ``other``."""
+    if reason in _REASON_BY_TEXT:
+        return _REASON_BY_TEXT[reason]
+    return next((label for start, label in _REASON_BY_START.items() if reason.startswith(start)), "other")
+
+
+def _has_failed(source: SourceStatus, reason: str) -> int:
+    return int(not source.ok and (source.reason or "unreachable") == reason)
