@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import re
 from collections.abc import Sized
 from typing import Protocol
 
@@ -271,3 +272,23 @@ class AuditCancelled(AgentError):
 def is_denied(error: AgentError | None) -> bool:
     """Return whether the other side rejected the agent's credentials, so that a retry does not help."""
     return isinstance(error, SourceDenied | PlacementDenied)
+
+
+def failure_reason(error: AgentError | None) -> str | None:
+    """Return why a read failed, as one word of a closed list; None without an error.
+
+    ``timeout``, ``unreachable``, ``denied``, ``inconsistent`` (also an answer that is too old), ``unsupported``. Only
+    the text of an error distinguishes the first two, because libraries use one class for both.
+    """
+    if error is None:
+        return None
+    if is_denied(error):
+        return "denied"
+    if isinstance(error, SourceUnsupported):
+        return "unsupported"
+    if isinstance(error, SourceInconsistent | SourceStale | PlacementRejected):
+        return "inconsistent"
+    return "timeout" if _LATE.search(str(error)) else "unreachable"
+
+
+_LATE = re.compile(r"timed? ?out|no (complete )?answer (came )?within|did not answer|deadline", re.IGNORECASE)

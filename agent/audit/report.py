@@ -9,9 +9,11 @@ from agent.audit.act import Acted
 from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.audit.remember import Found
+from agent.audit.write_results import write_results
+from agent.books.host_numbers import guest_numbers, thin_pools
 from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, trait_rows
 from agent.books.storage_ledger import storage_ledger
-from agent.errors import LockHeld, PlacementNotAsked, SourceStale, is_denied
+from agent.errors import LockHeld, PlacementNotAsked, SourceStale, failure_reason, is_denied
 from agent.model.audit import AuditMemory
 from agent.model.finding import Loss, SeenFinding
 from agent.model.nova import NovaState
@@ -78,6 +80,9 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: 
         microversion=view.microversion if view else None,
         nova_versions=_nova_versions(snapshot.nova.value),
         notes=task.parts.notes(),
+        write_results=write_results(acted),
+        thin_pools=thin_pools(snapshot),
+        guests=guest_numbers(host, snapshot.nova.value),
         names=consumer_names(snapshot.nova.value, host),
         gone=found.gone,
         tried=max(run.tried, acted.requests),
@@ -133,6 +138,7 @@ def _source(
         not_asked_because=error.why if isinstance(error, PlacementNotAsked) else None,
         lost_since=loss.since if loss else None,
         losses=loss.audits if loss else 0,
+        reason=failure_reason(error) if reading.asked else None,
     )
 
 

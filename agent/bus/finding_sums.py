@@ -40,8 +40,8 @@ def sums_of(findings: Sequence[SeenFinding], *, books_read: bool) -> Document:
         "unknown": _by_code(unknown),
         "unknown_since": min((seen.last_seen_at for seen in unknown if seen.last_seen_at), default=None),
         "causes_by_code": _by_code(roots),
-        "leaked": _amounts(findings, LEAKING, _RECORDED) or ({} if books_read else None),
-        "missing": _amounts(findings, MISSING, _PROMISED) or ({} if books_read else None),
+        "leaked": amounts_of(findings, LEAKING, _RECORDED) or ({} if books_read else None),
+        "missing": amounts_of(findings, MISSING, _PROMISED) or ({} if books_read else None),
         "oldest_at": min((seen.first_seen_at for seen in findings if seen.first_seen_at), default=None),
         "worst": _worst(roots or findings),
     }
@@ -56,7 +56,7 @@ def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
     return dict(sorted(Counter(seen.finding.code for seen in findings).items()))
 
 
-def _amounts(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
+def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
     """Sum the amounts of these findings' claims of one book by class; a claim of two findings counts once."""
     claims: set[Claim] = {
         claim

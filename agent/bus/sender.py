@@ -78,10 +78,9 @@ class Sender:
         """Queue an audit's report and its notifications; ``changed``: the changes of findings that are also logged."""
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
-    @property
-    def failures(self) -> int:
-        """How many tries in a row failed; 0 if the last message was sent."""
-        return self._failures
+    def counts(self) -> tuple[int, int, int]:
+        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
+        return self._failures, self._outbox.waiting, self._outbox.dropped
 
     def ask(self) -> None:
         """Send the host's state soon, because an RPC caller requests it."""

@@ -78,9 +78,9 @@ class BusConnection:
         """Hand an audit's report to the sender thread."""
         self._sender.publish(report, changed)
 
-    def failures(self) -> int:
-        """Return how many tries in a row the broker did not accept a message."""
-        return self._sender.failures
+    def counts(self) -> tuple[int, int, int]:
+        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
+        return self._sender.counts()
 
     def _publish_now(self) -> bool:
         if self._options.interval_s is None:

@@ -169,7 +169,7 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
         close=wired.close,
         graceful_s=options.graceful_shutdown_timeout_s,
         bus=bus_service_from(loaded, wired.parts.clock.now),
-        monitoring=monitoring_from(loaded, wired.parts.clock.now),
+        monitoring=monitoring_from(loaded, wired.parts.clock.now, lambda: wired.placement.counts),
         start_delay_s=start_delay_s(loaded.value("DEFAULT", "host"), options.start_splay_s),
     )
     runner = assemble(configured_from(loaded, wired.parts, publish), outside, inbox, notifier())

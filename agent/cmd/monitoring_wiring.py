@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from agent.config.build import agent_options_from
 from agent.config.loaded import Loaded
 from agent.config.options.healthcheck import health_options_from
+from agent.config.options.metrics import metrics_options_from
 from agent.config.options.rabbit import bus_options_from
 from agent.daemon.service import LoopControl, Monitoring, NoMonitoring
 
+if TYPE_CHECKING:
+    from agent.monitoring.metrics.page import MetricsPage
+    from agent.placement.http.request_counts import RequestCounts
 
-def monitoring_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[LoopControl], Monitoring]:
-    """Return a function that builds the servers from the daemon's ``LoopControl``, which the daemon builds later."""
-    options, run_dir = health_options_from(loaded), agent_options_from(loaded).run_dir
-    if not options.addresses:
+
+def monitoring_from(
+    loaded: Loaded, now: Callable[[], str], requests: Callable[[], RequestCounts]
+) -> Callable[[LoopControl], Monitoring]:
+    """Return a function that builds the servers from the daemon's ``LoopControl``, which the daemon builds later.
+
+    ``requests`` returns the counts of requests to Placement.
+    """
+    options, metrics_options = health_options_from(loaded), metrics_options_from(loaded)
+    if not (options.addresses or metrics_options.is_on):
         return lambda _control: NoMonitoring()
     from agent.monitoring.health import BusState, Loop
     from agent.monitoring.service import Monitor, MonitorControl
 
-    has_bus = bus_options_from(loaded) is not None
+    has_bus, run_dir = bus_options_from(loaded) is not None, agent_options_from(loaded).run_dir
 
     def built(control: LoopControl) -> Monitoring:
         seen = MonitorControl(
             loop=lambda: Loop(is_alive=control.is_alive(), running_s=control.running_s()),
-            bus=lambda: BusState(failures=control.bus_failures()) if has_bus else None,
+            bus=lambda: BusState(failures=control.bus()[0]) if has_bus else None,
             interval_s=control.interval_s,
             now=now,
         )
-        return Monitor(options, seen, run_dir, {})
+        metrics = _metrics(loaded, control, requests) if metrics_options.is_on else None
+        return Monitor(options, seen, run_dir, metrics, metrics_options.addresses)
 
     return built
+
+
+def _metrics(loaded: Loaded, control: LoopControl, requests: Callable[[], RequestCounts]) -> MetricsPage:
+    """Return the metrics; only this function imports prometheus-client (2 MiB)."""
+    from agent.host_files.journal_tail import JournalTail
+    from agent.monitoring.metrics.page import MetricsControl, MetricsPage
+    from agent.monitoring.metrics.text import BusCounts
+
+    has_bus = bus_options_from(loaded) is not None
+
+    def bus() -> BusCounts | None:
+        failures, waiting, dropped = control.bus()
+        return BusCounts(failures=failures, waiting=waiting, dropped=dropped) if has_bus else None
+
+    seen = MetricsControl(
+        requests=requests,
+        bus=bus,
+        interval_s=control.interval_s,
+        running_s=control.running_s,
+        version=_version(),
+        state_source=str(loaded.value("state", "source") or ""),
+    )
+    journal = JournalTail(agent_options_from(loaded).state_dir)
+    return MetricsPage(seen, journal, metrics_options_from(loaded).textfile)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("stocktake")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

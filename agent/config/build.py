@@ -21,6 +21,7 @@ from agent.config.options.devices import mdev_notices, mdev_types
 from agent.config.options.heal import heal_settings
 from agent.config.options.healthcheck import health_notices, health_options_from
 from agent.config.options.image_cache import cache_notices, cache_path
+from agent.config.options.metrics import metrics_notices, metrics_options_from
 from agent.config.options.neutron import networks
 from agent.config.options.pci import pci, pci_notices
 from agent.config.options.rabbit import bus_options_from
@@ -289,6 +290,7 @@ BUILDERS: tuple[Callable[[Loaded], object], ...] = (
     state_options_from,
     bus_options_from,
     health_options_from,
+    metrics_options_from,
     identity_files,
     _check_host,
 )
@@ -313,4 +315,5 @@ NOTICES: tuple[Callable[[Loaded], Iterable[str]], ...] = (
     provider_notices,
     host_notices,
     health_notices,
+    metrics_notices,
 )

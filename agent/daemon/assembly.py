@@ -38,7 +38,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         is_alive=healthy,
         running_s=lambda: worker.running_s,
         interval_s=lambda: current.get().interval_s,
-        bus_failures=bus.failures,
+        bus=bus.counts,
     )
     monitoring = outside.monitoring(loop)
     desk = ReportDesk(

@@ -23,6 +23,10 @@ from agent.telemetry.lasting_problem import LastingProblem
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 
+def _ignore(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
+    pass
+
+
 class ReportDesk:
     """Publishes each audit's report.
 
@@ -36,12 +40,12 @@ class ReportDesk:
         save: Callable[[AuditReport], None],
         on_status: Callable[[str], None],
         publish: Send | None = None,
-        audited: Callable[[AuditReport], None] = lambda _report: None,
+        audited: Send | None = None,
     ) -> None:
         self._save = save
         self._on_status = on_status
         self._publish = publish
-        self._audited = audited
+        self._audited = audited or _ignore
         self._log_state = audit_log.LogState()
         self._unsaved = LastingProblem(events.REPORT_UNPUBLISHED)
         self._bugs: Counter[str] = Counter()
@@ -51,10 +55,11 @@ class ReportDesk:
         before = self._log_state
         self._log_state, lines = audit_log.lines(before, report, time.monotonic(), configured.summary_interval_s)
         emit(lines)
+        changed = () if self._log_state is before else self._log_state.changed
         if self._publish is not None:
-            self._publish(report, () if self._log_state is before else self._log_state.changed)
+            self._publish(report, changed)
         self._keep(report)
-        self._audited(report)
+        self._audited(report, changed)
         self._on_status(status_line(report))
 
     def bug(self, where: str, error: Exception) -> None:

@@ -14,6 +14,7 @@ from agent.bus.options import DaemonControl
 from agent.daemon.audit_queue import AuditQueue
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Audit, Configured, Current, Worker
+from agent.errors import ConfigError
 from agent.model.report import AuditReport
 from agent.ports import EventSource
 from agent.telemetry import events
@@ -42,8 +43,8 @@ class BusService(Protocol):
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Pass a report to the sending thread."""
 
-    def failures(self) -> int:
-        """Return how many tries in a row the broker did not accept a message."""
+    def counts(self) -> tuple[int, int, int]:
+        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
 
 
 class Monitoring(Protocol):
@@ -52,11 +53,14 @@ class Monitoring(Protocol):
     def start(self) -> None:
         """Start to answer; an address that cannot be used is tried again later."""
 
-    def audited(self, report: AuditReport) -> None:
-        """Keep an audit's values. Called on the worker's thread."""
+    def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Keep the values of an audit and the changes of findings that the log reported. Called by the worker."""
 
     def reloaded(self) -> None:
         """Forget what followed from the old configuration."""
+
+    def reload_refused(self) -> None:
+        """Keep that the last reload was refused."""
 
     def stop(self) -> None:
         """Close all sockets."""
@@ -68,7 +72,7 @@ class NoMonitoring:
     def _ignore(self, *_ignored: object) -> None:
         pass
 
-    start = audited = reloaded = stop = _ignore
+    start = audited = reloaded = reload_refused = stop = _ignore
 
 
 class NoBus:
@@ -79,9 +83,9 @@ class NoBus:
 
     start = listen = deafen = stop = publish = _ignore
 
-    def failures(self) -> int:
-        """Return 0: there is nothing to send."""
-        return 0
+    def counts(self) -> tuple[int, int, int]:
+        """Return zeros: there is nothing to send."""
+        return 0, 0, 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +93,14 @@ class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
     ``is_alive`` returns whether the watchdog's condition holds, ``running_s`` how long the running audit has run (0:
-    none runs), ``interval_s`` the present audit interval (None: no periodic audits), ``bus_failures`` how many tries in
-    a row the message bus did not accept a message.
+    none runs), ``interval_s`` the present audit interval (None: no periodic audits), ``bus`` tries in a row that the
+    message bus did not accept, notifications that wait, and notifications that were dropped.
     """
 
     is_alive: Callable[[], bool]
     running_s: Callable[[], float]
     interval_s: Callable[[], float | None]
-    bus_failures: Callable[[], int]
+    bus: Callable[[], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,11 @@ class AgentService:
 
     def reload(self) -> Reloaded:
         """Reload: the next audit uses the new settings. If this raises ConfigError, the old settings remain."""
-        reloaded = self._outside.reload()
+        try:
+            reloaded = self._outside.reload()
+        except ConfigError:
+            self._monitoring.reload_refused()
+            raise
         configured = reloaded.configured
         self._current.replace(configured)
         self._monitoring.reloaded()

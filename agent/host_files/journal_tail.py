@@ -78,4 +78,3 @@ class JournalTail:
                 found[code, str(row["result"])] += 1
         except (ValueError, KeyError, TypeError, AttributeError):
             return
-

@@ -134,7 +134,8 @@ class SourceStatus:
     (docs/operating.md), None for every other source.
     ``asked``: False if the agent did not try to read the source, because another source is unread;
     ``not_asked_because`` says which. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in a row,
-    ``losses`` the number of audits in a row that could not read the source.
+    ``losses`` the number of audits in a row that could not read the source. ``reason``: why the read failed, as one
+    word (``failure_reason`` in agent/errors.py).
     """
 
     name: str
@@ -149,6 +150,16 @@ class SourceStatus:
     not_asked_because: str | None = None
     lost_since: str | None = None
     losses: int = 0
+    reason: str | None = None
+
+
+class ThinPoolUse(NamedTuple):
+    """How full a thin pool is, each as a part of its size, and the sum of its thin volumes; None if not known."""
+
+    path: str
+    data_ratio: float | None
+    metadata_ratio: float | None
+    overcommit_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +230,8 @@ class AuditReport:
     ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
     ``first``: whether this is the first audit of this process.
     ``lock_missed``: whether the audit wrote nothing because another process had the lock for writes.
+    ``write_results``: (kind of write, ``done``, ``refused`` or ``failed``, number), for the metrics.
+    ``guests``: (``instance`` or ``foreign``, state, number), for the metrics; None if libvirt was not read.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
@@ -263,6 +276,9 @@ class AuditReport:
     tried: int = 0
     first: bool = False
     lock_missed: bool = False
+    write_results: tuple[tuple[str, str, int], ...] = ()
+    thin_pools: tuple[ThinPoolUse, ...] = ()
+    guests: tuple[tuple[str, str, int], ...] | None = None
     heal: HealProgress | None = None
     names: tuple[ConsumerName, ...] = ()
     remembered: tuple[SeenFinding, ...] = ()

@@ -18,3 +18,16 @@ class HealthOptions:
     addresses: tuple[Address, ...] = ()
     ttl_s: float = 300.0
     cache_control: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsOptions:
+    """[metrics]: the ``addresses`` to serve, and the ``textfile`` to replace after each audit ("": none)."""
+
+    addresses: tuple[Address, ...] = ()
+    textfile: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the daemon computes metrics."""
+        return bool(self.addresses or self.textfile)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from agent.errors import SourceError
 from agent.host_files.reports import MODE, read_report_text
@@ -19,6 +20,7 @@ from agent.monitoring.health import BusState, HealthState, Loop, Moment, Status,
 from agent.monitoring.options import HealthOptions
 from agent.monitoring.server import Answer, HttpServer, Page
 from agent.telemetry import events
+from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
 RETRY_S = 60.0
@@ -40,20 +42,36 @@ class MonitorControl:
     now: Callable[[], str]
 
 
+class Metrics(Protocol):
+    """The metrics, if any are configured."""
+
+    def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Take an audit's report into the metrics."""
+
+    def reloaded(self, *, is_successful: bool) -> None:
+        """Keep whether the last reload was successful."""
+
+    def answer(self, accept: str) -> Answer:
+        """Return the answer to GET /metrics."""
+
+
 class Monitor:
-    """The servers and their pages. ``pages`` are further pages, such as /metrics, by address."""
+    """The servers and their pages: health on every address, and /metrics on the addresses ``metrics_at``."""
 
     def __init__(
         self,
         options: HealthOptions,
         control: MonitorControl,
         run_dir: str,
-        pages: Mapping[Address, Mapping[str, Page]],
+        metrics: Metrics | None = None,
+        metrics_at: tuple[Address, ...] = (),
     ) -> None:
         self._options = options
         self._control = control
         self._run_dir = run_dir
-        self._pages = {address: pages.get(address, {}) for address in (*options.addresses, *pages)}
+        self._metrics = metrics
+        more: dict[str, Page] = {"/metrics": metrics.answer} if metrics else {}
+        self._pages = {address: more if address in metrics_at else {} for address in (*options.addresses, *metrics_at)}
         self._problems = {address: LastingProblem(events.MONITORING_LOST, uri=address.uri) for address in self._pages}
         self._servers: dict[Address, HttpServer] = {}
         self._state = HealthState()
@@ -67,14 +85,23 @@ class Monitor:
         if len(self._servers) < len(self._pages):
             self._binder.start()
 
-    def audited(self, report: AuditReport) -> None:
-        """Keep the health that follows from an audit's report. Called on the worker's thread."""
+    def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Keep the health and the metrics that follow from an audit's report. Called on the worker's thread."""
+        if self._metrics is not None:
+            self._metrics.audited(report, changed)
         self._state = after_audit(self._state, report, self._moment())
         self._is_ready = True
 
     def reloaded(self) -> None:
         """Forget the checks: the next audit sets them under the new configuration."""
         self._state = without_checks(self._state)
+        if self._metrics is not None:
+            self._metrics.reloaded(is_successful=True)
+
+    def reload_refused(self) -> None:
+        """Keep for the metrics that the last reload was refused."""
+        if self._metrics is not None:
+            self._metrics.reloaded(is_successful=False)
 
     def stop(self) -> None:
         """Close all sockets."""

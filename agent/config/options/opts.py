@@ -19,6 +19,7 @@ from agent.config.options import (
     image_cache,
     libvirt,
     lvm,
+    metrics,
     neutron,
     neutron_tunnel,
     notifications,
@@ -30,7 +31,7 @@ from agent.config.options import (
 )
 
 WITH_NOVA = (default, compute, libvirt, pci, devices, neutron, neutron_tunnel, workarounds, image_cache, placement)
-GROUPS = (*WITH_NOVA, agent, heal, healthcheck, lvm, notifications, state)
+GROUPS = (*WITH_NOVA, agent, heal, healthcheck, lvm, metrics, notifications, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

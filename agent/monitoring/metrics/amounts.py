@@ -85,7 +85,9 @@ def leaks(report: AuditReport) -> Samples | None:
         "resource_missing": zero | amounts_of(confirmed, MISSING, "nova"),
     }
     return {
-        name: tuple(Sample((_hostname(report), resource_class), value) for resource_class, value in sorted(sums.items()))
+        name: tuple(
+            Sample((_hostname(report), resource_class), value) for resource_class, value in sorted(sums.items())
+        )
         for name, sums in found.items()
     }
 

@@ -10,10 +10,6 @@ GAUGE, COUNTER, HISTOGRAM, SUMMARY = "gauge", "counter", "histogram", "summary"
 _PROVIDER = ("hostname", "provider_kind", "resourcetype")
 _CLASS = ("hostname", "resourcetype")
 
-#: Upper bounds of the buckets in seconds.
-AUDIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-REQUEST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-
 
 class Metric(NamedTuple):
     """One metric. A counter's name has no ``_total`` here: the text format appends it."""

@@ -12,10 +12,10 @@ from agent.errors import ConflictKind
 from agent.host_files.journal_tail import JournalCounts
 from agent.model.finding import Severity
 from agent.model.report import AuditReport, Outcome, SourceStatus
-from agent.monitoring.metrics.catalog import AUDIT_BUCKETS
-from agent.monitoring.metrics.values import Histogram, Labels
+from agent.monitoring.metrics.values import Labels
 from agent.repairs import BY_CODE
 from agent.telemetry.finding_changes import FindingChange
+from agent.timing.histogram import AUDIT_BUCKETS, Histogram
 
 Key = tuple[str, Labels]
 

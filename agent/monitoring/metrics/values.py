@@ -1,10 +1,8 @@
-"""The values of metrics: samples, histograms, and the limits on the number of series."""
+"""The values of metrics: samples, and the limits on the number of series."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 Labels = tuple[str, ...]
@@ -19,21 +17,6 @@ class Sample(NamedTuple):
 
 #: Samples by the name of their metric.
 Samples = Mapping[str, tuple[Sample, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
-    """Numbers of values up to each of ``bounds`` and above them (not cumulated), and the sum of the values."""
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...] = ()
-    total: float = 0.0
-
-    def plus(self, value: float) -> Histogram:
-        """Return the histogram with one more value."""
-        counts = list(self.counts or (0,) * (len(self.bounds) + 1))
-        counts[bisect_left(self.bounds, value)] += 1
-        return Histogram(bounds=self.bounds, counts=tuple(counts), total=self.total + value)
 
 
 def capped(samples: Iterable[Sample], most: int, position: int, first: tuple[str, ...] = ()) -> tuple[Sample, ...]:

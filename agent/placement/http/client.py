@@ -32,6 +32,7 @@ from agent.placement import wire
 from agent.placement.http import answers, error_hints, retry_after, transport
 from agent.placement.http.answers import Reply
 from agent.placement.http.bounds import OWN, Bound
+from agent.placement.http.request_counts import RequestCounts
 from agent.placement.http.session import REDIRECTS
 from agent.placement.http.throttled_session import PacedSession
 from agent.placement.wire import Microversion
@@ -86,6 +87,11 @@ class PlacementClient:
     def tried(self) -> int:
         """The number of requests sent or tried: also those that failed before they were sent, such as for a token."""
         return self._session.sent + self._unsent
+
+    @property
+    def counts(self) -> RequestCounts:
+        """The requests to Placement by status and duration; any thread may read this."""
+        return self._session.counts
 
     @property
     def sent_at(self) -> float:

@@ -18,6 +18,7 @@ from agent.placement.http import rate_control, transport
 from agent.placement.http.bounds import TOKEN
 from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.rate_control import Answer, Manners, Pace
+from agent.placement.http.request_counts import RequestCounts
 from agent.placement.http.unanswered_time import UnansweredTime
 from agent.text.urls import origin
 
@@ -49,7 +50,7 @@ class PacedSession(requests.Session):
     ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last of them.
     ``sent_at`` is when the last request was sent
     or ended, token requests included, in monotonic seconds. ``unanswered`` limits the time of requests without an
-    answer; each request waits for its answer within the context ``watch``.
+    answer; each request waits for its answer within the context ``watch``. ``counts`` are for the metrics.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PacedSession(requests.Session):
         self.sent_to = ""
         self.sent_at = 0.0
         self.time = QuestionTime(self.unanswered)
+        self.counts = RequestCounts()
 
     def begin(self) -> None:
         """Begin an audit or a command, and count its pauses from 0."""
@@ -94,9 +96,9 @@ class PacedSession(requests.Session):
         try:
             response = self._timed(request, options)
         except requests.RequestException:
-            self._seen(began, None)
+            self._seen(request, began, None)
             raise
-        self._seen(began, response.status_code)
+        self._seen(request, began, response.status_code)
         return response
 
     def _keep_quiet(self) -> None:
@@ -106,9 +108,11 @@ class PacedSession(requests.Session):
             self._wait(delay_s)
             self.time.paused(self._monotonic() - began)
             self.pace = rate_control.after_pause(self.pace, delay_s)
+            self.counts = self.counts.paused(delay_s)
 
-    def _seen(self, began: float, status: int | None) -> None:
+    def _seen(self, request: requests.PreparedRequest, began: float, status: int | None) -> None:
         now = self._monotonic()
+        self.counts = self.counts.answered(request.method or "", status, now - began)
         answer = Answer(at=now, latency_s=now - began, status=status)
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
 

@@ -1,0 +1,96 @@
+"""Keep the metrics of the daemon: take each audit's report, answer /metrics, and replace the text file.
+
+The text that follows from a report is rendered once. A scrape only adds the running audit and the process, so scrapes
+cost the audits nothing. The worker's thread replaces the state as a whole; other threads read it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.host_files.atomic import replace_file
+from agent.host_files.journal_tail import JournalTail
+from agent.model.report import AuditReport
+from agent.monitoring.metrics import text
+from agent.monitoring.metrics.state import AuditEnd, MetricState, after_audit, after_reload
+from agent.monitoring.metrics.text import BusCounts, Scene
+from agent.monitoring.server import Answer
+from agent.placement.http.request_counts import RequestCounts
+from agent.telemetry import events
+from agent.telemetry.finding_changes import FindingChange
+from agent.telemetry.lasting_problem import LastingProblem
+
+# node_exporter runs as another user.
+_FILE_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsControl:
+    """What the metrics read from the daemon: at each audit's end, and ``running_s`` at each scrape.
+
+    ``interval_s`` is the audit interval (None: no periodic audits), ``bus`` the message bus's counts (None: no bus).
+    """
+
+    requests: Callable[[], RequestCounts]
+    bus: Callable[[], BusCounts | None]
+    interval_s: Callable[[], float | None]
+    running_s: Callable[[], float]
+    version: str
+    state_source: str
+
+
+class MetricsPage:
+    """The metrics of one process. ``textfile`` is replaced after each audit; "" stands for none."""
+
+    def __init__(self, control: MetricsControl, journal: JournalTail, textfile: str) -> None:
+        self._control = control
+        self._journal = journal
+        self._textfile = textfile
+        self._state = after_reload(MetricState(), time.time(), is_successful=True)
+        self._rendered: dict[bool, bytes] = {}
+        self._unwritten = LastingProblem(events.METRICS_UNWRITTEN)
+
+    def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
+        """Take an audit's report into the metrics. Called on the worker's thread."""
+        end = AuditEnd(
+            at=time.time(),
+            interval_s=self._control.interval_s(),
+            journal=self._journal.read(),
+            changed=changed,
+            state_source=self._control.state_source,
+        )
+        self._state = after_audit(self._state, report, end)
+        self._rendered = {}
+        if self._textfile:
+            self._replace_file()
+
+    def reloaded(self, *, is_successful: bool) -> None:
+        """Keep whether the last reload was successful."""
+        self._state = after_reload(self._state, time.time(), is_successful=is_successful)
+        self._rendered = {}
+
+    def answer(self, accept: str) -> Answer:
+        """Return the answer to GET /metrics: OpenMetrics if the client asks for it, else Prometheus' text format."""
+        as_openmetrics = "application/openmetrics-text" in accept
+        now = text.of_now(self._control.running_s(), as_openmetrics=as_openmetrics)
+        body = text.joined(self._fixed(as_openmetrics=as_openmetrics), now, as_openmetrics=as_openmetrics)
+        content_type = text.OPENMETRICS_TYPE if as_openmetrics else text.TEXT_TYPE
+        return Answer(status=200, body=body, content_type=content_type)
+
+    def _fixed(self, *, as_openmetrics: bool) -> bytes:
+        rendered = self._rendered
+        if as_openmetrics not in rendered:
+            control = self._control
+            scene = Scene(state=self._state, requests=control.requests(), version=control.version, bus=control.bus())
+            rendered[as_openmetrics] = text.rendered(scene, as_openmetrics=as_openmetrics)
+        return rendered[as_openmetrics]
+
+    def _replace_file(self) -> None:
+        try:
+            replace_file(self._textfile, self._fixed(as_openmetrics=False).decode(), _FILE_MODE)
+        except OSError as error:
+            self._unwritten.occurred(f"{self._textfile}: {error.strerror or error}")
+        else:
+            self._unwritten.cause = ""

@@ -1,0 +1,43 @@
+"""Count the requests to Placement by status and duration, since the start of the process.
+
+One thread at a time sends requests; another thread may read ``counts``, which is always replaced as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from agent.timing.histogram import REQUEST_BUCKETS, Histogram
+
+_SINGLE = frozenset({401, 403, 404, 409, 429, 503})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCounts:
+    """``codes``: (status, number), where ``none`` stands for no answer; ``paused_s``: seconds of pauses before reads."""
+
+    codes: tuple[tuple[str, int], ...] = ()
+    reads: Histogram = field(default_factory=lambda: Histogram(bounds=REQUEST_BUCKETS))
+    writes: Histogram = field(default_factory=lambda: Histogram(bounds=REQUEST_BUCKETS))
+    paused_s: float = 0.0
+
+    def answered(self, method: str, status: int | None, duration_s: float) -> RequestCounts:
+        """Return the counts with one more request; ``status`` is None if no answer came."""
+        label = code_label(status)
+        codes = dict(self.codes)
+        codes[label] = codes.get(label, 0) + 1
+        counted = replace(self, codes=tuple(sorted(codes.items())))
+        if method == "GET":
+            return replace(counted, reads=self.reads.plus(duration_s))
+        return replace(counted, writes=self.writes.plus(duration_s))
+
+    def paused(self, seconds: float) -> RequestCounts:
+        """Return the counts with one more pause."""
+        return replace(self, paused_s=self.paused_s + seconds)
+
+
+def code_label(status: int | None) -> str:
+    """Return a status that has a meaning of its own, any other status by its hundreds, ``none`` without an answer."""
+    if status is None:
+        return "none"
+    return str(status) if status in _SINGLE else f"{status // 100}xx"
