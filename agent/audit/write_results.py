@@ -1,4 +1,4 @@
-"""Count what became of an audit's writes, by kind, for the metrics. Pure."""
+"""Count what became of an audit's writes, by kind, for the metrics."""
 
 from __future__ import annotations
 

@@ -8,22 +8,11 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass
 
 from agent.host_files.journal import FILE
+from agent.model.heal import JournalCounts
 
 MOST_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalCounts:
-    """``new_changes``: (code or kind, result, number) of the outcomes since the last call; ``open_entries``: without.
-
-    Both are 0 and () if the journal cannot be read: the command ``stocktake journal`` says why.
-    """
-
-    new_changes: tuple[tuple[str, str, int], ...] = ()
-    open_entries: int = 0
 
 
 class JournalTail:

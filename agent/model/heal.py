@@ -210,3 +210,14 @@ class Actor:
         if self.sudo_user:
             return f"{self.sudo_user} (sudo), {self.program}"
         return f"{self.user}, {self.program}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalCounts:
+    """``new_changes``: (code or kind, result, number) of the outcomes since the last call; ``open_entries``: without.
+
+    Both are 0 and () if the journal cannot be read: the command ``stocktake journal`` says why.
+    """
+
+    new_changes: tuple[tuple[str, str, int], ...] = ()
+    open_entries: int = 0

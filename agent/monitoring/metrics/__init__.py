@@ -1,7 +1,7 @@
 """The agent's metrics for Prometheus: values of the last report, and counters since the start of the process.
 
 Begin with ``state.py``, which turns the state before an audit and the audit's report into the state after it.
-``counters.py`` has what only grows, ``gauges.py`` and ``amounts.py`` what the last audit that could know it says.
+``counters.py`` has what only grows, and ``amounts.py`` what the last audit that could know it says.
 ``catalog.py`` lists every metric with its type, help and labels. ``text.py`` alone imports prometheus-client and
 renders the state.
 

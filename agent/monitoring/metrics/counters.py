@@ -5,12 +5,13 @@ Every label set of a closed list exists from the start with 0, so that an alert 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from agent.errors import ConflictKind
-from agent.host_files.journal_tail import JournalCounts
 from agent.model.finding import Severity
+from agent.model.heal import JournalCounts
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.monitoring.metrics.values import Labels
 from agent.repairs import BY_CODE
@@ -68,19 +69,23 @@ def after_audit(
         add("placement_conflicts", (kind,), times)
     for kind, result, times in report.write_results:
         add("placement_writes", (kind, result), times)
-    for change in changed:
-        if change.change.value in CHANGES:
-            add("finding_changes", (change.seen.finding.severity.value, change.change.value))
+    for change in (one for one in changed if one.change.value in CHANGES):
+        add("finding_changes", (change.seen.finding.severity.value, change.change.value))
     for code, result, times in journal.new_changes:
         add("heal_changes", (code, result), times)
-    reads = dict(before.reads)
-    for source in report.sources:
-        if source.asked:
-            number, seconds = reads.get(source.name, (0, 0.0))
-            reads[source.name] = number + 1, seconds + source.duration_ms / 1000
-            for reason in ERRORS:
-                add("source_errors", (source.name, reason), _has_failed(source, reason))
-    return replace(before, sums=sums, audits=before.audits.plus(report.duration_ms / 1000), reads=reads)
+    asked = [source for source in report.sources if source.asked]
+    for source, reason in itertools.product(asked, ERRORS):
+        add("source_errors", (source.name, reason), _has_failed(source, reason))
+    audits = before.audits.plus(report.duration_ms / 1000)
+    return replace(before, sums=sums, audits=audits, reads=_reads(before.reads, asked))
+
+
+def _reads(before: Mapping[str, tuple[int, float]], asked: Iterable[SourceStatus]) -> dict[str, tuple[int, float]]:
+    reads = dict(before)
+    for source in asked:
+        number, seconds = reads.get(source.name, (0, 0.0))
+        reads[source.name] = number + 1, seconds + source.duration_ms / 1000
+    return reads
 
 
 def reason_label(reason: str) -> str:

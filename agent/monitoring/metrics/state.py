@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from agent.findings import BUILTIN as RULES
-from agent.host_files.journal_tail import JournalCounts
 from agent.model.finding import FindingState, SeenFinding, Severity
+from agent.model.heal import JournalCounts
 from agent.model.report import AuditReport, Outcome
 from agent.monitoring.metrics import amounts, counters
 from agent.monitoring.metrics.counters import Counters

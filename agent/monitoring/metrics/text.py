@@ -119,9 +119,8 @@ def _unordered(scene: Scene) -> Iterator[Metric]:
 
 
 def _reads(state: MetricState) -> Metric:
-    family = SummaryMetricFamily(
-        *_head("source_read_duration_seconds"), labels=CATALOG["source_read_duration_seconds"].labels
-    )
+    name = "source_read_duration_seconds"
+    family = SummaryMetricFamily(*_head(name), labels=CATALOG[name].labels)
     for source, (number, seconds) in sorted(state.counters.reads.items()):
         family.add_metric([source], count_value=number, sum_value=seconds)
     return family
@@ -156,7 +155,7 @@ def _histogram(name: str, histograms: Iterable[tuple[tuple[str, ...], Histogram]
         counts = histogram.counts or (0,) * (len(histogram.bounds) + 1)
         for bound, count in zip((*histogram.bounds, float("inf")), counts, strict=True):
             total += count
-            buckets.append((floatToGoString(bound), total))
+            buckets.append((str(floatToGoString(bound)), total))  # type: ignore[no-untyped-call]
         family.add_metric(labels, buckets=buckets, sum_value=histogram.total)
     return family
 

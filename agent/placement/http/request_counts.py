@@ -14,7 +14,7 @@ _SINGLE = frozenset({401, 403, 404, 409, 429, 503})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCounts:
-    """``codes``: (status, number), where ``none`` stands for no answer; ``paused_s``: seconds of pauses before reads."""
+    """``codes``: (status, number), where ``none`` stands for no answer; ``paused_s``: seconds of pauses."""
 
     codes: tuple[tuple[str, int], ...] = ()
     reads: Histogram = field(default_factory=lambda: Histogram(bounds=REQUEST_BUCKETS))

@@ -1,0 +1,49 @@
+"""The journal, followed from audit to audit."""
+
+from agent.host_files.journal import Change, FileJournal, Result
+from agent.host_files.journal_tail import JournalTail
+from agent.model.heal import JournalCounts
+from tests.rigs.facts import uuid
+
+CHANGE = Change(kind="allocations", why="w", before={}, after={}, code="allocation-leaked", consumer_uuid=uuid("a"))
+
+
+def journal(folder):
+    return FileJournal(str(folder), lambda: "2026-11-25T00:00:00.000Z")
+
+
+def test_a_missing_journal_has_no_entries(tmp_path):
+    assert JournalTail(str(tmp_path)).read() == JournalCounts()
+
+
+def test_changes_before_the_start_count_only_as_open_entries(tmp_path):
+    written = journal(tmp_path)
+    written.end(written.begin(CHANGE), Result.DONE)
+    written.begin(CHANGE)
+    assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
+
+
+def test_each_change_after_the_start_is_counted_once(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    tail.read()
+    first = written.begin(CHANGE)
+    assert tail.read() == JournalCounts(open_entries=1)
+    written.end(first, Result.DONE)
+    undo = written.begin(Change(kind="allocations", why="w", before={}, after={}, undoes=first))
+    written.end(undo, Result.UNKNOWN)
+    written.end(written.begin(Change(kind="identity-file", why="w", before={}, after={})), Result.REFUSED)
+    changes = (("adopt", "refused", 1), ("allocation-leaked", "done", 1), ("undo", "unknown", 1))
+    assert tail.read() == JournalCounts(new_changes=changes)
+    assert tail.read() == JournalCounts()
+
+
+def test_a_replaced_or_torn_journal_does_not_stop_the_counting(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    written.begin(CHANGE)
+    tail.read()
+    (tmp_path / "journal.jsonl").unlink()
+    with (tmp_path / "journal.jsonl").open("wb") as file:
+        file.write(b'\xff\n{"line": "change"}\n[]\n{"line": "cha')
+    assert tail.read().new_changes == ()
+    written.end(written.begin(CHANGE), Result.DONE)
+    assert tail.read().new_changes == (("allocation-leaked", "done", 1),)

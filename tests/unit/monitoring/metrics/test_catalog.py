@@ -1,0 +1,17 @@
+"""docs/monitoring.md lists every metric."""
+
+import re
+
+from agent.monitoring.metrics.catalog import CATALOG, COUNTER
+from tests.rigs.source_tree import ROOT
+
+
+def test_the_table_of_metrics_in_the_documents_is_the_catalog():
+    text = (ROOT / "docs/monitoring.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    names = {name: f"{name}_total" if metric.kind == COUNTER else name for name, metric in CATALOG.items()}
+    expected = [
+        (names[name], metric.kind, ", ".join(f"`{label}`" for label in metric.labels), metric.help)
+        for name, metric in CATALOG.items()
+    ]
+    assert rows == expected

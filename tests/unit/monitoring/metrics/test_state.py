@@ -1,0 +1,231 @@
+"""The metrics that follow from audits' reports."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from agent.findings import BUILTIN as RULES
+from agent.model.finding import FindingState, Severity
+from agent.model.heal import JournalCounts
+from agent.model.placement import Inventory
+from agent.model.report import InventoryRow, Outcome, SourceStatus, StorageRow, ThinPoolUse
+from agent.model.usage import CellUsage
+from agent.monitoring.metrics import text
+from agent.monitoring.metrics.catalog import CATALOG, PREFIX
+from agent.monitoring.metrics.counters import reason_label
+from agent.monitoring.metrics.state import AuditEnd, MetricState, after_audit, after_reload
+from agent.placement.http.request_counts import RequestCounts
+from agent.telemetry.finding_changes import Change, FindingChange
+from tests.rigs.facts import uuid
+from tests.rigs.reports import FINDING, PROVIDER, REPORT
+
+END = AuditEnd(at=1_700_000_000.0, interval_s=60.0, journal=JournalCounts())
+NAMES = ("placement", "state", "libvirt", "lvm", "filesystem")
+
+
+def sources(*lost, asked=True):
+    return tuple(
+        SourceStatus(
+            name=name,
+            ok=name not in lost,
+            age_s=0.0,
+            duration_ms=250.0,
+            error="gone" if name in lost else None,
+            reason="timeout" if name in lost else None,
+            asked=name not in lost or asked,
+        )
+        for name in NAMES
+    )
+
+
+CELL = CellUsage(id=0, cpus=2, memory_mib=1024, pinned=(2,), pages=((2048, 10),))
+WHOLE = replace(
+    REPORT, sources=sources(), cell_usages=(CELL,), guests=(("foreign", "running", 1), ("instance", "running", 2))
+)
+
+
+def after(*reports, end=END, state=None):
+    state = state or MetricState()
+    for one in reports:
+        state = after_audit(state, one, end)
+    return state
+
+
+def shown(state, bus=None):
+    """Return every series of the text as {name with labels: value}."""
+    scene = text.Scene(state=state, requests=RequestCounts(), version="1.2", bus=bus)
+    lines = text.rendered(scene, as_openmetrics=False).decode().splitlines()
+    return {key: float(value) for key, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
+def series(state, name, **labels):
+    wanted = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+    return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
+
+
+def test_findings_of_a_lost_source_keep_their_series_and_say_that_they_are_unknown():
+    unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
+    lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
+    labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
+    before, now = after(WHOLE), after(WHOLE, lost)
+    assert [series(state, "findings", **labels) for state in (before, now)] == [1.0, 1.0]
+    assert [series(state, "findings_known") for state in (before, now)] == [1.0, 0.0]
+    assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
+
+
+def test_amounts_keep_their_last_values_while_their_source_is_unread():
+    nothing = replace(
+        WHOLE,
+        sources=sources(*NAMES),
+        ledger=(),
+        inventory=(),
+        storage=(),
+        resource_view=None,
+        guests=None,
+        thin_pools=(),
+        outcome=Outcome.UNREADABLE,
+    )
+    kept = re.compile(r"stocktake_(resource|book|store|thin|guests|numa|huge|findings\{)")
+    before, now = shown(after(WHOLE)), shown(after(WHOLE, nothing))
+    amounts = {key: value for key, value in before.items() if kept.match(key)}
+    assert len(amounts) > 60
+    assert {key: now[key] for key in amounts} == amounts
+    assert now['stocktake_source_up{source="placement"}'] == 0.0
+    assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
+
+
+def test_an_unread_source_has_no_amounts_before_its_first_read():
+    found = shown(after(replace(WHOLE, sources=sources("placement"), inventory=())))
+    assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
+
+
+def test_a_source_that_was_not_asked_keeps_its_state():
+    lost = replace(WHOLE, sources=sources("placement", asked=False))
+    assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
+    assert series(after(lost), "source_up", source="placement") is None
+
+
+def test_the_last_complete_audit_is_the_last_that_read_every_source():
+    later = replace(END, at=END.at + 60)
+    state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
+    assert series(state, "audit_last_complete_timestamp_seconds") == END.at
+    assert series(state, "audit_last_timestamp_seconds") == later.at
+
+
+def test_every_series_of_a_closed_label_set_exists_from_the_start():
+    found = shown(MetricState())
+    assert found['stocktake_audits_total{outcome="crashed"}'] == 0.0
+    assert found['stocktake_heal_changes_total{code="undo",result="unknown"}'] == 0.0
+    after_one = shown(after(WHOLE))
+    for rule in RULES:
+        key = f'stocktake_findings{{code="{rule.code}",confirmed="true",severity="{rule.severity.value}"}}'
+        assert key in after_one
+
+
+def test_counters_add_up_over_audits_and_survive_a_reload():
+    change = FindingChange(change=Change.APPEARED, seen=FINDING)
+    end = replace(END, changed=(change,), journal=JournalCounts(new_changes=(("allocation-leaked", "done", 2),)))
+    report = replace(WHOLE, conflict_kinds=(("provider-generation", 3),), write_results=(("traits", "refused", 1),))
+    state = after_reload(after(report, report, end=end), 5.0, is_successful=False)
+    assert series(state, "audits_total", outcome="findings") == 2.0
+    assert series(state, "placement_conflicts_total", kind="provider-generation") == 6.0
+    assert series(state, "placement_writes_total", kind="traits", result="refused") == 2.0
+    assert series(state, "finding_changes_total", severity="warning", change="appeared") == 2.0
+    assert series(state, "heal_changes_total", code="allocation-leaked", result="done") == 4.0
+    assert series(state, "source_read_duration_seconds_sum", source="lvm") == 0.5
+    assert series(state, "config_last_reload_successful") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"),
+    [
+        *(("start-up", "start"), ("interval", "interval"), ("libvirt-event:lifecycle", "event"), ("reload", "reload")),
+        *(("libvirt-connected", "event"), ("signal: USR1", "signal"), ("rpc: audit_now", "rpc"), ("retry", "retry")),
+        *(("look-again", "look_again"), ("anything", "other")),
+    ],
+)
+def test_each_reason_of_an_audit_has_a_label_of_the_closed_list(reason, label):
+    assert reason_label(reason) == label
+
+
+def crowded():
+    """A report with more classes, stores, owners and pools than the metrics show."""
+    classes = [f"CUSTOM_{number:02}" for number in range(40)]
+    inventories = [Inventory(resource_class=name, total=1, max_unit=1) for name in ("VCPU", "DISK_GB", *classes)]
+    rows = tuple(
+        InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=one, recorded=one, used=0) for one in inventories
+    )
+    storage = tuple(
+        StorageRow(
+            store=f"vg {number:02}",
+            owner_kind=f"kind{number:02}",
+            owner="",
+            what="",
+            size_bytes=1,
+            source="lvm",
+            store_bytes=1,
+        )
+        for number in range(30)
+    )
+    pools = tuple(
+        ThinPoolUse(path=f"vg/{number:02}", data_ratio=0.5, metadata_ratio=0.1, overcommit_ratio=2.0)
+        for number in range(20)
+    )
+    return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
+
+
+def test_classes_stores_and_pools_above_the_limits_are_counted_and_not_shown():
+    state = after(crowded())
+    classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
+    assert {"VCPU", "DISK_GB"} < classes
+    assert len(classes) == 8
+    assert len(state.gauges["store_size_bytes"]) == 3
+    assert len(state.gauges["thin_pool_data_used_ratio"]) == 4
+    assert state.left_out > 200
+    assert len(shown(state)) <= 500
+
+
+def test_the_number_of_series_does_not_depend_on_the_number_of_guests():
+    row = WHOLE.ledger[0]
+    many = tuple(replace(row, consumer_uuid=uuid(f"g{n}"), consumer_key=uuid(f"g{n}")) for n in range(1000))
+    findings = tuple(replace(FINDING, finding=replace(FINDING.finding, subject=f"guests/{n}")) for n in range(1000))
+    assert set(shown(after(WHOLE))) == set(shown(after(replace(WHOLE, ledger=many, findings=findings))))
+
+
+def test_no_label_has_a_uuid_or_the_name_of_a_guest():
+    found = shown(after(WHOLE))
+    assert len(found) > 200
+    named = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-|scratch|\"vm\"")
+    assert [key for key in found if named.search(key)] == []
+
+
+def test_every_metric_of_the_catalog_is_rendered():
+    state = after(crowded(), replace(WHOLE, heal=None))
+    scene = text.Scene(
+        state=state, requests=RequestCounts(), version="1", bus=text.BusCounts(failures=0, waiting=0, dropped=0)
+    )
+    names = {family.name.removeprefix(PREFIX) for family in text.families(scene)}
+    assert set(CATALOG) - names <= {"audit_running_seconds", "heal_waiting"}
+
+
+def test_severities_of_findings_are_those_of_the_model():
+    labels = {sample.labels[0] for sample in after(WHOLE).gauges["findings_unknown"]}
+    assert labels == {severity.value for severity in Severity}
+
+
+def test_promtool_has_no_complaint_about_the_text():
+    assert shutil.which("promtool"), "promtool is missing: Debian's package prometheus"
+    scene = text.Scene(
+        state=after(crowded(), WHOLE),
+        requests=RequestCounts().answered("GET", 200, 0.02),
+        version="1.2",
+        bus=text.BusCounts(failures=1, waiting=2, dropped=3),
+    )
+    body = text.rendered(scene, as_openmetrics=False) + text.of_now(0.0, as_openmetrics=False)
+    done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, check=False, timeout=60)
+    # process_* are prometheus-client's own.
+    said = [line for line in (done.stdout + done.stderr).decode().splitlines() if not line.startswith("process_")]
+    assert (done.returncode in {0, 3}, said) == (True, [])
