@@ -23,6 +23,7 @@ from agent.model.settings import Settings
 # Settings that only say when and how the agent audits. No finding begins or ends because of them.
 _WITHOUT_EFFECT = frozenset(
     {
+        "access",
         "confirm_audits",
         "confirm_spacing_s",
         "confirm_within_s",

@@ -119,6 +119,11 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, placement: Rest) -> Host:
+    return host_in(tmp_path, placement)
+
+
+def host_in(tmp_path: Path, placement: Rest) -> Host:
+    """Return the host, configured in that folder, with providers of its own in Placement."""
     guest = domain_xml("i1", domain_uuid=uuid("i1"), vcpus=FLAVOR_B.vcpus, memory_mib=FLAVOR_B.memory_mib)
     (tmp_path / "node.xml").write_text(node_xml(cpus=8, memory_mib=4096, domains=[guest]))
     # A test counts audits and requests each of them: no interval triggers an audit.
